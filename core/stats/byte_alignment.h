@@ -9,32 +9,32 @@
 
 namespace ponderscope {
 
-/// The target of a scored prediction: its bytes in the text and what it cost.
+/// The target of a scored prediction: its bytes in the text, and its NLL and steps.
 struct ScoredSpan {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     double nll = 0;   ///< nats
-    double steps = 0; ///< of the token that predicts it
+    double steps = 0; ///< steps of the predicting token
 };
 
-/// The smallest stretches of text at whose ends both tokenizations have a boundary.
+/// A smallest part of the text with a token boundary of both tokenizations at each end.
 struct AlignedSegment {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    double nll_a = 0; ///< nats, the sum over A's tokens in the segment
+    double nll_a = 0; ///< nats, summed over A's tokens in the segment
     double nll_b = 0;
-    double steps_a = 0;   ///< mean over A's tokens that predict the segment
-    bool follows = false; ///< begins at the end of the segment before: both belong to one stretch
+    double steps_a = 0;   ///< mean over the tokens of A that predict the segment
+    bool follows = false; ///< the segment directly follows the previous one, in the same stretch
 };
 
-/// Segments that both runs scored without a gap. Spans are sorted and do not overlap; a segment with a gap in
-/// one of the runs (an unscored token, the beginning of the text) is left out. Tokens without bytes (end of
-/// text) cost what they cost: they join the segment that they stand in or before.
+/// The segments that both runs scored without a gap. Spans are sorted and do not overlap. Segments with a gap
+/// in one of the runs (an unscored token, the beginning of the text) are left out. The NLL of tokens without
+/// bytes (end of text) counts in the segment that contains or follows them.
 std::vector<AlignedSegment> align_by_bytes(std::span<const ScoredSpan> a, std::span<const ScoredSpan> b);
 
-/// Two runs of one text with different tokenizers, compared on the bytes that both scored. A PairedSample
-/// whose units are aligned segments: `a`, `b` nats a segment, `bytes` its length, `steps_a` means. Only its
-/// bits per byte are meaningful. InputError: different texts, runs without text, nothing in common.
+/// Compares two runs of one text with different tokenizers on the bytes that both scored. The units of the
+/// PairedSample are aligned segments: `a` and `b` are nats per segment, `bytes` is its length, `steps_a` are
+/// means. Only bits per byte are meaningful. InputError: different texts, runs without text, no common bytes.
 PairedSample pair_runs_by_bytes(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                 const RunInfo& run_b, const ReadOptions& options = {});
 

@@ -12,60 +12,62 @@
 
 namespace ponderscope {
 
-/// How a cell is written for people. JSON and CSV always have all digits.
+/// How a cell is written for people. JSON and CSV always contain all digits.
 enum class CellFormat : std::uint8_t {
     text,
     count,      ///< "1,234"
     number,     ///< fixed decimals
-    difference, ///< the same with its sign
+    difference, ///< as `number`, with the sign
     share,      ///< per cent
-    p,          ///< of a test: "< 0.0001" below that
+    p,          ///< p value; "< 0.0001" for smaller values
     si,         ///< "11.7 M"
     significant ///< `decimals` significant digits
 };
 
 struct TableColumn {
-    std::string key; ///< in JSON and CSV; empty: in neither. "a.b": member b of object a in JSON, a_b in CSV
-    std::string title; ///< empty: only in JSON and CSV
+    std::string key; ///< name in JSON and CSV; empty: left out of both. "a.b": member b of object a in JSON,
+                     ///< a_b in CSV
+    std::string title; ///< empty: only JSON and CSV have the column
     CellFormat format = CellFormat::number;
     int decimals = 4;
-    std::string unit = {}; ///< behind the value, in a list
+    std::string unit = {}; ///< printed after the value in a list
     bool brief = false;    ///< the window shows the value without its interval
-    std::string tip = {};  ///< of the heading, in the window
+    std::string tip = {};  ///< tooltip of the heading in the window
 };
 
-/// No value: nothing in a list and in JSON, an empty field in CSV, "-" in a table.
+/// Without a value: omitted in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with what they are: the source of a report's terminal text, JSON, CSV, Markdown and LaTeX, and of
-/// the tables in the window.
+/// Numbers with their descriptions. A report's terminal text, JSON, CSV, Markdown and LaTeX, and the window's
+/// tables, are made from it.
 struct DataTable {
-    std::string name; ///< of several in one CSV file
+    std::string name; ///< distinguishes the tables in one CSV file
     std::vector<TableColumn> columns;
     std::vector<std::vector<Cell>> rows; ///< as many cells as columns
 
-    /// A column with its cell in the first row: for tables of one row.
+    /// Adds a column with its cell in the first row, for tables with one row.
     void add(TableColumn column, Cell cell);
     [[nodiscard]] const Cell& at(std::size_t row, const std::string& key) const;
 };
 
 /// "1.947 [1.682, 1.922]"; "-" without a value.
 std::string cell_text(const Cell& cell, const TableColumn& column);
-/// The value of a number; NaN of anything else.
+/// A number as double; NaN for other cells.
 double cell_value(const Cell& cell);
 
 /// An object for each row. An estimate is {"value", "low", "high", "detectable"}.
 nlohmann::json json_of(const DataTable& table);
 nlohmann::json json_of(const Estimate& estimate);
-/// With a header. An estimate has columns for its value and both bounds.
+/// CSV with a header. An estimate has columns for its value and both bounds.
 std::string csv_of(const DataTable& table);
-/// Tables with the same columns, one below the other; the first column, `table`, has their names.
+/// Tables with the same columns, one below the other. The first column, `table`, has the table's name.
 std::string csv_of(std::span<const DataTable> tables);
-/// Columns with titles, the first at the left, numbers at the right. \p most: rows.
+/// A text table with titles. The first column is left-aligned, numbers are right-aligned. \p most: largest
+/// number of rows.
 std::string text_of(const DataTable& table, std::size_t most = SIZE_MAX);
-/// One row as lines "title  value unit", without cells that have no value. \p indent: before each.
+/// One row as lines "title  value unit", without empty cells. \p indent precedes each line.
 std::string list_of(const DataTable& table, std::size_t row, const std::string& indent = {});
-/// A tabular of booktabs.
+/// A LaTeX tabular with booktabs rules.
 std::string latex_of(const DataTable& table);
 
 } // namespace ponderscope
@@ -73,19 +75,19 @@ std::string latex_of(const DataTable& table);
 /// Numbers as text for terminals and files, with a decimal point in every locale.
 namespace ponderscope::plain_text {
 
-/// "1,234,567".
+/// Fixed decimals with a decimal point, whatever the locale; "NaN" for NaN.
 std::string with_separators(std::int64_t value);
 /// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
 std::string fixed(double value, int decimals);
 /// "8.85 M", powers of 1000: the number and the prefix of its unit.
 std::string human_count(double value);
-/// "1.947 [1.682, 1.922]"
+/// The fewest digits that read back the same; empty for NaN and infinity.
 std::string interval(const Estimate& estimate, int decimals = 4);
 /// Digits that read back the same; empty for NaN and infinity.
 std::string exact_digits(double value);
-/// A field of a CSV file, in double quotes if needed.
+/// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
 std::string csv_field(const std::string& text);
-/// With LaTeX's special characters escaped, and the signs that names and headings have as commands.
+/// Fills with spaces up to at least \p width characters, after the text; right() before it.
 std::string tex(const std::string& text);
 /// Filled with spaces to at least \p width characters, behind the text or before it.
 std::string padded(const std::string& text, std::size_t width);

@@ -15,11 +15,11 @@ namespace ponderscope {
 struct LayerExperts {
     std::string layer;              ///< its number in the model
     std::vector<std::int64_t> load; ///< [E] tokens (and steps) that chose each expert
-    std::int64_t choices = 0;       ///< tokens (and steps) that chose: load sums to k times this
-    std::int64_t pairs = 0;         ///< choices whose preceding token ran the same step
+    std::int64_t choices = 0;       ///< tokens (and steps) with a choice; the sum of `load` is k times this
+    std::int64_t pairs = 0;         ///< choices whose preceding token ran the same step, too
     std::int64_t repeats = 0;       ///< pairs that chose the same set of experts
 
-    [[nodiscard]] double share(std::size_t expert) const; ///< of the choices; NaN without any
+    [[nodiscard]] double share(std::size_t expert) const; ///< share of the choices; NaN without choices
     [[nodiscard]] double repeat_share() const;            ///< NaN without pairs
 };
 struct ExpertUse {
@@ -31,30 +31,30 @@ struct ExpertUse {
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 
-/// How far two runs over the same tokens choose the same experts in a layer.
+/// How often two runs over the same tokens choose the same experts in a layer.
 struct ExpertAgreement {
     std::string layer;
-    std::int64_t tokens = 0; ///< (and steps) that both ran
-    double common = 0;       ///< mean share of the chosen experts that both chose
-    double same = 0;         ///< share of tokens with the same set
+    std::int64_t tokens = 0; ///< tokens (and steps) that ran in both
+    double common = 0;       ///< mean share of the chosen experts that both runs chose
+    double same = 0;         ///< share of tokens with the same set of experts
 };
 /// InputError: a run without router_experts, other tokens, or other layers or experts. Cancelled.
 std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInfo& run_a,
                                               const TraceReader& b, const RunInfo& run_b,
                                               const std::stop_token& stop = {});
 
-/// router_experts of some tokens. One step if the signal has no axis step.
+/// router_experts of some tokens. A signal without the axis "step" counts as one step.
 struct ExpertRows {
     std::int64_t tokens = 0, steps = 1, layers = 0, chosen = 0;
     std::vector<std::int64_t> ids; ///< [token, step, layer, choice]; did_not_run if the step did not run
 
-    /// InputError: other axes.
+    /// InputError: unexpected axes.
     static ExpertRows from(const SignalChunk& chunk, const SignalInfo& info);
-    /// The chosen of one place, ascending; empty: it did not run.
+    /// The chosen experts at this location, ascending; empty: the step did not run.
     [[nodiscard]] std::vector<std::int64_t> set_at(std::int64_t token, std::int64_t step,
                                                    std::int64_t layer) const;
 };
-/// The signal router_experts of a run, and the number of its experts, from the description.
+/// The signal router_experts of a run, and the number of experts, from its description.
 std::optional<SignalInfo> experts_signal(const std::vector<SignalInfo>& infos);
 std::int64_t number_of_experts(const SignalInfo& info);
 

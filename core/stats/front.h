@@ -10,43 +10,43 @@
 
 namespace ponderscope {
 
-/// Alternatives against a reference over the same rows: tokens, or clusters of them.
+/// Alternatives compared with a reference over the same rows: tokens, or clusters of tokens.
 struct PairedDifferences {
-    /// mean of each alternative minus mean of the reference, with separate intervals
+    /// mean of each alternative minus mean of the reference, with pointwise intervals
     std::vector<Estimate> each;
     std::vector<Estimate> bands; ///< the same with simultaneous bands (max-t)
-    std::vector<double> p;       ///< two-sided, of no difference: sign flips (significance.h)
+    std::vector<double> p;       ///< two-sided p of "no difference": sign flips (significance.h)
     Resampling resampling;
 };
 
-/// All from the same draws (methods.md 11). \p alternatives: as many values each as the reference.
-/// InputError: lengths that differ, or as bootstrap.
+/// All results use the same draws (methods.md 11). \p alternatives: each has as many values as the reference.
+/// InputError: different lengths, and the errors of bootstrap.
 PairedDifferences paired_differences(std::span<const double> reference,
                                      std::span<const std::vector<double>> alternatives, const RowLayout& rows,
                                      const BootstrapOptions& options = {});
 
-/// Cost and loss of a setting: FLOPs a token (or steps), and nats a token.
+/// Cost and loss of a setting: FLOPs (or steps) per token, and nats per token.
 struct FrontPoint {
     double cost = 0;
     double loss = 0;
 };
 
-/// Which points nothing dominates: no other point is at least as good in both and better in one. Of equal
-/// points the first. NaN never is.
+/// Which points are not dominated. A point is dominated if another point is at least as good in both numbers
+/// and better in one. Of equal points only the first counts. NaN is always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
-/// Loss of a front at a cost: linear between the points; flat beyond the most expensive and before the
-/// cheapest. \p front: by cost, as sorted_front makes it; not empty.
+/// Loss of a front at a cost: linear between the points, constant outside of them. \p front: sorted by cost
+/// as sorted_front returns it; not empty.
 double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
-/// The lower convex hull of points, never rising: the least mean loss at a mean cost of at most c, if one of
-/// the points is drawn for each token. By cost; read with loss_at.
+/// The lower convex hull of points, made non-increasing: the least mean loss at a mean cost of at most c, if
+/// each token takes one of the points at random. Sorted by cost; use loss_at to read it.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 /// The area between two fronts over the costs that both reach, divided by the width of that range: the mean
-/// difference B - A in nats a token at equal cost. NaN if the ranges do not overlap.
+/// difference B - A in nats per token at equal cost. NaN if the ranges do not overlap.
 double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, double low, double high);
 
 /// One setting of a policy over the rows of a sample.
@@ -58,11 +58,11 @@ struct FrontSetting {
 struct FrontComparison {
     double low = 0; ///< the range of mean costs that both fronts reach on the sample
     double high = 0;
-    Estimate gap; ///< B - A, nats a token at equal cost; negative: B is better. NaN without a common range
+    Estimate gap; ///< B - A, nats per token at equal cost; negative: B is better. NaN without a common range
 };
 
-/// Both fronts on the same draws; each replicate chooses its own settings for the fronts and compares them
-/// over the sample's range: so the interval knows the choice. Memory: 16 bytes a row and setting.
+/// Compares two fronts on the same draws. Each replicate chooses its own settings for the fronts and compares
+/// them over the sample's range, so the interval includes this choice. Memory: 16 bytes per row and setting.
 FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
                                const RowLayout& rows, const BootstrapOptions& options = {});
 

@@ -12,11 +12,11 @@
 
 namespace ponderscope {
 
-/// The mean of all values, and their quantiles. Up to 100,000 values, the quantiles use all of them. Beyond,
-/// they use at least 50,000 evenly spaced values.
+/// The mean and the quantiles of values. Up to 100,000 values all enter the quantiles; of more values, at
+/// least 50,000 evenly spaced ones.
 class Spread {
 public:
-    void add(float value); ///< NaN and infinity are left out
+    void add(float value); ///< ignores NaN and infinity
     [[nodiscard]] const Moments& all() const { return all_; }
     [[nodiscard]] double mean() const;                 ///< NaN when empty
     [[nodiscard]] double quantile(double share) const; ///< NaN when empty
@@ -29,7 +29,7 @@ private:
 
 /// When the tokens of a run stopped, over all of its sequences.
 struct HaltingStats {
-    /// Even bins from 0. The last bin also counts all larger values.
+    /// Bins of equal width from 0. The last bin also counts all larger values.
     struct Bins {
         double width = 1;
         std::vector<std::int64_t> counts;
@@ -38,16 +38,16 @@ struct HaltingStats {
 
     std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
-    std::int64_t scored = 0;               ///< tokens with a target; gate_by_step also counts the others
-    std::vector<Spread> nll_by_step;       ///< [K + 1]: of the tokens that stopped there
+    std::int64_t scored = 0;               ///< tokens with a target; gate_by_step also counts tokens without
+    std::vector<Spread> nll_by_step;       ///< [K + 1]: tokens that stopped at this step
     std::vector<Bins> entropy_by_step;     ///< [K + 1]
-    std::vector<Bins> probability_by_step; ///< [K + 1]: of the target
-    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: of the tokens that ran them
+    std::vector<Bins> probability_by_step; ///< [K + 1]: probability of the target
+    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: tokens that ran the step
     std::string gate_title;                ///< empty: the run records neither gates nor halting masses
     [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]
 };
 
-/// Reads the run once. InputError as TraceReader; Cancelled by \p stop.
+/// Reads the run once. Throws the InputErrors of TraceReader. \p stop throws Cancelled.
 HaltingStats halting_stats(const std::filesystem::path& trace, const std::string& run,
                            const std::stop_token& stop = {});
 

@@ -14,29 +14,30 @@
 
 namespace ponderscope {
 
-/// Classes of parts of a text ("easy", "carry 2", "a name") from a table, by bytes (for every tokenizer) or
-/// by tokens.
+/// Classes of parts of a text ("easy", "carry 2", "a name") from a table. The parts are in bytes (valid for
+/// every tokenizer) or in tokens.
 struct Labels {
     std::filesystem::path file;
     bool by_bytes = true;
-    std::vector<PlacedRow> rows;      ///< `entry`: into `classes`
-    std::vector<std::string> classes; ///< in the order in which they first occur
+    std::vector<PlacedRow> rows;      ///< `entry` is an index in `classes`
+    std::vector<std::string> classes; ///< in the order of first occurrence
 
-    /// CSV with a header: document,begin,end,class or sequence,token,class in any order; `label` means class;
-    /// `document` and `sequence` mean the same and may be absent if there is one sequence. Fields in double
-    /// quotes may hold commas. InputError with the line for everything else.
+    /// Reads a CSV file with the header document,begin,end,class or sequence,token,class, in any order.
+    /// `label` is another name for class. `document` and `sequence` are synonyms, and may be absent if there
+    /// is one sequence. Fields in double quotes may contain commas. InputError names the line of any other
+    /// content.
     static Labels read(const std::filesystem::path& csv);
-    /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
+    /// The labels that were recorded with the texts of a run; no rows if there are none. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
-    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"). Equal
-    /// numbers stay in one class. `file` is that of the annotations.
+    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"); equal
+    /// numbers stay in one class. `file` is the file of the annotations.
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
 
 /// The scored tokens of a run with their classes, in the order of sequences and positions.
 struct LabelledTokens {
     std::vector<std::string> classes;
-    std::vector<std::int32_t> label; ///< into `classes`; -1: none
+    std::vector<std::int32_t> label; ///< index in `classes`; -1: none
     std::vector<double> steps;
     std::vector<double> nll; ///< nats
     TokenLayout layout;
@@ -44,18 +45,18 @@ struct LabelledTokens {
     std::int64_t unlabelled = 0;
 };
 
-/// InputError: labels of a sequence that the run does not have, bytes beyond its text, labels that overlap,
-/// bytes for a run without text, no token with a label.
+/// InputError: labels for a sequence that the run lacks, bytes beyond its text, overlapping labels, bytes for
+/// a run without text, or no labelled token.
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place = LabelPlace::prediction, const std::stop_token& stop = {});
 
-/// Steps and NLL of a class with intervals. Its tokens depend on each other, so tests are over clusters or
-/// blocks.
+/// Steps and NLL of a class with intervals. Tokens of a class depend on each other, so tests are over
+/// clusters or blocks.
 struct LabelledClass {
-    TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over the classes
+    TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over all classes
     Estimate steps;
     Estimate nll;
-    Estimate steps_difference; ///< to the labelled tokens of all other classes
+    Estimate steps_difference; ///< difference to the labelled tokens of all other classes
 };
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options = {},
                                            DiscoveryControl control = DiscoveryControl::benjamini_hochberg);

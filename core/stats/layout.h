@@ -10,40 +10,40 @@
 
 namespace ponderscope {
 
-/// How the tokens of a sample lie: in stretches of consecutive tokens, each inside a cluster (a sequence, or
-/// its group: a document, an author, a problem). Tokens of different clusters are taken as independent,
-/// tokens of one cluster are not.
+/// The arrangement of a sample's tokens: in stretches of consecutive tokens, each inside a cluster (a
+/// sequence, or its group: a document, an author, a problem). Tokens of different clusters count as
+/// independent, tokens of one cluster do not.
 struct TokenLayout {
-    std::vector<std::int64_t> stretches;  ///< lengths, at least 1; they add up to the tokens of the sample
-    std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0; as many as stretches
+    std::vector<std::int64_t> stretches;  ///< lengths, at least 1; the sum is the number of tokens
+    std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0
 
     TokenLayout() = default;
-    /// Every stretch is a cluster of its own.
+    /// Each stretch is a cluster of its own.
     TokenLayout(std::vector<std::int64_t> lengths); // NOLINT(google-explicit-constructor)
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
 
-    /// Appends a token of \p cluster. \p follows: it follows the last token in the text; else it begins a
-    /// stretch.
+    /// Appends a token of \p cluster. \p follows: the token follows the last one in the text; otherwise it
+    /// begins a stretch.
     void add(std::int64_t cluster, bool follows);
 
-    /// The stretches of \p more, behind these.
+    /// Appends the stretches of \p more.
     void append(const TokenLayout& more);
-    /// Numbers clusters anew where numbers are skipped, in their order.
+    /// Renumbers clusters so that no number is skipped; keeps their order.
     void close_gaps();
 
     [[nodiscard]] std::int64_t tokens() const;
-    /// 1 + the largest number in `cluster_of`; layouts have no skipped numbers.
+    /// 1 + the largest number in `cluster_of`. No number may be skipped.
     [[nodiscard]] std::int64_t clusters() const;
 };
 
-/// Numbers clusters from 0 in the order in which they first give a token.
+/// Numbers clusters from 0 in the order of their first tokens.
 class ClusterNumbers {
 public:
     /// A sequence without a group is a cluster of its own.
     std::int64_t of(const SequenceInfo& sequence);
-    /// The cluster of a sequence that two runs have. If only one run names a group, that group counts.
-    /// InputError: the runs name different groups; \p both: the runs, for the message.
+    /// The cluster of a sequence in two runs. If only one run names a group, this group counts. InputError:
+    /// the runs name different groups; \p both names the runs in the message.
     std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }

@@ -17,37 +17,39 @@
 
 namespace ponderscope {
 
-/// What is compared: two or more runs (or one, for its interval), or a part of their tokens.
+/// What to compare: two or more runs (or one, for its interval), or a part of their tokens.
 struct ComparisonRequest {
     struct Run {
         std::filesystem::path trace;
-        std::string run; ///< name or number; empty: the only one
+        std::string run; ///< name or number; empty: the only run
     };
-    std::vector<Run> runs;                ///< the others are compared with the first
-    std::optional<std::int64_t> sequence; ///< nothing: all of them
-    std::optional<std::array<std::int64_t, 2>>
-        tokens;             ///< targets [first, last) of that sequence (of each, without one)
-    std::int64_t block = 0; ///< tokens in a block of the bootstrap; 0: chosen from the data
+    std::vector<Run> runs;                             ///< the first run is the reference
+    std::optional<std::int64_t> sequence;              ///< absent: all sequences
+    std::optional<std::array<std::int64_t, 2>> tokens; ///< targets [first, last) of this sequence (of every
+                                                       ///< sequence if `sequence` is absent)
+    std::int64_t block = 0; ///< tokens per block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10'000;
 };
 
-/// NLL of several runs over exactly the same tokens: tokens that all runs scored. methods.md 11: means in
-/// nats, 95 % intervals by a paired bootstrap over clusters or blocks. Bounds are NaN if they are unknown.
+/// NLL of several runs over the tokens that all of them scored. methods.md 11: means in nats, 95 % intervals
+/// by a paired bootstrap over clusters or blocks. Bounds are NaN if they are unknown.
 struct RunComparison {
     struct Run {
         RunInfo info;
-        std::string label; ///< the name; "(partial)" after it when the run was cut off; the trace before it
-                           ///< when names repeat
+        std::string label; ///< name of the run; a partial run adds "(partial)"; repeated names begin with the
+                           ///< trace
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text
-        Estimate difference;    ///< the first run's mean NLL minus this run's; NaN for the first
+        Estimate difference;    ///< mean NLL of the first run minus mean NLL of this run; NaN for the first
+                                ///< run
         Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN for the first
+                                ///< run
         double mean_steps = 0;  ///< over the compared tokens
         double mean_flops = 0;
         std::vector<float> token_nll; ///< of each compared token
     };
-    /// The position of a compared token: the prediction that row made, of token row + 1.
+    /// The position of a compared token. The prediction was made at token `row`, its target is token row + 1.
     struct Place {
         std::int32_t sequence = 0;
         std::int32_t row = 0;
@@ -55,46 +57,48 @@ struct RunComparison {
                                 const Place&) = default; // NOLINT(modernize-use-nullptr): none is meant
     };
     std::vector<Run> runs;
-    std::vector<Place> places;   ///< ascending; as long as every token_nll
+    std::vector<Place> places;   ///< ascending; as long as each token_nll
     TokenLayout layout;          ///< of the places
     Resampling resampling;       ///< the same for all runs
-    std::int64_t replicates = 0; ///< of the bootstrap; 0: intervals are Student's, over the same units
+    std::int64_t replicates = 0; ///< number of bootstrap replicates; 0: intervals are Student's, over the
+                                 ///< same units
     std::vector<std::string>
-        notices; ///< sentences for the user: partial runs, few blocks, tokens that one run lacks
+        notices; ///< notices for the user: partial runs, few blocks, tokens that one run lacks
 };
 
-/// The same of some of its places alone, ascending: means over them with intervals from the same clusters or
-/// blocks, in which they are as many as they happen to be (a ratio; core/stats/significance.h unit_mean).
-/// Steps, FLOPs, bits a byte and correlations are NaN: the comparison does not hold what they are made of.
-/// Places that it does not have are left out.
+/// Restricts a comparison to some of its places, given in ascending order. Intervals use the same clusters or
+/// blocks; the number of selected tokens in a unit varies (a ratio; unit_mean in core/stats/significance.h).
+/// Steps, FLOPs, bits per byte and correlations become NaN, because the comparison does not hold their data.
+/// Unknown places are ignored.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
 
-/// A row for each run: as CSV, in the compare panel and in figures.
+/// A table with a row for each run, for CSV, the Compare panel and figures.
 DataTable table_of(const RunComparison& comparison);
 
-/// Reads and compares; opens readers of its own, so any thread will do. InputError: no such run, runs of
-/// different texts, no token in common. Cancelled by \p stop.
+/// Reads and compares the runs with its own readers, so any thread may call it. InputError: an unknown run,
+/// runs of different texts, no common token. \p stop throws Cancelled.
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress = {},
                            const std::stop_token& stop = {});
 
-/// Which run predicts which tokens better: the compared tokens in groups, with the mean difference of each.
+/// Groups of the compared tokens, with the mean difference of each: which run predicts which tokens better.
 struct Winners {
     struct Row {
         TokenGrouping::Group group;
         std::int64_t tokens = 0;
-        Estimate difference; ///< mean NLL, A - B, nats; negative: A wins. Student's interval over the units
-        double b_lower = 0;  ///< share of the tokens whose NLL is lower in B
-        double q = 0; ///< that the difference is 0, by sign flips of the units, under false-discovery control
+        Estimate difference; ///< mean NLL, A - B, nats; negative: A is better. Student's interval over the
+                             ///< units
+        double b_lower = 0;  ///< share of tokens with a lower NLL in B
+        double q = 0; ///< q of "the difference is 0": sign flips of the units under false-discovery control
     };
     std::string a, b; ///< labels of the runs
     std::string by;
     std::vector<Row> rows;
 };
 
-/// \p by: "class", "type" (the 20 most frequent), "position" or "difficulty" (fifths of the mean of both
-/// runs' NLL: by the NLL of one run, the other run would win among hard tokens by chance). A and B are the
-/// first two runs of the comparison. Types are those of the predicted token. \p request: what the comparison
-/// was made of. InputError: no second run.
+/// \p by: "class", "type" (the 20 most frequent types), "position" or "difficulty" (fifths of the mean of
+/// both runs' NLL: with the NLL of one run alone, the other run would look better on hard tokens by chance).
+/// A and B are the first two runs of the comparison. Types are those of the predicted token. \p request: the
+/// request of the comparison. InputError: there is no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop = {});
 

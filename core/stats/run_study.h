@@ -16,7 +16,7 @@ struct RunStudy {
     std::vector<StepsCorrelation> correlations;
 };
 
-/// Errors as read_scored. \p options.bootstrap: of all intervals.
+/// Throws the errors of read_scored. \p options.bootstrap: options of all intervals.
 RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingOptions& options = {});
 
 } // namespace ponderscope

@@ -17,30 +17,30 @@
 
 namespace ponderscope {
 
-/// Calls \p work once for each part 0..parts-1, by up to \p workers threads: the calling thread, which is
-/// worker 0, and helpers. After a failure no further part is begun, but a part that was begun is finished, so
-/// the exception of the lowest failed part is thrown.
+/// Calls \p work once for each part 0..parts-1, with up to \p workers threads: the calling thread (worker 0)
+/// and helpers. After a failure no new part starts, but started parts finish, so the exception of the first
+/// failed part is thrown.
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
-/// Options of a reading of runs by several threads.
+/// Options for reading runs with several threads.
 struct ReadOptions {
     ProgressSink progress = {};
     std::stop_token stop = {};
-    int threads =
-        0; ///< 0: as many as the machine has; fewer where files are small or may not be open so often
+    int threads = 0; ///< 0: one for each processor, fewer for small files or with many open files
 };
 
-/// Divides the sequences into parts [first, end) and calls \p read for each part, with the readers of the
-/// calling thread. The returned functions are called one at a time, in the order of the sequences. \p tokens:
-/// of each sequence; how the work is cut. The first exception in that order is rethrown. Cancelled.
+/// Divides the sequences into parts [first, end) and calls \p read for each part with a thread's own readers.
+/// The functions that \p read returns are called one at a time, in the order of the sequences. \p tokens:
+/// tokens of each sequence, to divide the work. Rethrows the first exception in that order. Throws Cancelled.
 using ReadSequences = std::function<std::function<void()>(std::span<const TraceReader* const> readers,
                                                           std::int64_t first, std::int64_t end)>;
 void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
                     const ReadSequences& read, const ReadOptions& options);
 
-/// A sample in the order of sequences and positions. \p read(readers, sequence, begin, end, sample): adds
-/// tokens [begin, end) of a sequence, a page at a time. Sample::append adds the tokens of the next sequence.
+/// Reads a sample in the order of sequences and positions. \p read(readers, sequence, begin, end, sample)
+/// adds tokens [begin, end) of a sequence, one page at a time. Sample::append adds the tokens of the next
+/// sequence.
 template <class Sample, class Read>
 Sample read_sample(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
                    const Read& read, const ReadOptions& options) {
@@ -75,7 +75,7 @@ void append_to(std::vector<Value>& all, const std::vector<Value>& more) {
 }
 
 /// Calls visit(sequence, begin, end) for tokens [begin, end) of every sequence of a run, at most 65,536 at a
-/// time, so that little of a long text is in memory. Cancelled.
+/// time, to limit memory. Throws Cancelled.
 template <typename Visit>
 void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                     const Visit& visit) {
@@ -90,8 +90,8 @@ void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::st
     }
 }
 
-/// Calls visit(sequence, tokens, i, position) for every token with a target, in order: row i of \p tokens.
-/// The rows include one behind the slice, for the target of the last token. Cancelled.
+/// Calls visit(sequence, tokens, i, position) for every token with a target, in order; the token is row i of
+/// \p tokens. \p tokens has one more row than the slice, for the target of the last token. Throws Cancelled.
 template <typename Visit>
 void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                      const Visit& visit) {
@@ -107,7 +107,7 @@ void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::s
                    });
 }
 
-/// The layout of tokens that are appended in the order of sequences and positions.
+/// The layout of tokens that arrive in the order of sequences and positions.
 class LayoutBuilder {
 public:
     void add(const SequenceInfo& sequence, std::int64_t position) {
@@ -126,8 +126,7 @@ private:
     std::int64_t sequence_ = -1, cluster_ = 0, last_ = -2;
 };
 
-/// Whether labels and types refer to the predicted token (what was hard to predict) or to the token at the
-/// position.
+/// Whether labels and types refer to the predicted token or to the token at the position.
 enum class LabelPlace : std::uint8_t { prediction, token };
 
 /// Tokens with a target. All vectors have one length.
@@ -135,16 +134,17 @@ struct ScoredTokens {
     std::vector<std::int32_t> id;
     std::vector<double> steps;
     std::vector<double> nll;     ///< nats
-    std::vector<double> entropy; ///< nats; NaN if it is not known
+    std::vector<double> entropy; ///< nats; NaN if unknown
     std::vector<double> bytes;   ///< of text under each target; 0 without a text
     TokenLayout layout;
     std::int64_t last = -2; ///< position of the last token
 
-    /// The tokens of the next sequence.
+    /// Appends the tokens of the next sequence.
     void append(const ScoredTokens& more);
 };
 
-/// The tokens of a run, read by several threads. \p types: whose `id` it reads. InputError: no scored token.
+/// Reads the tokens of a run with several threads. \p types: which token the `id` refers to. InputError: no
+/// scored token.
 ScoredTokens read_scored(const TraceReader& trace, const RunInfo& run, const ReadOptions& options,
                          LabelPlace types = LabelPlace::token);
 

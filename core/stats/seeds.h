@@ -13,36 +13,36 @@
 
 namespace ponderscope {
 
-/// A run as it lies in a trace.
+/// A run and its trace.
 struct SeedRun {
     std::shared_ptr<const TraceReader> trace;
     RunInfo run;
 };
 
-/// NLL of the tokens that all runs of two methods scored, a vector a run (a seed).
+/// NLL of the tokens that all runs of two methods scored. Each run (seed) has a vector.
 struct SeedSample {
     std::vector<std::vector<double>> a, b; ///< [seeds][tokens], nats
     TokenLayout layout;
     std::vector<std::string> notices;
 };
 
-/// InputError: no run on a side, runs of different texts or tokenizers, runs that do not score the same
+/// InputError: a side without runs, runs with different texts or tokenizers, or runs that score different
 /// tokens.
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
                       const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Two methods, each trained several times (from several seeds). Differences are A - B.
+/// Two methods, each trained with several seeds. Differences are A - B.
 struct SeedComparison {
     std::int64_t tokens = 0;
-    std::vector<double> means_a, means_b; ///< mean NLL of each run, nats a token
-    Estimate mean_a, mean_b, difference;  ///< of the mean over runs
+    std::vector<double> means_a, means_b; ///< mean NLL of each run, nats per token
+    Estimate mean_a, mean_b, difference;  ///< means over runs
     double deviation_a = 0;               ///< standard deviation of the runs' means; NaN for one run
     double deviation_b = 0;
-    /// How much of the variance of the difference comes from runs, by its parts: of clusters (or blocks), and
-    /// of the runs of both sides. NaN if a side has one run.
+    /// The share of the difference's variance that comes from the runs of both sides; the rest comes from
+    /// clusters (or blocks). NaN if a side has one run.
     double share_of_seeds = 0;
-    /// Student's two-sided test with the difference's standard error from both parts, and the degrees of
-    /// freedom that the parts leave (Satterthwaite 1946). Of one run a side: over clusters alone.
+    /// Student's two-sided test. The standard error of the difference has both parts; the degrees of freedom
+    /// follow from them (Satterthwaite 1946). With one run on each side: over clusters alone.
     double p = 0;
     double degrees = 0;
     bool paired = false;
@@ -50,13 +50,14 @@ struct SeedComparison {
     std::vector<std::string> notices;
 };
 
-/// The multi-bootstrap (Sellam et al. 2022, arXiv 2106.16163): a replicate draws clusters (or blocks) of the
-/// text and, apart from them, runs of each side with replacement; every drawn run is scored on the drawn
-/// text. \p paired: run i of A and run i of B have something in common (data order, initialisation) and are
-/// drawn together; both sides then need as many. Replicates of few runs vary too little by (n - 1) / n:
-/// intervals make up for it as for few clusters, with the degrees of freedom above.
+/// The multi-bootstrap (Sellam et al. 2022, arXiv 2106.16163). A replicate draws clusters (or blocks) of the
+/// text and, independently, runs of each side, with replacement. Every drawn run is scored on the drawn text.
+/// \p paired: run i of A and run i of B share something (data order, initialisation) and are drawn together;
+/// both sides then need the same number of runs. With few runs the replicates' variance is too small by (n -
+/// 1) / n; intervals correct this as for few clusters, with the degrees of freedom above.
 ///
-/// Draw j of the runs of replicate r: the upper 64 bits of n · S(S(seed, 2^32 + r), j), A's first, then B's.
+/// Draw j of the runs in replicate r is: upper 64 bits of n · S(S(seed, 2^32 + r), j), A's draws first, then
+/// B's.
 SeedComparison compare_seeds(const SeedSample& sample, bool paired, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

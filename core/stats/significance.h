@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-// Distributions from Boost.Math, for finite arguments; NaN if the arguments have none. Together in one
-// place, because its headers take long to compile.
+// Distributions from Boost.Math for finite arguments; NaN if the arguments are invalid. They are in one file
+// because the library's headers compile slowly.
 
 double normal_cdf(double z);
 double normal_quantile(double p);
@@ -23,8 +23,8 @@ double student_quantile(double p, double degrees);
 /// P(X <= successes) of a binomial distribution.
 double binomial_cdf(double successes, double trials, double probability);
 
-/// The shift, in standard errors of the mean, that a two-sided test of Student's at \p alpha with \p units -
-/// 1 degrees of freedom finds with probability \p power (by the noncentral t distribution, as statsmodels'
+/// The shift, in standard errors of the mean, that Student's two-sided test at \p alpha with \p units - 1
+/// degrees of freedom finds with probability \p power (by the noncentral t distribution, as statsmodels'
 /// TTestPower). NaN for fewer than two units.
 double detectable_shift(double units, double alpha, double power);
 
@@ -34,83 +34,85 @@ struct Moments {
     double mean = 0;
     double squares = 0; ///< sum of squared deviations from the mean
 
-    void add(double value);                ///< Welford's update
+    void add(double value);                ///< by Welford's update
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 
-/// Two-sided p for the null that independent units are symmetric noise around zero: the share of all 2^n
-/// choices of signs whose sum is at least as far from zero as the observed one (a sign-flip test; for score
-/// contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact up to 16 units that are not
-/// zero; beyond, the signs of the 10 largest are enumerated, and the sum of the others is taken as normal
-/// with its variance. This is accurate in the middle and gives larger p in the tails. No draws: the same on
-/// every machine. 1 if all are zero; NaN if one is no number.
+/// Two-sided p of the null hypothesis that independent units are symmetric noise around zero: the share of
+/// all 2^n choices of signs whose sum is at least as far from zero as the observed sum (a sign-flip test; for
+/// score contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact for up to 16 nonzero
+/// units. For more, the signs of the 10 largest units are enumerated, and the sum of the others is
+/// approximated by a normal distribution with its variance. The approximation is accurate in the middle and
+/// gives larger p in the tails. No random numbers, so the result is the same on every machine. 1 if all units
+/// are zero; NaN if one is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
-/// The mean of a ratio sample (sums over tokens of units of different size) with an error by units.
+/// The mean of a ratio sample (units are sums over different numbers of tokens) with an error over units.
 struct UnitMean {
     double mean = 0;           ///< sum of the values / sum of the tokens
-    double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN below two
-    double degrees = 0;        ///< n - 1
+    double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN for fewer
+                               ///< than two units
+    double degrees = 0; ///< n - 1
 };
-/// \p sums and \p tokens: of each unit. For units of one token: the mean and its usual standard error.
+/// \p sums and \p tokens of each unit. For units of one token: the mean and its usual standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// Sums over a group's tokens, for each cluster or block that has some.
+/// Sums over a group's tokens for each cluster or block that has some.
 struct GroupTotals {
-    std::vector<double> sums, tokens; ///< of a unit each, in the order in which the units were first added
+    std::vector<double> sums, tokens; ///< one entry for each unit, in the order of first use
     std::int64_t count = 0;
 
     void add(std::size_t unit, double value);
     [[nodiscard]] UnitMean mean() const { return unit_mean(sums, tokens); }
-    /// The mean with its 95 % interval by Student's distribution; NaN bounds below two units.
+    /// The mean with its 95 % interval by Student's distribution; NaN bounds for fewer than two units.
     [[nodiscard]] Estimate interval() const;
 
 private:
-    std::map<std::size_t, std::size_t> at_; ///< by unit
+    std::map<std::size_t, std::size_t> at_; ///< index for each unit
 };
 
-/// Two one-sided tests (Schuirmann 1987) that a mean is above -margin and below margin.
+/// Two one-sided tests (Schuirmann 1987): the mean is above -margin, and the mean is below margin.
 struct Equivalence {
     double margin = 0;
     double p_above = 0; ///< one-sided p of "at most -margin"
     double p_below = 0; ///< one-sided p of "at least margin"
-    double p = 0;       ///< the larger of both: small: as good, within the margin
-    double low = 0;     ///< bounds of level 1 - 2 alpha: inside the margin iff p <= alpha
+    double p = 0;       ///< the larger of both; small: equivalent within the margin
+    double low = 0;     ///< bounds at level 1 - 2 alpha, inside the margin iff p <= alpha
     double high = 0;
 };
-/// By Student's distribution over units. \p alpha: of `low` and `high`. InputError: a margin that is not
-/// above zero. NaN for fewer than two units.
+/// By Student's distribution over units. \p alpha determines `low` and `high`. InputError: a margin that is
+/// not above zero. NaN for fewer than two units.
 Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
                              double alpha = 0.05);
 
-/// Tokens that two models predict right or wrong, and a test of the tokens that only one predicts right
-/// (McNemar 1947).
+/// How many tokens two models predict right or wrong, and a test of the tokens that only one of them predicts
+/// right (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;
     std::int64_t only_a = 0; ///< A right, B wrong
     std::int64_t only_b = 0;
     std::int64_t both_wrong = 0;
-    Estimate difference; ///< share right, A - B, with the interval over clusters or blocks
+    Estimate difference; ///< share of right predictions, A - B, with the interval over clusters or blocks
     double p = 0;        ///< sign flips of the units' only_b - only_a
-    double mcnemar = 0;  ///< exact two-sided McNemar p, which takes tokens as independent
+    double mcnemar = 0;  ///< exact two-sided McNemar p, which treats tokens as independent
 };
 /// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 
-/// How false discoveries are controlled: Benjamini and Hochberg 1995 (independent or positively dependent
-/// tests), Benjamini and Yekutieli 2001 (any dependence).
+/// Controls of false discoveries: Benjamini and Hochberg 1995 (independent or positively dependent tests),
+/// Benjamini and Yekutieli 2001 (any dependence).
 enum class DiscoveryControl : std::uint8_t { benjamini_hochberg, benjamini_yekutieli };
 
-/// q-values: the smallest false-discovery rate at which a test is called. NaN stay NaN and are not counted as
-/// tests. In the order of \p p.
+/// q-values in the order of \p p: the smallest false-discovery rate at which a test is significant. NaN stays
+/// NaN and does not count as a test.
 std::vector<double> false_discovery_q(std::span<const double> p,
                                       DiscoveryControl control = DiscoveryControl::benjamini_hochberg);
 
-/// Bands that hold for all estimates together with the options' level: each estimate ± c standard errors, c
-/// the quantile of the largest |replicate - estimate| / standard error over them (max-t), corrected for few
-/// units as intervals are. \p replicates: of each estimate, in one order. An estimate that does
-/// not vary has a band of no width and does not count.
+/// Bands that hold at the options' level for all estimates together: each estimate ± c standard errors. c is
+/// the quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected
+/// for few units as intervals are. \p replicates: replicates of each estimate, in the same order. A constant
+/// estimate has a band of width 0 and does not count.
 std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,
                                          const SmallSample& small, const BootstrapOptions& options);

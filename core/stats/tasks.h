@@ -12,23 +12,23 @@
 
 namespace ponderscope {
 
-/// Sums over the tokens that a part of a document's requests predicted.
+/// Sums over the tokens that one part of a document's requests predicts.
 struct TaskPart {
     double steps = 0;
     double flops = 0;
     std::int64_t tokens = 0;
 };
 
-/// One option of a document: a sequence whose last part has the label "right N" or "wrong N".
+/// One option of a document: a sequence whose last part is labelled "right N" or "wrong N".
 struct TaskOption {
     std::int64_t sequence = 0; ///< number in the run
-    std::int64_t token = 0;    ///< of the sequence: the first of the option
+    std::int64_t token = 0;    ///< first token of the option in the sequence
     bool right = false;
     double nll = 0;                   ///< of the option's tokens, nats
-    double characters = 0;            ///< of the option without white space before it
-    bool greedy = true;               ///< every token of it was the likeliest
-    std::vector<double> nll_by_step;  ///< had every token been read out at step k; empty: not recorded
-    std::vector<bool> greedy_by_step; ///< likewise
+    double characters = 0;            ///< of the option, without leading white space
+    bool greedy = true;               ///< every token of the option was the most likely one
+    std::vector<double> nll_by_step;  ///< NLL if all tokens are read out at step k; empty: not recorded
+    std::vector<bool> greedy_by_step; ///< `greedy` if all tokens are read out at step k
     TaskPart part;
 };
 
@@ -36,52 +36,52 @@ struct TaskOption {
 struct TaskDocument {
     std::string name;
     std::vector<TaskOption> options;
-    TaskPart context; ///< of the first option: options that share a context share its computation
+    TaskPart context; ///< of the first option, because options with the same context share its computation
 
-    /// Whether the likeliest option is a right one; of a single option, whether greedy decoding gives it. \p
-    /// by_length: NLL a character. \p step: at that step; negative: as computed.
+    /// Whether the most likely option is right. For a single option, whether greedy decoding produces it. \p
+    /// by_length: compare NLL per character. \p step: read out at this step; negative: at the computed step.
     [[nodiscard]] bool is_right(std::int64_t step = -1, bool by_length = false) const;
 };
 
 struct TaskSample {
     std::string task;
-    std::int64_t max_steps = -1; ///< last step of which every option has an NLL; -1: none was recorded
+    std::int64_t max_steps = -1; ///< the last step at which every option has an NLL; -1: none was recorded
     std::vector<TaskDocument> documents;
-    [[nodiscard]] bool has_options() const; ///< more than one a document
+    [[nodiscard]] bool has_options() const; ///< whether a document has more than one option
 };
 
-/// The tasks of a run, in the order of their first documents; empty: no sequence is an option of a task.
-/// Cancelled by \p stop.
+/// The tasks of a run, in the order of their first documents. Empty: no sequence is an option of a task. \p
+/// stop throws Cancelled.
 std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
                                    const std::stop_token& stop = {});
 
-/// Documents whose answer at step k differs from step k - 1; numbers in TaskSample::documents.
+/// Documents whose answer at step k differs from step k - 1, as indices in TaskSample::documents.
 struct StepFlips {
     std::vector<std::size_t> became_right, became_wrong;
 };
 
-/// Accuracy and cost of a task, intervals over documents.
+/// Accuracy and cost of a task, with intervals over documents.
 struct TaskReport {
     std::string task;
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
-    Estimate accuracy_norm; ///< the same by NLL a character; NaN if documents have one option
-    Estimate perplexity;    ///< of the right options' tokens; of single options, of each as a whole
-    Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN: there are none
+    Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
+    Estimate perplexity;    ///< of the right options' tokens; with single options, of each option as a whole
+    Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
-    Estimate flops;                                   ///< a document
+    Estimate flops;                                   ///< per document
     std::vector<Estimate> accuracy_by_step;
-    std::vector<StepFlips> flips; ///< of step k; the first is empty
+    std::vector<StepFlips> flips; ///< flips of each step k; the first entry is empty
 };
 
 /// InputError: fewer than two documents.
 TaskReport report_task(const TaskSample& sample, const BootstrapOptions& options = {});
 
-/// Two runs on the documents that both have: Flips::tokens are documents. Numbers are of \p a.
+/// Two runs on the documents that both have. Flips::tokens are documents. Indices refer to \p a.
 struct TaskComparison {
     std::string task;
     Flips flips;
-    std::vector<std::size_t> only_a, only_b; ///< documents that only this run answers right
+    std::vector<std::size_t> only_a, only_b; ///< documents that only one run answers right
 };
 /// InputError: fewer than two documents in common.
 TaskComparison compare_task(const TaskSample& a, const TaskSample& b, const BootstrapOptions& options = {});

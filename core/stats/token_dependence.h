@@ -7,21 +7,21 @@
 
 namespace ponderscope {
 
-/// Whether weights over sources (of depth attention, of snapshots) depend on the token at all. A sharp
-/// routing that is equal for all tokens makes no choice (arXiv 2606.13168). The total variance of the weights
-/// has two parts: the differences between sources, and the differences of a source's weight between tokens.
-/// share_between_tokens() is the share of the second part.
+/// Whether weights over sources (depth attention, snapshots) depend on the token. A sharp routing that is the
+/// same for all tokens makes no choice (arXiv 2606.13168). The variance of the weights has two parts: between
+/// sources, and between tokens for each source. share_between_tokens() is the share of the second part.
 class TokenDependence {
 public:
-    /// One token's weights over the sources; the same number of sources every time (std::invalid_argument).
+    /// Adds one token's weights over the sources. Their number must not change (std::invalid_argument).
     void add(std::span<const float> weights);
 
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 if nothing varies; NaN for fewer
-    /// than two tokens or two sources: no choice.
+    /// Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0 if all weights are equal; NaN for
+    /// fewer than two tokens or two sources, because there is no choice.
     [[nodiscard]] double share_between_tokens() const;
 
-    /// Below this share a layer is flagged (methods.md section 3 asks for a threshold; the number is ours).
+    /// A layer with a smaller share is flagged. methods.md section 3 asks for a threshold; this value is our
+    /// choice.
     static constexpr double usual_threshold = 0.05;
     /// NaN is never flagged.
     [[nodiscard]] bool hardly_depends(double threshold = usual_threshold) const {
