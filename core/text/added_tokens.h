@@ -10,25 +10,24 @@
 
 namespace ponderscope {
 
-/// A token that is found in the text before anything else happens to it, as "added_tokens" of a
-/// tokenizer.json lists it.
+/// A token from "added_tokens" of a tokenizer.json. The tokenizer finds it in a text before all other steps.
 struct AddedToken {
     std::string content;
     std::int32_t id = 0;
     bool special = false;
-    bool normalized = true;   ///< looked for in the normalised text
-    bool lstrip = false;      ///< takes the white space before it along
-    bool rstrip = false;      ///< and the one after it
-    bool single_word = false; ///< only if no letter, mark, digit or connector touches it
+    bool normalized = true;   ///< searched in the normalised text
+    bool lstrip = false;      ///< includes the white space before it
+    bool rstrip = false;      ///< includes the white space after it
+    bool single_word = false; ///< matches only without an adjacent letter, mark, digit or connector
 
     friend bool operator==(const AddedToken&, const AddedToken&) = default;
 };
 
-/// Finds tokens in a text: the leftmost, and of those the longest.
+/// Finds added tokens in a text: the leftmost one, and the longest of those.
 class AddedTokenFinder {
 public:
-    /// \p pattern: the bytes to look for (the content, normalised or not). Empty ones are ignored; of equal
-    /// ones the first counts.
+    /// \p pattern: the bytes to find (the content, normalised or not). Empty patterns are ignored; of equal
+    /// patterns the first counts.
     void add(std::string_view pattern, const AddedToken& token);
     [[nodiscard]] bool empty() const { return tokens_.empty(); }
 
@@ -36,10 +35,10 @@ public:
         std::size_t begin, end;
         std::int32_t id; ///< -1: text between tokens
     };
-    /// Calls \p sink(Part) for everything in \p text, in order.
+    /// Calls \p sink(Part) for all parts of \p text, in order.
     template <class Sink>
     void split(std::string_view text, Sink&& sink) const {
-        std::size_t from = 0; // where the search goes on
+        std::size_t from = 0; // where the search continues
         std::size_t done = 0;
         Part part{};
         while (find(text, from, done, part)) {
@@ -64,7 +63,7 @@ private:
 
     std::vector<AddedToken> tokens_;
     std::vector<Node> nodes_;
-    std::vector<bool> starts_; // by the first two bytes, first * 256 + second
+    std::vector<bool> starts_; // by the first two bytes: first * 256 + second
 };
 
 } // namespace ponderscope

@@ -15,7 +15,7 @@
 
 namespace ponderscope {
 
-/// Token texts by id and ids by text, in one pool of bytes. It can be moved, not copied.
+/// Token texts by id and ids by text, in one pool of bytes. Movable, not copyable.
 class TokenTexts {
 public:
     TokenTexts() = default;
@@ -24,21 +24,25 @@ public:
     TokenTexts(const TokenTexts&) = delete;
     TokenTexts& operator=(const TokenTexts&) = delete;
 
-    /// InputError naming \p file: an id that is negative, too large, or given twice.
+    /// InputError names \p file: an id that is negative, too large, or repeated.
     void build(std::vector<std::pair<std::string_view, std::int64_t>> tokens,
                const std::filesystem::path& file);
 
     [[nodiscard]] std::int32_t size() const {
         return static_cast<std::int32_t>(begin_.empty() ? 0 : begin_.size() - 1);
     }
-    [[nodiscard]] std::int32_t count() const { return count_; } ///< of tokens; less than size() with holes
+    [[nodiscard]] std::int32_t count() const {
+        return count_;
+    } ///< number of tokens; less than size() if ids
+      ///< have gaps
     [[nodiscard]] bool has(std::int32_t id) const;
     [[nodiscard]] std::string_view text(std::int32_t id) const;   ///< empty for ids without a token
     [[nodiscard]] std::int32_t find(std::string_view text) const; ///< -1 when absent
     [[nodiscard]] std::size_t longest() const { return longest_; }
 
 private:
-    std::vector<char> pool_;           // moved without moving its bytes, which the keys below are views of
+    std::vector<char> pool_;           // a move keeps its bytes in place, because the keys below refer to
+                                       // them
     std::vector<std::uint32_t> begin_; // size() + 1
     std::vector<bool> present_;
     std::unordered_map<std::string_view, std::int32_t> ids_;
@@ -46,19 +50,18 @@ private:
     std::int32_t count_ = 0;
 };
 
-/// The ids of <0x00> to <0xFF>, which unknown characters become by their bytes; -1 when absent.
+/// The ids of <0x00> to <0xFF>, which replace the bytes of unknown characters; -1 if absent.
 std::vector<std::int32_t> fallback_tokens(const TokenTexts& texts);
 
-/// Byte-pair encoding of single words (Sennrich et al. 2016), as in the "model" of a tokenizer.json.
-/// Immutable; several threads, each with a Workspace of its own.
+/// Byte-pair encoding of single words (Sennrich et al. 2016), the "model" of a tokenizer.json. Immutable;
+/// threads may share it, each with its own Workspace.
 class Bpe {
 public:
     struct Settings {
-        bool byte_level =
-            false; ///< symbols are bytes and the vocabulary is written in the byte-level alphabet
+        bool byte_level = false;    ///< symbols are bytes, and the vocabulary uses the byte-level alphabet
         bool byte_fallback = false; ///< unknown characters become <0xNN> tokens
-        bool fuse_unk = false;      ///< neighbouring unknown characters are one unknown token
-        bool ignore_merges = false; ///< a word of the vocabulary is one token, without merges
+        bool fuse_unk = false;      ///< adjacent unknown characters become one unknown token
+        bool ignore_merges = false; ///< a word in the vocabulary is one token, whatever the merges
         std::optional<std::string> unk_token;
     };
 
@@ -68,7 +71,7 @@ public:
         std::uint32_t begin, end;
     };
 
-    /// Words already encoded, for one thread at a time.
+    /// A cache of encoded words, for one thread at a time.
     class Workspace {
     public:
         std::vector<Token> tokens; ///< result of encode()
@@ -81,7 +84,7 @@ public:
         std::unordered_map<std::string, std::vector<Token>, Hash, std::equal_to<>> known_;
     };
 
-    /// \p merges: pairs of token texts, best first. InputError names \p file.
+    /// \p merges: pairs of token texts, in the order of priority. InputError names \p file.
     static Bpe build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary,
                      const std::vector<std::pair<std::string_view, std::string_view>>& merges,
                      Settings settings, const std::filesystem::path& file);
@@ -89,8 +92,8 @@ public:
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
     [[nodiscard]] const Settings& settings() const { return settings_; }
 
-    /// Tokens of \p word (valid UTF-8 unless byte-level) into workspace.tokens. Time is n log n in its
-    /// length.
+    /// Writes the tokens of \p word (valid UTF-8 unless byte-level) to workspace.tokens. Time is n log n in
+    /// the word's length.
     void encode(std::string_view word, Workspace& workspace) const;
 
 private:
@@ -108,8 +111,8 @@ private:
     Settings settings_;
     TokenTexts texts_;
     std::unordered_map<std::uint64_t, Merge> merges_; // by pair
-    std::vector<std::int32_t> byte_symbols_; // of a byte-level vocabulary, -1 when absent; else empty
-    std::vector<std::int32_t> byte_tokens_;  // <0xNN>, -1 when absent; empty without byte_fallback
+    std::vector<std::int32_t> byte_symbols_; // for a byte-level vocabulary, -1 if absent; otherwise empty
+    std::vector<std::int32_t> byte_tokens_;  // <0xNN>, -1 if absent; empty without byte_fallback
     std::int32_t unk_ = -1;
 };
 

@@ -8,14 +8,14 @@
 
 namespace ponderscope {
 
-/// GPT-2's printable alphabet for bytes: printable bytes map to themselves, the others to U+0100 and on, in
-/// order. Vocabularies of byte-level tokenizers are written in it ("Ġthe").
+/// GPT-2's printable alphabet for bytes: printable bytes map to themselves, the others to U+0100 and above,
+/// in order. Byte-level tokenizers write their vocabularies in this alphabet ("Ġthe").
 char32_t byte_level_character(std::uint8_t byte);
 std::optional<std::uint8_t> byte_level_byte(char32_t character);
 
 /// \p bytes written in the alphabet.
 std::string to_byte_level(std::string_view bytes);
-/// The bytes that \p text stands for; no value: a character is not in the alphabet.
+/// Converts \p text back to bytes. No value: a character is not in the alphabet.
 std::optional<std::string> from_byte_level(std::string_view text);
 
 } // namespace ponderscope

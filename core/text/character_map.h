@@ -11,19 +11,19 @@
 
 namespace ponderscope {
 
-/// SentencePiece's mapping of characters before it cuts a text, compiled into precompiled_charsmap: a
-/// double-array tree (Darts) from byte sequences to places in a list of texts.
+/// SentencePiece's replacement of characters before it splits a text (precompiled_charsmap): a double-array
+/// tree (Darts) from byte sequences to offsets in a list of texts.
 class CharacterMap {
 public:
-    /// \p base64: as it stands in a tokenizer.json. InputError names \p file.
+    /// \p base64: the value in a tokenizer.json. InputError names \p file.
     static CharacterMap parse(std::string_view base64, const std::filesystem::path& file);
 
-    /// As the library tokenizers applies it: to whole grapheme clusters of less than six bytes, else to
-    /// single characters.
+    /// Replaces whole grapheme clusters of less than six bytes, else single characters, as the library
+    /// tokenizers does.
     void apply(NormalizedText& text) const;
 
 private:
-    /// Replacement of the shortest mapped beginning of \p part; null: none.
+    /// The replacement for the shortest mapped prefix of \p part; null: none.
     [[nodiscard]] const char* find(std::string_view part) const;
 
     std::vector<std::uint32_t> tree_;

@@ -5,16 +5,16 @@
 
 namespace ponderscope::characters {
 
-/// Classes of characters as Hugging Face tokenizers use them, by utf8proc's tables. Any code point is
-/// allowed.
+/// Classes of characters as Hugging Face tokenizers define them, by the tables of utf8proc. All code points
+/// are valid.
 
 bool is_white_space(char32_t c); ///< the Unicode property White_Space
 bool is_numeric(char32_t c);     ///< general categories Nd, Nl, No
 bool is_punctuation(char32_t c); ///< ASCII punctuation, or a general category P*
-bool is_word(char32_t c);        ///< letters, marks, decimal digits, connectors: what \w matches
+bool is_word(char32_t c);        ///< letters, marks, decimal digits, connectors: matched by \w
 bool is_mark(char32_t c);        ///< general categories M*
 
-/// Appends the full lower-case form (one character, but two for U+0130).
+/// Appends the full lower-case form (one character; two for U+0130).
 void append_lower_case(std::string& out, char32_t c);
 
 } // namespace ponderscope::characters

@@ -15,17 +15,18 @@ namespace ponderscope {
 /// and sequences of them. Others are refused by name. Invalid UTF-8 bytes stay unchanged.
 class TokenDecoder {
 public:
-    TokenDecoder() = default; ///< joins tokens with spaces, as the original does when a file has none
+    TokenDecoder() = default; ///< joins tokens with spaces, as Hugging Face's library does for a file without
+                              ///< a decoder
     static TokenDecoder parse(const nlohmann::json& json,
-                              const std::filesystem::path& file); ///< null included
+                              const std::filesystem::path& file); ///< \p json may be null
 
-    /// Token texts, as in the vocabulary, to the text.
+    /// Decodes token texts of the vocabulary.
     [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
-    /// A single token, without the steps that apply at the ends of a text.
+    /// Decodes a single token, without the steps for the ends of a text.
     [[nodiscard]] std::string decode_one(std::string_view token) const;
 
 private:
-    /// \p whole_text: with the steps that apply at the ends of a text.
+    /// \p whole_text: include the steps for the ends of a text.
     using Step = std::function<void(std::vector<std::string>& tokens, bool whole_text)>;
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
     [[nodiscard]] std::vector<std::string> run(std::vector<std::string> tokens, bool whole_text) const;

@@ -9,19 +9,20 @@
 
 namespace ponderscope {
 
-/// A text after normalisation, and where each of its bytes came from. Unchanged text costs nothing: only
-/// the edits are kept, and a text without edits is a view of its source. Texts under 4 GiB.
+/// A text after normalisation, with the source offset of each byte. Stores only the edits, so a text without
+/// edits is a view of its source. Texts under 4 GiB.
 class NormalizedText {
 public:
-    /// Nothing changed yet. \p source must outlive the object.
+    /// A text without edits. \p source must outlive the object.
     explicit NormalizedText(std::string_view source) : source_(source) {}
 
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
 
-    /// Walks along the text and tells source offsets. source_offset is a monotone function from [0,
-    /// text().size()] onto [0, source size] with both ends fixed: spans of neighbouring tokens thus neither
-    /// overlap nor leave a gap. Removed text belongs to the character after it (at the end, to the one
-    /// before); inside a replacement, offsets are proportional. Offsets requested must not decrease.
+    /// Converts offsets to source offsets while it moves forward; requested offsets must not decrease.
+    /// source_offset is a monotone function from [0, text().size()] onto [0, source size] that maps both ends
+    /// to both ends, so spans of neighbouring tokens neither overlap nor leave a gap. Removed text belongs to
+    /// the character after it (at the end, to the one before). Inside a replacement, offsets are
+    /// proportional.
     class Cursor {
     public:
         explicit Cursor(const NormalizedText& text) : text_(&text) {}
@@ -42,10 +43,10 @@ private:
     std::string_view source_;
     std::string owned_;
     bool changed_ = false;
-    std::vector<Edit> edits_; ///< in order, without overlaps
+    std::vector<Edit> edits_; ///< sorted, without overlaps
 };
 
-/// One pass over a NormalizedText, from first to last byte, that keeps or replaces parts.
+/// One pass over a NormalizedText, from the first byte to the last, that keeps or replaces parts.
 class Rewriter {
 public:
     explicit Rewriter(NormalizedText& text) : target_(&text), in_(text.text()) {}
@@ -57,9 +58,9 @@ public:
 
     void keep(std::size_t bytes);
     void keep_until(std::size_t position) { keep(position - position_); }
-    /// \p bytes of the input become \p with; either may be empty.
+    /// Replaces the next \p bytes of the input by \p with; either may be empty.
     void replace(std::size_t bytes, std::string_view with);
-    /// Keeps the rest and puts the result into the text. The views taken before are invalid then.
+    /// Keeps the rest and stores the result in the text. Earlier views of the text become invalid.
     void finish();
 
 private:

@@ -17,7 +17,7 @@ namespace ponderscope {
 class Normalizer {
 public:
     Normalizer() = default; ///< changes nothing
-    /// \p json: the value of "normalizer", null included. InputError.
+    /// \p json: the value of "normalizer"; may be null. InputError.
     static Normalizer parse(const nlohmann::json& json, const std::filesystem::path& file);
 
     void apply(NormalizedText& text, MatchState& state) const {

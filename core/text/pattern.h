@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// Working memory of a match: one for each thread at a time, for any number of patterns.
+/// Working memory for matches of any number of patterns; one object for each thread.
 class MatchState {
 public:
     MatchState();
@@ -25,13 +25,13 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// A pattern from a tokenizer file: a plain string, or a regular expression, which Oniguruma runs in Ruby's
-/// syntax, as the library tokenizers does, with limits on the cost of a match. Immutable; may be used from
-/// several threads.
+/// A pattern from a tokenizer file: a plain string, or a regular expression. Oniguruma matches it in Ruby's
+/// syntax, as the library tokenizers does, with limits on the cost of a match. Immutable; threads may share
+/// it.
 class Pattern {
 public:
     static Pattern literal(std::string text);
-    /// InputError names \p file and the reason when it does not compile.
+    /// InputError names \p file and the reason if the expression does not compile.
     static Pattern regex(std::string_view expression, const std::filesystem::path& file);
 
     /// The "pattern" of \p object: {"String": …}, {"Regex": …} or a plain string. InputError.
@@ -40,8 +40,8 @@ public:
     struct Match {
         std::size_t begin = 0, end = 0;
     };
-    /// Finds all matches in order. An empty match directly after the last one is skipped. \p
-    /// text must be valid UTF-8. InputError: a match exceeds the limits, or the text has 2 GiB.
+    /// Finds all matches in order. Skips an empty match directly after the previous match. \p text must be
+    /// valid UTF-8. InputError: a match exceeds the limits, or the text has 2 GiB or more.
     class Search {
     public:
         Search(const Pattern& pattern, std::string_view text, MatchState& state);
@@ -60,7 +60,7 @@ private:
     Pattern() = default;
     bool find(std::string_view text, std::size_t from, MatchState& state, Match& match) const;
 
-    std::string text_; ///< the literal, or the expression as it stands in the file
+    std::string text_; ///< the literal, or the expression from the file
     std::shared_ptr<const Code> code_;
 };
 

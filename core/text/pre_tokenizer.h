@@ -13,24 +13,24 @@
 
 namespace ponderscope {
 
-/// A part of a normalised text, in bytes.
+/// Bytes [begin, end) of a normalised text.
 struct Piece {
     std::uint32_t begin = 0, end = 0;
 };
 
 /// The "pre_tokenizer" of a tokenizer.json: ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace,
-/// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. Others are refused by name.
-/// The bytes stay bytes: the vocabulary handles the alphabet of ByteLevel, and later steps of a sequence see
-/// letters of the alphabet.
+/// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. Other types are refused by
+/// name. ByteLevel does not change the text here: the vocabulary converts its alphabet, and later steps of a
+/// sequence see the alphabet's letters.
 class PreTokenizer {
 public:
     PreTokenizer() = default; ///< leaves the text in one piece
     static PreTokenizer parse(const nlohmann::json& json,
-                              const std::filesystem::path& file); ///< null included
+                              const std::filesystem::path& file); ///< \p json may be null
     [[nodiscard]] bool is_byte_level() const { return byte_level_; }
 
-    /// The pieces of \p text, in order, none empty; some steps change the text. \p at_text_begin: \p text:
-    /// the beginning of the whole text.
+    /// The pieces of \p text, in order, without empty pieces. Some steps change the text. \p at_text_begin:
+    /// \p text is the beginning of the whole text.
     std::vector<Piece> split(NormalizedText& text, bool at_text_begin, MatchState& state) const;
 
 private:
@@ -47,7 +47,7 @@ private:
         Kind kind = Kind::pattern;
         Behavior behavior = Behavior::isolated;
         bool invert = false;
-        bool on_alphabet = false;             // sees the letters of ByteLevel's alphabet
+        bool on_alphabet = false;             // sees letters of ByteLevel's alphabet
         std::optional<Pattern> pattern;       // pattern
         bool (*is_match)(char32_t) = nullptr; // characters, each of which is a match
         char32_t delimiter = 0;               // characters, when is_match is null

@@ -13,24 +13,24 @@ namespace ponderscope {
 /// Options for reading a text: start tokens, and special tokens in the text.
 struct TextReading {
     enum class Bos : std::uint8_t {
-        automatic,   ///< as in the tokenizer's files
-        always,      ///< a start token in any case
-        never,       ///< nothing: neither start nor end token
+        automatic,   ///< as the tokenizer's files define
+        always,      ///< always a start token
+        never,       ///< neither start token nor end token
         every_window ///< a start token before every window of the text
     };
     Bos bos = Bos::automatic;
     bool parse_special = true; ///< special tokens in the text are encoded as such
 
-    /// "auto", "always", "never" or "every-window"; InputError: anything else.
+    /// "auto", "always", "never" or "every-window"; InputError for other text.
     static Bos parse_bos(const std::string& text);
     [[nodiscard]] std::string bos_text() const;
-    /// InputError: text that is not UTF-8; a start token, but the tokenizer names none.
+    /// InputError: text that is not UTF-8, or a required start token that the tokenizer does not define.
     [[nodiscard]] Encoding encode(const Tokenizer& tokenizer, std::string_view text) const;
     [[nodiscard]] bool adds() const { return bos != Bos::never; }
     friend bool operator==(const TextReading&, const TextReading&) = default;
 };
 
-/// The start token that the tokenizer adds, or else names. InputError: it has none.
+/// The start token that the tokenizer adds, or at least names. InputError: there is none.
 std::int32_t require_start_token(const Tokenizer& tokenizer);
 
 } // namespace ponderscope

@@ -13,18 +13,18 @@
 
 namespace ponderscope {
 
-/// Possible names of a tokenizer's files.
+/// The usual names of a tokenizer's files.
 inline constexpr std::array<const char*, 6> tokenizer_file_names{
     "tokenizer.json",          "vocab.json",       "merges.txt", "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json"};
 
-/// Tokens of a text. All three vectors have one entry a token.
+/// Tokens of a text. All three vectors have one entry for each token.
 struct Encoding {
     std::vector<std::int32_t> ids;
     std::vector<std::uint64_t>
-        begin; ///< first byte of the token's span in the text that was given (before normalisation)
+        begin; ///< first byte of the token's span in the given text (before normalisation)
     std::vector<std::uint64_t>
-        end; ///< one past its last byte. Tokens that a template adds have an empty span.
+        end; ///< one past the last byte. Tokens that a template adds have an empty span.
     // Spans are in order and do not overlap. They cover the text, except for parts that the tokenizer omits
     // (such as white space).
 };
@@ -34,54 +34,53 @@ struct Encoding {
 /// threads.
 class Tokenizer {
 public:
-    /// Throws InputError; unsupported parts are refused by name.
+    /// Throws InputError; names unsupported parts.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
-    /// The tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt; with the
-    /// tokens that tokenizer_config.json and similar files add, also around a text (tokenizer_config.h). A
-    /// file is taken as a tokenizer.json alone.
+    /// The tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt. Includes the
+    /// tokens that tokenizer_config.json and similar files add, also around a text (tokenizer_config.h). For
+    /// a path to a file, only this file is read, as a tokenizer.json.
     static Tokenizer load_folder(const std::filesystem::path& folder);
 
     Tokenizer(Tokenizer&&) noexcept;
     Tokenizer& operator=(Tokenizer&&) noexcept;
     ~Tokenizer();
 
-    /// \p text must be valid UTF-8 (InputError otherwise, with the byte offset). \p add_special: the tokens
-    /// that the post-processor adds by default (a start token, say). \p parse_special: special tokens in the
-    /// text are encoded as such; else they are read as plain text.
+    /// \p text must be valid UTF-8 (otherwise InputError with the byte offset). \p add_special: add the
+    /// tokens that the post-processor adds by default (for example a start token). \p parse_special: encode
+    /// special tokens in the text as such; otherwise they are plain text.
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
                                   bool parse_special = true) const;
-    /// The bytes of the tokens, as the original's decode with special tokens kept. Ids without a token (in a
-    /// padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay; the original writes U+FFFD for them.
+    /// The bytes of the tokens, as Hugging Face's decode with special tokens kept. Ids without a token (in a
+    /// padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay, where Hugging Face writes U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
-    /// The bytes of one token: a part of a character when the token splits one. For candidates
-    /// and lists.
+    /// The bytes of one token, possibly a part of a character. For candidates and lists.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
-    /// One token as the vocabulary writes it ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. Valid
+    /// The token's text in the vocabulary ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. Valid
     /// while the object lives.
     [[nodiscard]] std::string_view token_text(std::int32_t id) const;
     [[nodiscard]] std::optional<std::int32_t>
     id_of(std::string_view token) const;     ///< by its text in the vocabulary
-    [[nodiscard]] std::int32_t size() const; ///< one more than the largest id, added tokens included
+    [[nodiscard]] std::int32_t size() const; ///< largest id plus one, including added tokens
     [[nodiscard]] bool is_special(std::int32_t id) const;
-    /// The token that encode(…, true) puts directly before a text, if any.
+    /// The token that encode(…, true) adds before a text, if any.
     [[nodiscard]] std::optional<std::int32_t> start_token() const;
     [[nodiscard]] bool adds_start_token() const { return start_token().has_value(); }
-    /// The start and the end token that the files name (bos_token, eos_token), whether or not they are added.
+    /// The start and end tokens that the files name (bos_token, eos_token), whether or not encode adds them.
     [[nodiscard]] std::optional<std::int32_t> bos_token() const;
     [[nodiscard]] std::optional<std::int32_t> eos_token() const;
-    /// Sentences for the user: where versions of transformers read the files differently.
+    /// Notices for the user: files that versions of transformers read differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
-    /// SHA-256 of the tokenizer.json; of all files that count. InputError: a file is gone.
+    /// SHA-256 of the tokenizer.json, or of all files of the tokenizer. InputError: a file was removed.
     [[nodiscard]] std::string digest() const;
-    /// Digest of the rules that cut a text, the same for every way to write them (tokenizer_digest.h).
+    /// Digest of the rules that split a text, independent of how the files write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
-    /// The files of the tokenizer. Copies of them in any folder give the same tokenizer.
+    /// The files of the tokenizer. Copies in any folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
-    /// InputError: ids of the vocabulary, or of tokens added to every text, beyond the \p vocabulary_size
-    /// rows of a model's embedding. Fewer are fine. Added tokens beyond it are an error only if a text
-    /// holds them.
+    /// InputError: an id of the vocabulary, or of a token that is added to every text, is beyond the \p
+    /// vocabulary_size rows of a model's embedding. Added tokens beyond these rows are an error only if a
+    /// text contains them.
     void require_vocabulary(std::int64_t vocabulary_size) const;
     void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;
 

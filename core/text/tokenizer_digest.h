@@ -12,15 +12,16 @@
 
 namespace ponderscope {
 
-/// The rules that cut a text, independent of how a tokenizer.json writes them: key order, blanks, defaults
-/// that are left out, merges as pairs or as lines. app/python/ponderscope/tokenizer_digest.py has the
-/// definition and computes the same.
+/// The rules that split a text, independent of how a tokenizer.json writes them: key order, blanks, omitted
+/// defaults, merges as pairs or as lines. app/python/ponderscope/tokenizer_digest.py defines the digest and
+/// computes the same value.
 struct CuttingRules {
     std::string merges;     ///< SHA-256 of the merges, or of the scores of a Unigram model
     std::string components; ///< canonical JSON of the model's settings, the normalizer and the pre-tokenizer
     bool normalizes = false;
 
-    /// \p tokenizer: "model" with "merges", "normalizer" and "pre_tokenizer", as a tokenizer.json has them.
+    /// \p tokenizer: an object with "model" (and "merges"), "normalizer" and "pre_tokenizer", as in a
+    /// tokenizer.json.
     static CuttingRules of(const nlohmann::json& tokenizer);
 };
 

@@ -20,24 +20,24 @@ namespace ponderscope {
 
 /// The parts of a tokenizer, read from its files.
 struct TokenizerParts {
-    std::vector<std::filesystem::path> files; ///< all that were read, the vocabulary first
-    std::size_t vocabulary_files = 1;         ///< how many of them are the vocabulary: the first ones
-    std::string beside;                       ///< the settings of the other parts as text; empty: none
+    std::vector<std::filesystem::path> files; ///< all files, the vocabulary first
+    std::size_t vocabulary_files = 1;         ///< the first files, which hold the vocabulary
+    std::string beside;                       ///< settings of the other parts as text; empty: none
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;
     CuttingRules rules;             ///< for the digest
-    std::optional<Unigram> unigram; ///< in the place of `model`
+    std::optional<Unigram> unigram; ///< replaces `model`
     TokenDecoder decoder;
     std::vector<AddedToken> added;
-    std::vector<std::int32_t> prefix; ///< tokens that the post-processor puts before a text
-    std::vector<std::int32_t> suffix; ///< and behind it
-    std::optional<std::int32_t> bos;  ///< the start token by name, whether or not it is put before texts
+    std::vector<std::int32_t> prefix; ///< tokens that the post-processor adds before a text
+    std::vector<std::int32_t> suffix; ///< tokens that it adds after a text
+    std::optional<std::int32_t> bos;  ///< the start token by name, whether or not it is added
     std::optional<std::int32_t> eos;  ///< the end token by name
-    std::vector<std::string> notices; ///< sentences for the user: where libraries read the files differently
+    std::vector<std::string> notices; ///< notices for the user: files that libraries read differently
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
-    /// Tokens of a word into workspace.tokens.
+    /// Writes the tokens of a word to workspace.tokens.
     void encode_word(std::string_view word, Bpe::Workspace& workspace) const {
         if (unigram) {
             unigram->encode(word, workspace.tokens);
@@ -48,11 +48,11 @@ struct TokenizerParts {
     [[nodiscard]] const std::filesystem::path& file() const { return files.front(); } ///< for messages
 };
 
-/// The parts of a tokenizer.json. InputError names \p file, or \p merges_file where the merges came from
-/// elsewhere.
+/// The parts of a tokenizer.json. InputError names \p file, or \p merges_file if the merges come from another
+/// file.
 TokenizerParts parts_of(const nlohmann::json& document, const std::filesystem::path& file,
                         const std::filesystem::path& merges_file);
-/// vocab.json and merges.txt, with the files beside them (tokenizer_config.h). InputError.
+/// Reads vocab.json, merges.txt and the files beside them (tokenizer_config.h). InputError.
 TokenizerParts read_vocabulary_and_merges(const std::filesystem::path& folder);
 
 } // namespace ponderscope

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// A unigram language model over tokens (Kudo 2018), as the "model" of a tokenizer.json of type Unigram: cuts
-/// a word into the tokens with the largest sum of scores. Immutable; for several threads.
+/// A unigram language model over tokens (Kudo 2018), the "model" of type Unigram in a tokenizer.json: splits
+/// a word into the tokens with the largest sum of scores. Immutable; threads may share it.
 class Unigram {
 public:
     /// \p vocabulary: tokens and their scores, by id. InputError names \p file.
@@ -23,14 +23,14 @@ public:
 
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
 
-    /// Tokens of \p word, valid UTF-8. Neighbouring unknown characters become the bytes' tokens
-    /// (byte_fallback), or one unknown token. InputError if there is none.
+    /// Tokens of \p word, valid UTF-8. Adjacent unknown characters become the tokens of their bytes
+    /// (byte_fallback), or one unknown token. InputError if the vocabulary has no unknown token.
     void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
 
 private:
     struct Node {
         std::uint32_t first_child = 0;
-        std::uint16_t children = 0; ///< next to each other, by label
+        std::uint16_t children = 0; ///< adjacent in the table, by label
         unsigned char label = 0;
         std::int32_t token = -1;
     };
@@ -42,7 +42,7 @@ private:
     TokenTexts texts_;
     std::vector<double> scores_;
     std::vector<Node> nodes_;
-    std::vector<std::int32_t> byte_tokens_; ///< <0xNN>; empty unless all of them are there
+    std::vector<std::int32_t> byte_tokens_; ///< <0xNN>; empty unless the vocabulary has all of them
     std::int32_t unk_ = -1;
     double unknown_score_ = 0;
 };
