@@ -18,25 +18,25 @@ struct sqlite3_stmt;
 
 namespace ponderscope {
 
-/// An error of SQLite with its extended result code. Internal to core/trace: reader and writer translate it
-/// to a message.
+/// An error of SQLite with its extended result code. Internal to core/trace: reader and writer turn it into a
+/// message.
 class SqliteFailure : public std::runtime_error {
 public:
     SqliteFailure(int code, const std::string& message, int system_error = 0)
         : std::runtime_error(message), code_(code), system_error_(system_error) {}
     [[nodiscard]] int code() const { return code_; }
     [[nodiscard]] int primary_code() const { return code_ & 0xff; }
-    /// errno of the failure to open; 0: not known.
+    /// errno of the failed open; 0: unknown.
     [[nodiscard]] int system_error() const { return system_error_; }
     [[nodiscard]] bool is_busy() const; ///< another connection holds a lock
-    [[nodiscard]] bool is_full() const; ///< no room, or no more allowed
-    /// A file on another machine changed while it was read: begin the transaction again.
+    [[nodiscard]] bool is_full() const; ///< the disk or a quota is full
+    /// A file on another machine changed during the read. Begin the transaction again.
     [[nodiscard]] bool is_moved() const;
-    [[nodiscard]] bool lost_its_file() const; ///< its name now belongs to another file or to none
-    /// The helper files for reading (the log's index) cannot be made or grown: a read-only folder, a full
-    /// disk.
+    [[nodiscard]] bool lost_its_file() const; ///< its name now belongs to another file, or to none
+    /// The log's index file, which a reader needs, cannot be created or extended: the folder is read-only, or
+    /// the disk is full.
     [[nodiscard]] bool lacks_helper_files() const;
-    /// The file is at fault, not the machine.
+    /// The file is damaged; the machine works.
     [[nodiscard]] bool is_damage() const;
 
 private:
@@ -47,17 +47,18 @@ private:
 inline constexpr const char* take_again =
     "the file is damaged; take it from its source again, or record it again";
 
-/// The error for a failed read of \p path: InputError for damage, EnvironmentError for the system.
+/// The error for a failed read of \p path: InputError for damage, EnvironmentError for a failure of the
+/// system.
 [[noreturn]] void
 throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                    const char* sound = "a sound trace",
                    const char* remedy = "take it from its source again, or record it again");
-/// The error and sentence for a failed write. \p kept: earlier commits stay.
+/// The error for a failed write. \p kept: earlier commits stay.
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                bool kept = true);
 [[noreturn]] void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure);
 
-/// One prepared statement. Bound text and BLOBs must outlive the step that uses them (nothing is copied).
+/// One prepared statement. Bound text and BLOBs are not copied, so they must outlive the step that uses them.
 class Statement {
 public:
     Statement() = default;
@@ -70,9 +71,9 @@ public:
     Statement& bind(int index, double value); ///< NaN becomes NULL
     Statement& bind(int index, std::string_view text);
     Statement& bind(int index, std::span<const std::byte> blob);
-    Statement& bind_copy(int index, std::string_view text); ///< keeps a copy
+    Statement& bind_copy(int index, std::string_view text); ///< keeps its own copy of the text
     Statement& bind_null(int index);
-    /// Binds all parameters: whole numbers, reals (NaN becomes NULL), texts, BLOBs, nullptr (NULL).
+    /// Binds all parameters: integers, reals (NaN becomes NULL), texts, BLOBs, nullptr (NULL).
     template <class... Values>
     Statement& bind_all(const Values&... values) {
         int at = 0;
@@ -80,11 +81,11 @@ public:
         return *this;
     }
 
-    /// True when there is a row.
+    /// Returns whether there is a row.
     bool step();
-    /// Runs to the end and makes the statement ready for the next use.
+    /// Runs all steps and resets the statement.
     void run();
-    /// bind_all and run.
+    /// Calls bind_all and run.
     template <class First, class... Others>
     void run(const First& first, const Others&... others) {
         bind_all(first, others...);
@@ -92,7 +93,7 @@ public:
     }
     void reset();
 
-    /// Columns count from 0; they are valid until the next step or reset.
+    /// Columns count from 0. Values are valid until the next step or reset.
     [[nodiscard]] bool is_null(int column) const;
     [[nodiscard]] std::int64_t integer(int column) const;
     [[nodiscard]] double real(int column) const; ///< NULL becomes NaN
@@ -121,21 +122,21 @@ private:
     sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Resets a statement that is kept.
+/// Resets a reused statement when it goes out of scope.
 struct StatementReset {
     Statement& statement;
     ~StatementReset() { statement.reset(); }
 };
 
-/// One connection. Used by one thread at a time. Every failure throws SqliteFailure; a failed connection to
-/// another machine (a path with ssh://, core/remote/file.h) is an Error with its own sentence.
+/// One connection, for one thread at a time. Every failure throws SqliteFailure. A failed connection to
+/// another machine (a path with ssh://, core/remote/file.h) throws an Error with its own message.
 class Database {
 public:
     enum class Access {
-        read,           ///< read-only; a WAL beside the file is read too
-        read_immutable, ///< read-only without any lock or helper file: for media that cannot be written
-        write,          ///< the file exists
-        create          ///< makes the file when it is absent
+        read,           ///< read-only; includes the WAL beside the file
+        read_immutable, ///< read-only without lock or helper file, for read-only media
+        write,          ///< the file must exist
+        create          ///< creates a missing file
     };
 
     Database(const std::filesystem::path& path, Access access);
@@ -145,45 +146,46 @@ public:
 
     void execute(const std::string& sql);
     [[nodiscard]] Statement prepare(std::string_view sql);
-    /// First column of the first row; 0 when there is none.
+    /// First column of the first row; 0 without a row.
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
     [[nodiscard]] bool in_transaction() const;
-    /// Rewrites the file without gaps; with a name, into a new file of that name (this one is only read).
+    /// Rewrites the file without gaps. With a name, writes a new file of that name and only reads this one.
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
-    void wait_for_locks(int milliseconds); ///< usual_wait until it is called
-    /// All statements must be gone; a failing close is ignored. If no program writes the trace, the last
+    void wait_for_locks(int milliseconds); ///< the default is usual_wait
+    /// Destroy all statements first. A failure to close is ignored. If no program writes the trace, the last
     /// reader moves a remaining write-ahead log into the file, if permissions allow.
     void close();
-    /// Takes the write-ahead log into the file and removes it. While others read, the log stays, empty if
-    /// no reader is within a transaction; whoever closes last removes it. \p milliseconds: to wait for
-    /// readers.
+    /// Moves the write-ahead log into the file and removes the log. If other programs read the file, the log
+    /// stays (empty if no reader is inside a transaction), and the last program to close the file removes it.
+    /// \p milliseconds: time to wait for readers.
     void make_single_file(int milliseconds);
 
-    /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes behind its end are 0. Read
-    /// through this connection, never through another stream: when a process closes any descriptor of a file,
-    /// POSIX releases all locks of the process on it, also of SQLite's other connections.
+    /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes beyond its end are 0.
+    /// Always read through this connection, never through another stream: when a process closes any
+    /// descriptor of a file, POSIX releases all locks of the process on this file, including those of
+    /// SQLite's connections.
     void read_file(std::int64_t offset, std::span<std::byte> out);
     /// The same for the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);
-    /// The content of the log's index: the first 136 bytes of the -shm file
-    /// (https://www.sqlite.org/walformat.html), a header that was read whole. False: this file has no log.
-    /// Inside of a transaction.
+    /// The header of the log's index: the first 136 bytes of the -shm file
+    /// (https://www.sqlite.org/walformat.html), as one consistent copy. False: the file has no log. Call it
+    /// inside of a transaction.
     bool read_log_index(std::span<std::byte, 136> out);
 
-    /// Reads bytes [offset, offset + out.size()) of a BLOB, touching only the pages that hold them.
+    /// Reads bytes [offset, offset + out.size()) of a BLOB. Touches only the pages that hold them.
     void read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,
                    std::span<std::byte> out);
 
 private:
     sqlite3* handle_ = nullptr;
-    std::filesystem::path left_log_of_; ///< of a reader of a file of this machine: that file
+    std::filesystem::path left_log_of_; ///< for readers of a local file: the file whose log remains
 };
 
 /// Removes a database and SQLite's files beside it.
 void remove_database(const std::filesystem::path& path) noexcept;
-/// The name of a database that the destructor removes, if it still has the name.
+/// A database file that the destructor removes, unless it was renamed.
 struct TemporaryDatabase {
     explicit TemporaryDatabase(std::filesystem::path name) : path(std::move(name)) {}
     ~TemporaryDatabase() { remove_database(path); }
@@ -192,11 +194,11 @@ struct TemporaryDatabase {
     std::filesystem::path path;
 };
 
-/// Syncs the folder of a file, so that its name survives a power cut. Some file systems refuse this; that is
-/// not an error.
+/// Syncs the folder of a file, so that the file's name survives a power cut. Ignores file systems that refuse
+/// this.
 void sync_folder_of(const std::filesystem::path& file);
 
-/// A read transaction: all statements inside see the same state of a trace that grows.
+/// A read transaction: all statements in it see the same state of a growing trace.
 class ReadTransaction {
 public:
     explicit ReadTransaction(Database& database);

@@ -11,18 +11,19 @@
 
 namespace ponderscope {
 
-/// CRC-32 as zlib, zip and PNG have it (ISO 3309): every program can check it. Notices any change within 32
-/// bits, and another with a chance of 1 - 2^-32. Against accidents, not against forgers. \p before: CRC of
-/// the bytes before these.
+/// CRC-32 of zlib, zip and PNG (ISO 3309), so that every program can check it. Detects every change within 32
+/// bits, and other changes with probability 1 - 2^-32. Protects against accidents, not against forgery. \p
+/// before: CRC of the preceding bytes.
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
-/// The CRC-32 of the rows of a sequence in token_row, in their order: the columns from id to flops, each as 8
-/// little-endian bytes, whole numbers as int64, others as binary64 (-0 as 0), NULL as the NaN
+/// The CRC-32 of a sequence's rows in token_row, in their order: the columns from id to flops, each as 8
+/// little-endian bytes. Integers are int64, other numbers binary64 (-0 as 0); NULL is the NaN
 /// 0x7FF8000000000000.
 class RowDigest {
 public:
     void add(const TokenColumns& tokens);
-    /// A row of a SELECT of all columns of token_row. Its own values: TokenColumns rounds them.
+    /// Adds a row of a SELECT of all columns of token_row. Uses the stored values, because TokenColumns
+    /// rounds them.
     void add(const Statement& row);
     [[nodiscard]] std::uint32_t value();
     void clear();
@@ -35,7 +36,7 @@ private:
     std::uint32_t crc_ = 0;
 };
 
-/// The totals of a sequence whose tokens come in their order, in parts of any length.
+/// Computes the totals of a sequence whose tokens arrive in order, in parts of any length.
 class TotalsCounter {
 public:
     void add(const TokenColumns& tokens);
@@ -43,7 +44,7 @@ public:
 
 private:
     TokenTotals totals_;
-    bool target_open_ = false; ///< the last token so far was scored: the next one's bytes count
+    bool target_open_ = false; ///< the last token was scored, so the next token's bytes count
 };
 
 } // namespace ponderscope

@@ -12,25 +12,23 @@
 
 namespace ponderscope {
 
-/// The form of a chunk's values in its BLOB, named by chunk.dtype.
+/// How a chunk's values are stored in its BLOB; the text of chunk.dtype.
 struct StoredType {
     DType dtype = DType::f32;
-    bool compressed = false; ///< "+zstd" behind the type's name
+    bool compressed = false; ///< the name ends in "+zstd"
 };
 inline constexpr std::string_view compressed_suffix = "+zstd";
 std::optional<StoredType> stored_type_from_name(std::string_view name);
 
-/// Values of \p tokens tokens for the file: transposed from [token][byte] to [byte][token], so that similar
-/// bytes are neighbours, and compressed by zstd at its fastest level. Empty if that does not take at least
-/// an eighth less.
+/// Compresses the values of \p tokens tokens: transposes [token][byte] to [byte][token], so that similar
+/// bytes are neighbours, and applies zstd at its fastest level. Empty if this saves less than an eighth.
 std::vector<std::byte> compress_values(std::span<const std::byte> values, std::int64_t tokens);
-/// The way back. False: no zstd frame that holds exactly \p values.size() bytes.
+/// Decompresses. False: not a zstd frame of exactly \p values.size() bytes.
 bool expand_values(std::span<const std::byte> stored, std::int64_t tokens, std::span<std::byte> values);
 
-
-/// The signal that holds the tokens of a run recorded as scalars, which has no rows in token_row: axes token
-/// and byte, U8, of each token `packed_token_bytes`: id i32, text_begin u32, text_end u32, nll f32, entropy
-/// f32, rank i32, flops i64, steps u16, little-endian. max_probability is not kept.
+/// The signal that holds the tokens of a run recorded as scalars, which has no rows in token_row. Axes token
+/// and byte, U8; each token has `packed_token_bytes` bytes: id i32, text_begin u32, text_end u32, nll f32,
+/// entropy f32, rank i32, flops i64, steps u16, little-endian. max_probability is not stored.
 inline constexpr const char* packed_token_signal = "token";
 inline constexpr std::int64_t packed_token_bytes = 34;
 SignalInfo packed_token_info();

@@ -11,30 +11,30 @@
 
 namespace ponderscope {
 
-/// How a column of numbers is scaled and written.
+/// How a column of numbers is scaled and printed.
 enum class NumberKind { plain, nats, probability, count, rank, operations, category };
 
-/// A number that every token of a trace has. A new one needs a value here and a row of `token_quantities`.
+/// A number that every token of a trace has. To add one, add a value here and a row in `token_quantities`.
 enum class Quantity : std::uint8_t { nll, entropy, rank, steps, maxProbability, flops };
 
 struct QuantityInfo {
     Quantity quantity;
-    std::string_view key;        ///< as typed in Find and on the command line
-    std::string_view column;     ///< of the trace and in figure specifications
-    std::string_view difference; ///< of A - B in figure specifications
+    std::string_view key;        ///< name in Find and on the command line
+    std::string_view column;     ///< column in the trace and in figure specifications
+    std::string_view difference; ///< name of A - B in figure specifications
     std::string_view name;
     std::string_view unit; ///< empty for counts
     NumberKind number;
-    std::string_view meaning;      ///< at the token that was predicted
-    std::string_view meaning_next; ///< at the token that made the prediction
-    std::string_view lower;        ///< what the teal side of A - B means
-    std::string_view label;        ///< beside the scale of a figure; "%1" stands for "step" or "layer"
+    std::string_view meaning;      ///< tooltip at the predicted token
+    std::string_view meaning_next; ///< tooltip at the predicting token
+    std::string_view lower;        ///< meaning of the teal side of A - B
+    std::string_view label;        ///< label of a figure's scale; "%1" stands for "step" or "layer"
     std::string_view label_next;
-    /// The value at a row of the trace. NaN: the token was not scored or not read out.
+    /// The value in a row of the trace. NaN: the token was not scored or not read out.
     double (*value)(const TokenColumns& tokens, std::size_t row);
 };
 
-/// In the order of menus and tables, the order of Quantity.
+/// In the order of enum Quantity, which is that of menus and tables.
 inline constexpr QuantityInfo token_quantities[] = {
     {Quantity::nll, "nll", "nll", "nll_difference", "NLL", "nats", NumberKind::nats,
      "surprise at the token, −ln p; 0 is certain", "surprise at the next token, −ln p; 0 is certain",

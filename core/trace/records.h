@@ -12,24 +12,24 @@
 
 namespace ponderscope {
 
-/// Sums over the tokens of a sequence or of a run; the writer fills them when sequences end.
+/// Sums over the tokens of a sequence or a run. The writer computes them when sequences end.
 struct TokenTotals {
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0; ///< tokens with a target
-    double nll_sum = 0;             ///< natural log, over the scored tokens
+    double nll_sum = 0;             ///< natural logarithm, over the scored tokens
     double steps_sum = 0;           ///< over the scored tokens
     double flops_sum = 0;           ///< over all tokens
-    std::int64_t scored_bytes = 0;  ///< bytes of text under the scored targets, for bits per byte
+    std::int64_t scored_bytes = 0;  ///< bytes of text of the scored targets, for bits per byte
 
     TokenTotals& operator+=(const TokenTotals& other);
 };
 
-/// One run: a checkpoint, a method, a policy over a set of sequences. Members of the structs below have the
-/// names of the table's columns; rows.h lists both.
+/// One run: a checkpoint, a method and a policy over a set of sequences. Members of the structs below have
+/// the names of the table's columns; rows.h lists both.
 struct RunInfo : TokenTotals {
     std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
-    std::string name;       ///< unique in the file; what follows '#' in TRACE.ponder#RUN
-    std::string checkpoint; ///< folder as the user named it
+    std::string name;       ///< unique in the file; the part after '#' in TRACE.ponder#RUN
+    std::string checkpoint; ///< folder as the user gave it
     std::string checkpoint_digest;
     std::string architecture;
     std::string method;
@@ -41,61 +41,61 @@ struct RunInfo : TokenTotals {
     std::string record_level; ///< "basic", "steps"
     std::string text_source;
     std::string
-        text_digest; ///< SHA-256 of the text's bytes (of the ids, little-endian int32, when there is no text)
+        text_digest; ///< SHA-256 of the text's bytes (of the ids, little-endian int32, if there is no text)
     std::string tokenizer_digest; ///< empty without a tokenizer
     std::int64_t tokenizer = 0;   ///< key into the table vocabulary; the writer assigns it
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
-    std::string config;           ///< config.json as read
-    std::string notices;          ///< JSON array of sentences
-    /// JSON of core/policy/flops_model.h: prices other choices of steps. Empty: not known.
+    std::string config;           ///< config.json, unchanged
+    std::string notices;          ///< JSON array of notices
+    /// JSON of core/policy/flops_model.h: gives the cost of other choices of steps. Empty: unknown.
     std::string flops_model;
-    /// Meaning of a step: "step" (of pondering), or "layer" (exits over the blocks of a vanilla model).
+    /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).
     std::string step_unit = "step";
-    /// JSON of further choices and of the model's own values: `kv` (what later tokens see of a stopped
-    /// token), `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own
-    /// rule, `planned_lengths` of generations, `patches`. Empty: not known.
+    /// JSON of further choices and of values of the model: `kv` (what later tokens see of a stopped token),
+    /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
+    /// `planned_lengths` of generations, `patches`. Empty: unknown.
     std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K
     std::int64_t layers = 0;
     std::int64_t vocab_size = 0;
-    std::int64_t context = 0; ///< tokens a window
+    std::int64_t context = 0; ///< tokens per window
     std::int64_t stride = 0;
     std::string started;            ///< ISO 8601, UTC
     double seconds = 0;             ///< wall time so far
-    bool complete = false;          ///< false: cut off, or still recording
-    std::int64_t training = 0;      ///< TrainingInfo::id of the training that recorded it; 0: none
-    std::int64_t training_step = 0; ///< steps of that training done then
-    std::int64_t sequences = 0;     ///< begun so far; the writer counts them
+    bool complete = false;          ///< false: ended early, or still recording
+    std::int64_t training = 0;      ///< TrainingInfo::id of the training that recorded the run; 0: none
+    std::int64_t training_step = 0; ///< steps done in this training
+    std::int64_t sequences = 0;     ///< begun sequences; the writer counts them
 };
 
 struct SequenceInfo : TokenTotals {
     std::int64_t id = 0; ///< unique in the file
     std::int64_t run = 0;
-    std::int64_t number = 0; ///< in its run, from 0
-    std::string title;       ///< file name, or the beginning of the prompt
+    std::int64_t number = 0; ///< in the run, from 0
+    std::string title;       ///< file name, or beginning of the prompt
     std::int64_t text_bytes = 0;
     bool complete = false;
-    /// The group of the sequence (an author, a source). Statistics treat the sequences of a group as not
-    /// independent. Empty: nothing is known.
+    /// The group of the sequence (an author, a source). Statistics treat the sequences of a group as
+    /// dependent. Empty: unknown.
     std::string group;
-    std::int64_t text_crc32 = -1;    ///< CRC-32 of the text; -1: not kept
-    std::int64_t tokens_crc32 = -1;  ///< CRC-32 of the token rows (digests.h); -1: not kept
-    std::int64_t joined_number = -1; ///< of a shard: number in the run that all shards make; -1: number
+    std::int64_t text_crc32 = -1;    ///< CRC-32 of the text; -1: not stored
+    std::int64_t tokens_crc32 = -1;  ///< CRC-32 of the token rows (digests.h); -1: not stored
+    std::int64_t joined_number = -1; ///< for a shard: number in the joined run; -1: equal to `number`
 };
 
-/// A class of a part of a sequence's text ("easy", "a name"): bytes [begin, end).
+/// The class of a part of a sequence's text ("easy", "a name"): bytes [begin, end).
 struct TextLabel {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::string name;
 };
 
-/// Scalars of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
-/// max_probability and steps describe the prediction of token t+1 made AT token t (the read-out of t's
-/// slots): the computation of the model at t.
+/// Numbers of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
+/// max_probability and steps describe the prediction of token t+1 made at token t, from the read-out of t's
+/// slots.
 struct TokenColumns {
-    std::int64_t first = 0; ///< position in the sequence of the first entry
+    std::int64_t first = 0; ///< position of the first entry in the sequence
     std::vector<std::int32_t> id;
     std::vector<std::uint64_t> begin; ///< byte span in the sequence's text; empty spans without a text
     std::vector<std::uint64_t> end;
@@ -103,49 +103,51 @@ struct TokenColumns {
     std::vector<float> entropy;         ///< nats; NaN if it was not read out
     std::vector<float> max_probability; ///< NaN if it was not read out
     std::vector<std::int32_t>
-        rank; ///< of the next token: 1 + the number of larger logits; 0 if it was not scored
+        rank; ///< of the next token: 1 + number of larger logits; 0 if it was not scored
     std::vector<std::int32_t> steps; ///< K_t, the last step that ran
     std::vector<std::int64_t> flops;
     [[nodiscard]] std::size_t size() const { return id.size(); }
 };
 
-/// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks
-/// append.
+/// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks can be
+/// joined.
 struct SignalChunk {
-    std::int64_t first = 0; ///< token of the first entry
+    std::int64_t first = 0; ///< position of the first entry's token
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape; ///< [tokens, ...], matching SignalInfo::axes
     std::vector<std::byte> data;     ///< row-major, little-endian
 };
 
-/// In signals of whole numbers with an axis "step" (ranks, token ids): the step did not run. In other signals
-/// this is NaN. A rank of 0 differs: the step ran without a target.
+/// Value of integer signals with an axis "step" (ranks, token ids) if the step did not run. Other signals
+/// have NaN. A rank of 0 means: the step ran, but there is no target.
 inline constexpr std::int32_t did_not_run = -1;
 
-/// The storage of a signal's values in the file.
+/// How a signal's values are stored in the file.
 enum class SignalStorage : std::uint8_t {
-    plain,      ///< as they are
-    compressed, ///< by zstd in every run, not only if the writer compresses all signals
-    /// Without the zeros that the last axis ends in, so that chunks differ in its length. The last axis
-    /// counts tokens back from the token itself, so its length depends on the position. A reader gives all
-    /// tokens one length.
+    plain,      ///< unchanged, unless the writer compresses all signals
+    compressed, ///< always compressed by zstd
+    /// Without the zeros at the end of the last axis, so chunks differ in its length. The last axis counts
+    /// tokens back from the token itself, so its length depends on the position. A reader returns the same
+    /// length for all tokens.
     trimmed
 };
 
-/// Description of a signal. Views read these and know no method: a new method's signals appear once recorded.
+/// Description of a signal. Views use descriptions and know no method, so a new method's signals appear once
+/// they are recorded.
 struct SignalInfo {
     std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
     std::vector<std::string>
         axes;          ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
     std::string unit;  ///< "nats", "probability", "" for none
-    std::string title; ///< for people: "NLL by step"
-    std::string description;  ///< one sentence, with the equation's place
+    std::string title; ///< for display: "NLL by step"
+    std::string description;  ///< one sentence, including the section of the equation
     DType dtype = DType::f32; ///< of all its chunks
     SignalStorage storage = SignalStorage::plain;
-    /// The values of all steps are known before the steps run, so steps that did not run have numbers, too.
-    /// Else they are NaN, or did_not_run in whole numbers.
+    /// The values of all steps exist before the steps run, so steps that did not run have values, too.
+    /// Otherwise these are NaN, or did_not_run in integer signals.
     bool every_step = false;
-    /// Compares the prediction with the next token: NaN, or 0 in whole numbers, for a token without a target.
+    /// The signal compares the prediction with the next token. Without a target it is NaN, or 0 in integer
+    /// signals.
     bool of_target = false;
 
     [[nodiscard]] const std::string& shown_name() const { return title.empty() ? name : title; }
@@ -162,7 +164,7 @@ struct FaultInfo {
     std::string message;        ///< one sentence
 };
 
-/// Names of the per-token-and-step signals that every method can give (methods.md section 10).
+/// Names of the per-step signals that every method provides (methods.md section 10).
 namespace signal {
 inline constexpr const char* nll = "nll";
 inline constexpr const char* entropy = "entropy";
@@ -172,10 +174,11 @@ inline constexpr const char* rank = "rank";
 inline constexpr const char* argmax = "argmax";
 inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< KL(P_{k-1} || P_k), 0 at k = 0
 inline constexpr const char* kl_current_previous = "kl_current_previous";
-inline constexpr const char* cosine = "cosine"; ///< of h^k and h^{k-1}, 0 at k = 0
+inline constexpr const char* cosine = "cosine"; ///< cosine of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
 inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
-inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and the update before
+inline constexpr const char* update_cosine = "update_cosine"; ///< cosine of h^k - h^{k-1} and the previous
+                                                              ///< update
 inline constexpr const char* acceleration = "acceleration";   ///< of the state; 0 at k = 0 and k = 1
 inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
@@ -183,7 +186,8 @@ inline constexpr const char* candidate_ids = "candidate_ids";                   
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
-inline constexpr const char* expected_nll = "expected_nll";           ///< [token], by the mean over all steps
+inline constexpr const char* expected_nll = "expected_nll";           ///< [token], from the mean over all
+                                                                      ///< steps
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
@@ -208,8 +212,7 @@ inline constexpr const char* mhc_write = "mhc_write";             ///< [token, s
 inline constexpr const char* attnres_weights = "attnres_weights"; ///< [token, step, sublayer, source]
 } // namespace signal
 
-/// A training without its curves. Runs that it recorded on its way
-/// carry its id (RunInfo::training).
+/// A training without its curves. Runs that the training recorded have its id (RunInfo::training).
 struct TrainingInfo {
     std::int64_t id = 0; ///< the writer assigns it; unique in the file, starts at 1
     std::string name;    ///< unique in the file
@@ -222,33 +225,33 @@ struct TrainingInfo {
     std::string device;          ///< "cpu", "cuda:0"
     std::string precision;       ///< of the products: "float32", "bfloat16"
     std::string versions;        ///< JSON: ponderscope, torch
-    std::int64_t parameters = 0; ///< elements, a tied table once
-    std::int64_t max_steps = 0;  ///< K; 0: the model does not ponder
+    std::int64_t parameters = 0; ///< elements; a tied table counts once
+    std::int64_t max_steps = 0;  ///< K; 0: the model has no pondering steps
     std::int64_t planned_steps = 0;
     std::int64_t planned_tokens = 0;
     std::string started; ///< ISO 8601, UTC
-    // Filled by the writer with every point:
+    // The writer sets these with every point:
     std::int64_t step = 0;
     std::int64_t tokens = 0;
     double seconds = 0;
     bool complete = false; ///< false: stopped, or still training
-    std::string fault;     ///< why it ended early, one sentence; empty: nothing did
+    std::string fault;     ///< why it ended early, one sentence; empty: it did not
 };
 
-/// Description of a curve. Views read these and know no method: a quantity appears once it is written.
+/// Description of a curve. Views use descriptions, so a new quantity appears once it is written.
 struct TrainingQuantity {
     std::string name; ///< letters, digits and underscores
-    std::string axis; ///< what `place` counts, "step" of pondering; empty: there is one value
+    std::string axis; ///< the axis of `place`: "step" of pondering; empty: a single value
     std::string unit; ///< "nats"; empty for none
     std::string title;
     std::string description; ///< one sentence
 };
 
-/// The state of a training.
+/// How far a training is.
 struct TrainingMoment {
     std::int64_t step = 0;   ///< steps of the optimiser done
-    std::int64_t tokens = 0; ///< trained on so far
-    double seconds = 0;      ///< of training so far, interruptions not counted
+    std::int64_t tokens = 0; ///< trained tokens so far
+    double seconds = 0;      ///< training time so far, without interruptions
 };
 
 struct TrainingValue {
@@ -257,7 +260,7 @@ struct TrainingValue {
     double value = 0; ///< NaN: not a number
 };
 
-/// The points of one quantity at one index of its axis, in the order of the steps. All columns have the same
+/// The points of one quantity at one place of its axis, in the order of steps. All columns have the same
 /// length.
 struct TrainingCurve {
     std::string quantity;
@@ -282,7 +285,7 @@ inline constexpr const char* held_out_gate = "held_out_gate";               ///<
 inline constexpr const char* held_out_steps_share = "held_out_steps_share"; ///< axis "step"
 } // namespace training_quantity
 
-/// A quantity's places lie below this.
+/// Upper bound (exclusive) for a quantity's places.
 inline constexpr std::int64_t max_training_places = 4096;
 
 } // namespace ponderscope

@@ -15,12 +15,12 @@
 #include <variant>
 #include <vector>
 
-/// Rows as structs. Each table has one list of fields (rows.cpp): a column with the member that holds its
-/// values. CREATE, INSERT, SELECT, JSON, CSV and the tests of `check` come from that list.
+/// Rows as structs. Each table has one list of fields (rows.cpp), which assigns members to columns. CREATE,
+/// INSERT, SELECT, JSON, CSV and the tests of `check` are made from this list.
 namespace ponderscope::schema {
 
-/// The member of a row for a column; no member: the writer binds and reads the column itself. A column that
-/// may be NULL is NULL where its member is -1, empty or NaN.
+/// A column with its member of the row. Without a member, the writer binds and reads the column itself. A
+/// column that may be NULL is NULL if its member is -1, empty or NaN.
 template <class Row>
 using Member =
     std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
@@ -41,13 +41,13 @@ std::span<const Field<Row>> fields();
 std::string columns_of(const char* table);
 std::string insert_into(const char* table);
 
-/// Binds the columns that have a member; the statement is that of insert_into.
+/// Binds the columns that have a member. The statement is that of insert_into.
 template <class Row>
 void bind_row(Statement& statement, const Row& row);
 template <class Row>
-void bind_row(Statement&, const Row&&) = delete; // texts are bound where they lie
-/// Reads the columns that have a member, from a SELECT of columns_of. \p damaged is called for a value that a
-/// trace cannot have, and throws: what was expected, what was found.
+void bind_row(Statement&, const Row&&) = delete; // a temporary row would leave dangling texts
+/// Reads the columns that have a member from a SELECT of columns_of. Calls \p damaged for a value that a
+/// trace cannot have; it throws, with the expected and the found value.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);
@@ -67,13 +67,13 @@ void each_exported(const Row& row, const Visit& visit) {
     }
 }
 
-/// The exported columns by name; invalid UTF-8 is replaced.
+/// The exported columns by name. Invalid UTF-8 is replaced.
 template <class Row>
 nlohmann::json json_of_row(const Row& row);
 
 std::string_view name_of(SignalStorage storage);
 
-/// A column of token_row with its values in TokenColumns.
+/// A column of token_row and its vector in TokenColumns.
 template <class Value>
 struct TokenField {
     Column column;
@@ -106,8 +106,8 @@ void each_token_field(const Visit& visit) {
     std::apply([&](const auto&... field) { (visit(field), ...); }, token_fields);
 }
 
-/// Calls \p visit with the numbers of token \p i as SQLite keeps them: std::int64_t, or double (NaN: NULL).
-/// Omitted spans are 0.
+/// Calls \p visit with the numbers of token \p i as SQLite stores them: std::int64_t, or double (NaN: NULL).
+/// Empty span vectors count as 0.
 template <class Visit>
 void each_token_number(const TokenColumns& tokens, std::size_t i, const Visit& visit) {
     each_token_field([&](const auto& field) {

@@ -12,47 +12,50 @@
 
 namespace ponderscope {
 
-/// Which part of a run a trace holds. A run that one process recorded alone is rank 0 of 1.
+/// The part of a run that a trace holds. A run that one process recorded is rank 0 of 1.
 struct ShardInfo {
     std::int64_t rank = 0;
-    std::int64_t world = 1; ///< processes that recorded the run together
-    std::int64_t batch = 0; ///< windows computed together: results agree bit by bit only at the same
+    std::int64_t world = 1; ///< number of processes that recorded the run
+    std::int64_t batch = 0; ///< windows computed together; equal batches are needed for results that agree
+                            ///< bit by bit
 };
 
 /// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".
 std::filesystem::path shard_path(const std::filesystem::path& trace, std::int64_t rank, std::int64_t world);
 
-/// The parts of a shard's name; nothing for other names.
+/// The parts of a shard's name; no value for other names.
 struct ShardName {
-    std::filesystem::path trace; ///< what shard_path was given
+    std::filesystem::path trace; ///< the argument of shard_path
     std::int64_t rank = 0;
     std::int64_t world = 0;
 };
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
-/// The shards of \p path: a folder, a pattern with * ? or [ ], or the name of the whole trace where only its
-/// shards are there; on another machine too (ssh://…). Sorted; empty: a file, or a name without shards.
-/// InputError: a folder or a pattern without any.
+/// The shards of \p path: a folder, a pattern with * ? or [ ], or the name of the whole trace if only its
+/// shards exist; also on another machine (ssh://…). Sorted. Empty: a file, or a name without shards.
+/// InputError: a folder or pattern without shards.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
 
-/// Everything that the numbers of a run depend on: names for messages, and values. All shards have the same.
+/// All values on which the numbers of a run depend, with their names for messages. They are equal in all
+/// shards.
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run);
 
-/// The difference of two records that are not of one run: "policy learned, and policy full"; empty: none.
-/// Compares everything that numbers depend on, but not names, times and totals.
+/// The difference of two rows that do not belong to one run: "policy learned, and policy full"; empty: no
+/// difference. Compares all values on which numbers depend; ignores names, times and totals.
 std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
 
-/// The start parameters of a run.
+/// The parameters with which a run starts.
 struct Recording {
     RunInfo run;
     std::vector<SignalInfo> signals;
-    std::int64_t batch = 0; ///< ShardInfo::batch; 0: not known
+    std::int64_t batch = 0; ///< ShardInfo::batch; 0: unknown
 };
 
-/// The difference of two recordings that are not of one run: "policy learned, and policy full"; empty: none.
-/// Compares everything that numbers and recorded signals depend on, but not names, times and totals.
+/// The difference of two recordings that do not belong to one run: "policy learned, and policy full"; empty:
+/// no difference. Compares all values on which numbers and recorded signals depend; ignores names, times and
+/// totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 
 } // namespace ponderscope

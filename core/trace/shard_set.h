@@ -8,11 +8,11 @@
 
 namespace ponderscope {
 
-/// Shards of one or several runs, read as if each run had been recorded by one process. Sequences after a
-/// missing or unfinished one are left out. A training is recorded by one process: shards have none.
+/// Shards of one or more runs, read as if one process had recorded each run. Sequences after a missing or
+/// unfinished sequence are left out. Shards have no trainings, because one process records a training.
 class ShardSet final : public TraceSource {
 public:
-    /// InputError: shards that are missing, double, or of different runs; a file that is no shard.
+    /// InputError: missing or repeated shards, shards of different runs, or a file that is not a shard.
     ShardSet(std::filesystem::path name, std::vector<TraceReader> shards);
     ~ShardSet() override;
 

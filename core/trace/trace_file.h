@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// Calls \p use(access) with read. If the log's helper files cannot be created, calls it with read_immutable:
-/// then no other process writes either.
+/// Calls \p use(access) with `read`. If the log's helper files cannot be created, calls it with
+/// `read_immutable`; then no other process can write either.
 template <class Use>
 auto with_read_access(const Use& use) {
     try {
@@ -29,10 +29,10 @@ auto with_read_access(const Use& use) {
     }
     return use(Database::Access::read_immutable);
 }
-/// One trace file. Every call reads in a transaction (the caller's, if there is one).
+/// One trace file. Every function reads in a transaction (the caller's, if there is one).
 class FileTrace final : public TraceSource {
 public:
-    /// InputError, EnvironmentError: as TraceReader::open.
+    /// Throws the errors of TraceReader::open.
     static std::unique_ptr<FileTrace> open(const std::filesystem::path& path);
     FileTrace(std::filesystem::path path, Database::Access access);
 
@@ -61,9 +61,9 @@ public:
     [[nodiscard]] std::string check() const override;
 
     [[nodiscard]] Database& database() const { return database_; }
-    /// runs() without check_run.
+    /// runs() without check_run().
     [[nodiscard]] std::vector<RunInfo> unchecked_runs() const;
-    void check_run(const RunInfo& run) const; ///< InputError: counts that cannot be
+    void check_run(const RunInfo& run) const; ///< InputError: impossible counts
 
 private:
     /// A chunk without its values.
@@ -72,19 +72,19 @@ private:
         std::int64_t first = 0;
         std::int64_t tokens = 0;
         DType dtype = DType::f32;
-        std::int64_t compressed_bytes = 0; ///< in the file; 0: the values are stored unchanged there
+        std::int64_t compressed_bytes = 0; ///< size in the file; 0: stored without compression
         std::vector<std::int64_t> shape;
         [[nodiscard]] std::int64_t token_bytes() const;
     };
-    /// Whether the tokens of a run are in a signal.
+    /// Whether the tokens of a run are stored in a signal.
     [[nodiscard]] bool is_packed(std::int64_t run) const;
     [[nodiscard]] SequenceInfo find_sequence(std::int64_t run, std::int64_t number) const;
-    /// The chunks of a signal that hold tokens [begin, until) of a sequence, each checked by itself and
+    /// The chunks of a signal that overlap tokens [begin, until) of a sequence. Checks each chunk, also
     /// against the first.
     [[nodiscard]] std::vector<ChunkRow> find_chunks(const SequenceInfo& place, std::int64_t id,
                                                     const SignalInfo& signal, std::int64_t begin,
                                                     std::int64_t until, const std::string& what) const;
-    /// Values of a chunk from \p skip bytes on, decompressed if needed.
+    /// Reads the values of a chunk from byte \p skip on; decompresses them if needed.
     void read_values(const ChunkRow& chunk, std::size_t skip, std::span<std::byte> out,
                      const std::string& what) const;
     [[nodiscard]] TokenColumns packed_tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
@@ -94,12 +94,12 @@ private:
     [[noreturn]] void damaged(const std::string& expected, const std::string& found) const {
         throw InputError(ErrorId::trace_damaged, path_, expected, found, take_again);
     }
-    /// Bytes of the trace, its write-ahead log included: no part of it can be larger.
+    /// Bytes of the trace, including its write-ahead log. An upper bound for the size of any part.
     [[nodiscard]] std::int64_t file_bytes() const;
-    /// A count from the file, checked before memory is allocated for it.
+    /// Checks a count from the file before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
-    /// The smallest row that SQLite stores takes more than ten bytes with its ten columns. Equal tokens that
-    /// are packed can take next to none; their values are checked when they are read.
+    /// The smallest row in SQLite takes more than ten bytes with its ten columns. Packed equal tokens can
+    /// take almost no space; their values are checked when they are read.
     std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }
@@ -108,7 +108,7 @@ private:
     template <class Body>
     auto read(Body body) const {
         if (database_.in_transaction() && !pinned_) {
-            return body(); // what fails is met by the caller's
+            return body(); // the caller handles errors
         }
         for (int attempt = 0;; ++attempt) {
             try {
@@ -119,7 +119,7 @@ private:
                 }
                 return body();
             } catch (const SqliteFailure& failure) {
-                constexpr int most = 5; // times that a growing trace on another machine is begun again
+                constexpr int most = 5; // largest number of attempts for a growing trace on another machine
                 if (pinned_ || !failure.is_moved() || attempt >= most) {
                     throw_read_failure(path_, failure);
                 }
@@ -130,7 +130,7 @@ private:
     std::filesystem::path path_;
     mutable Database database_;
     std::vector<std::string> notices_;
-    mutable std::int64_t packed_run_ = 0; ///< the run of the last question
+    mutable std::int64_t packed_run_ = 0; ///< argument of the last is_packed() call
     mutable bool packed_ = false;
     mutable Statement tokens_statement_, chunks_statement_, sequence_statement_, vocabulary_statement_,
         signal_statement_, data_statement_;

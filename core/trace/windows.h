@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// One window of a long sequence: tokens [begin, end) are computed together, position 0 being `begin`; only
-/// this window reads out [report_begin, report_end). All four count tokens of the sequence.
+/// One window of a long sequence. Tokens [begin, end) are computed together, and `begin` is position 0. Only
+/// this window reads out tokens [report_begin, report_end). All four are positions in the sequence.
 struct WindowSpan {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -15,12 +15,11 @@ struct WindowSpan {
     std::int64_t report_end = 0;
 };
 
-/// The windows of a sequence of \p tokens tokens (strided perplexity): they start at 0, stride, 2·stride, …
-/// and are \p context long; the last one ends with the sequence. A token's prediction is read out in the
-/// first window that holds the token and its successor, so that every token with a predecessor is scored at
-/// most once; a token whose successor shares no window with it (stride = context) is read out without a
-/// target. Every token is read out exactly once. Needs 1 <= stride <= context (InputError otherwise). No
-/// tokens: no windows.
+/// The windows of a sequence of \p tokens tokens (strided perplexity). They start at 0, stride, 2·stride, …
+/// and have \p context tokens; the last window ends with the sequence. A token is read out in the first
+/// window that contains the token and its successor, so each token with a predecessor is scored at most once.
+/// A token that shares no window with its successor (stride = context) is read out without a target. Every
+/// token is read out exactly once. InputError unless 1 <= stride <= context. No windows for 0 tokens.
 std::vector<WindowSpan> plan_windows(std::int64_t tokens, std::int64_t context, std::int64_t stride);
 
 } // namespace ponderscope

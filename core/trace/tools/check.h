@@ -12,36 +12,36 @@
 
 namespace ponderscope {
 
-/// A promise of resources/docs/trace-schema.md that a trace does not keep.
+/// A place where a trace breaks a rule of resources/docs/trace-schema.md.
 struct TraceFault {
-    std::string place;   ///< "run 1 (story), sequence 0, token 17"; empty: the file
-    std::string message; ///< one sentence without its end: "nll is NULL and rank is 3"
+    std::string place;   ///< "run 1 (story), sequence 0, token 17"; empty: the whole file
+    std::string message; ///< one sentence without full stop: "nll is NULL and rank is 3"
 };
 
 struct TraceCheck {
-    std::vector<TraceFault> faults; ///< in the order in which they were met
-    bool stopped_early = false;     ///< there may be more than `most_faults`
+    std::vector<TraceFault> faults; ///< in the order of detection
+    bool stopped_early = false;     ///< the check stopped at `most_faults`
     std::int64_t runs = 0;
     std::int64_t sequences = 0;
     std::int64_t tokens = 0;
     std::int64_t chunks = 0;
-    /// Packed arrays, texts and sequences of tokens that were written without a CRC-32 (before these were
-    /// kept, or by another program): a change to other valid bytes cannot be noticed.
+    /// Number of packed arrays, texts and sequences of tokens without a stored CRC-32 (written by an older or
+    /// another program). A change to other valid bytes cannot be detected in them.
     std::int64_t without_digest = 0;
 };
 
-/// Every promise of the page "Inside a trace", checked against the file: structure, totals, texts, spans,
-/// scalars, packed signals, vocabulary, labels, trainings, and of the annotations beside it. Reads everything
-/// once; memory grows with a sequence's text and a chunk. A trace that is being recorded may be checked; its
-/// content must agree. InputError: not a trace at all. EnvironmentError: the machine could not read.
-/// Cancelled.
+/// Checks every rule of the page "Inside a trace": structure, totals, texts, spans, scalars, packed signals,
+/// vocabulary, labels, trainings, and the annotations beside the trace. Reads everything once; memory grows
+/// with a sequence's text and a chunk. The trace may be in recording; its content must be consistent.
+/// InputError: not a trace. EnvironmentError: the machine could not read. Throws Cancelled.
 TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_faults = 1000,
                        const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// InputError that names the first part of \p runs (ids; empty: of all) whose bytes differ from the recorded
-/// ones, by the stored CRC-32: words, a text, rows of tokens, a chunk of a signal. Parts without a CRC-32
-/// pass. Of shards, a name that TraceReader::open takes, all runs. For programs that copy the data into a new
-/// file, in which damage would get a valid checksum. EnvironmentError. Cancelled.
+/// Compares the bytes of runs with their stored CRC-32: words, texts, rows of tokens, chunks of signals. \p
+/// runs: ids; empty: all. InputError names the first part that differs. Parts without a CRC-32 pass. For
+/// shards (any name that TraceReader::open accepts), all runs are compared. Programs call it before they copy
+/// data into a new file, because damaged data would get a valid checksum there. EnvironmentError. Throws
+/// Cancelled.
 void require_recorded(const std::filesystem::path& path, const std::vector<std::int64_t>& runs = {},
                       const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -12,29 +12,29 @@
 
 namespace ponderscope {
 
-/// Copies all trainings with their curves and all runs of \p inputs, in their order, into a new trace. Names
-/// that occur twice get " (2)"; partial runs stay partial; runs of one tokenizer share its vocabulary;
-/// annotations beside the inputs are copied beside the output. The output appears whole or not at all.
+/// Copies all trainings with their curves and all runs of \p inputs, in order, into a new trace. Repeated
+/// names get " (2)". Partial runs stay partial. Runs with the same tokenizer share a vocabulary. Annotations
+/// beside the inputs are copied, too. The output appears whole or not at all.
 ///
 /// InputError: no inputs, a damaged input (by structure or checksum), an existing output. EnvironmentError:
 /// disk full, no permission. Cancelled.
 void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
                   const ProgressSink& progress = {}, const std::stop_token& stop = {});
-/// The same; from an input that names a run, only that run and no trainings.
+/// The same. If an input names a run, only this run and no training is copied.
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Copies a run into another trace, and makes that trace if it does not exist; returns its name there (a
-/// taken name gets " (2)"). An incomplete copy is removed again. Its annotations are not copied.
+/// Copies a run into another trace, which is created if it does not exist. Returns the run's name there (a
+/// taken name gets " (2)"). Removes an incomplete copy. Does not copy annotations.
 ///
-/// InputError: no such run, a damaged input, \p to is no trace, \p from itself, or being written.
+/// InputError: unknown run; damaged input; \p to is not a trace, is \p from itself, or is being written.
 /// EnvironmentError: disk full, no permission. Cancelled.
 std::string copy_run(const std::filesystem::path& from, std::int64_t run, const std::filesystem::path& to,
                      const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Joins the shards of one run (files, or a folder or pattern of them) to what one process would have
-/// recorded: the same sequences, tokens, signals and totals, bit by bit. Likewise whole or not at all.
-/// InputError: also shards that are missing, double, unfinished or of several runs.
+/// Joins the shards of one run (files, a folder or a pattern) into the trace that one process would have
+/// recorded: the same sequences, tokens, signals and totals, bit by bit. Appears whole or not at all.
+/// InputError: as above; also missing, repeated or unfinished shards, or shards of several runs.
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

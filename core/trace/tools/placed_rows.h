@@ -11,47 +11,47 @@
 
 namespace ponderscope {
 
-/// A row of a table about a part of a text: by bytes, for every tokenizer, or by tokens.
+/// A row of a table about a part of a text, located by bytes (for every tokenizer) or by tokens.
 struct PlacedRow {
-    std::string document;       ///< title or number (from 0) of a sequence; empty: the only one
-    std::int64_t sequence = -1; ///< its number if that is known; else -1, and `document` names it
-    std::uint64_t begin = 0;    ///< bytes [begin, end) of its text; or the token, begin = its position
+    std::string document;       ///< title or number (from 0) of a sequence; empty: the only sequence
+    std::int64_t sequence = -1; ///< number of the sequence; -1: unknown, use `document`
+    std::uint64_t begin = 0;    ///< bytes [begin, end) of the text; for a token, begin is its position
     std::uint64_t end = 0;
-    std::int32_t entry = 0;    ///< what is said of the part: into whatever the table keeps
-    std::int64_t line = 0;     ///< of the file, for messages
-    bool number_first = false; ///< `document` is a number before it is a title
+    std::int32_t entry = 0;    ///< index of the row's content in the table's data
+    std::int64_t line = 0;     ///< line in the file, for messages
+    bool number_first = false; ///< try `document` as a number first, then as a title
 };
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
-/// there is one sequence. `token`, `token_index` and `position` mean the same, and are ignored beside
-/// begin,end. Of two columns that mean the same, the first in the header counts.
+/// there is one sequence. `token`, `token_index` and `position` are synonyms and are ignored if begin,end
+/// exist. Of two synonymous columns, the first in the header counts.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;
-    std::vector<PlacedRow> rows; ///< `entry`: the row's own number
+    std::vector<PlacedRow> rows; ///< `entry` is the index of the row
     std::vector<std::string> names;
     std::vector<std::vector<std::string>> columns; ///< [name][row]
 
-    /// InputError with the line for everything else. \p wanted: the required column, under one of these
-    /// names; empty: any. \p expected: the header in words.
+    /// InputError with the line for any other content. \p wanted: names of the required column, one of which
+    /// must exist; empty: no requirement. \p expected: the header in words.
     static PlacedTable read(const std::filesystem::path& csv, const std::string& expected,
                             const std::vector<std::string>& wanted = {});
     [[nodiscard]] std::size_t column(const std::vector<std::string>& wanted) const; ///< names.size(): none
 };
 
-/// The entry of each token of a run, from rows that are placed by position or bytes.
+/// Assigns rows, located by position or bytes, to the tokens of a run.
 class PlacedTokens {
 public:
-    /// \p file: for messages. InputError: a sequence that the run does not have, bytes for a run without
-    /// text, rows that overlap. Rows beyond a partial run are left out.
+    /// \p file: name for messages. InputError: a sequence that the run lacks, bytes for a run without text,
+    /// or overlapping rows. Ignores rows beyond a partial run.
     PlacedTokens(const TraceReader& trace, const RunInfo& run, const std::filesystem::path& file,
                  bool by_bytes, const std::vector<PlacedRow>& rows,
                  const std::vector<SequenceInfo>& sequences);
 
-    /// InputError: rows beyond a complete run's text or tokens.
+    /// InputError: rows beyond the text or tokens of a complete run.
     void check_length(const SequenceInfo& sequence) const;
-    /// The entry that covers most of token \p i of \p tokens of that sequence; of equal ones the first. -1:
+    /// The entry that covers most of token \p i of \p tokens in this sequence; of equal ones the first. -1:
     /// none, or no such token.
     [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
                                         std::size_t i) const;
@@ -61,7 +61,7 @@ private:
     const RunInfo& run_;
     std::filesystem::path file_;
     bool by_bytes_;
-    std::map<std::int64_t, std::vector<PlacedRow>> rows_; ///< by sequence, in the order of `begin`
+    std::map<std::int64_t, std::vector<PlacedRow>> rows_; ///< for each sequence, sorted by `begin`
 };
 
 } // namespace ponderscope

@@ -12,31 +12,31 @@ namespace ponderscope {
 
 class Database;
 
-// Edits of the runs of a trace that no process writes. A run is identified by id, name and start time
-// together: if the file holds another by now (a second window was faster), nothing is done. InputError: no
-// such run, no trace, another writer. EnvironmentError: the file or its folder cannot be written, no room.
+// Edits of runs in a trace that no process is writing. A run is identified by id, name and start time
+// together, so nothing happens if the file has changed meanwhile (by a second window). InputError: unknown
+// run, not a trace, or another writer. EnvironmentError: the file or its folder cannot be written, or the
+// disk is full.
 
-/// InputError unless the text can name a run: 1 to 1000 bytes of UTF-8, in one line.
+/// InputError unless \p name is valid for a run: 1 to 1000 bytes of UTF-8 on one line.
 void check_run_name(const std::string& name);
 
-/// Renames a run, and in its annotations, too. InputError: check_run_name, or a name that another run has.
+/// Renames a run, also in its annotations. InputError: as check_run_name, or another run has the name.
 void rename_run(const std::filesystem::path& trace, const RunInfo& run, const std::string& name);
 
-/// Writes a trace without the run and replaces the old file once the new file is complete. The other runs
-/// keep their ids. Annotations and notes of the run stay beside the trace: they apply again if it is recorded
-/// again. Cancelled.
+/// Writes a trace without the run, then replaces the old file. The other runs keep their ids. Annotations and
+/// notes of the run stay beside the trace and apply again if the run is recorded again. Cancelled.
 void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
 
-/// Removes the run \p old and gives its name to \p fresh, a run of the same trace. Later runs reuse the space
-/// of the old one. Annotations stay beside the trace under that name.
+/// Removes the run \p old and gives its name to \p fresh, a run of the same trace. Later runs reuse the freed
+/// space. Annotations stay beside the trace under this name.
 void replace_run(const std::filesystem::path& trace, const RunInfo& old, const RunInfo& fresh);
 
-/// Removes an incompletely copied run if possible; else marks it as partial.
+/// Removes an incompletely copied run. If that fails, marks it as partial.
 void forget_run(const std::filesystem::path& trace, std::int64_t run) noexcept;
 
-/// Removes the rows of a run from a trace that is open for writing; the file keeps its size.
+/// Removes the rows of a run from an open trace. The file keeps its size.
 void delete_run(Database& database, std::int64_t run);
-/// The same for rows that belong to a sequence (by its id), without its own row.
+/// Removes all rows of a sequence (by id) except its own row.
 void delete_contents(Database& database, std::int64_t sequence);
 
 } // namespace ponderscope

@@ -8,16 +8,16 @@
 
 namespace ponderscope {
 
-/// A description of a trace for `ponderscope inspect`: a paragraph for each run, from the totals.
+/// A text description of a trace for `ponderscope inspect`: a paragraph for each run, made from the totals.
 std::string trace_summary(const TraceReader& reader);
 /// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Unknown
 /// numbers are null.
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
-/// Totals of a run or a sequence as rates. NaN if nothing counts.
+/// Totals of a run or a sequence as rates. NaN if the divisor is 0.
 double mean_nll(const TokenTotals& totals);      ///< nats
 double perplexity(const TokenTotals& totals);    ///< exp(mean NLL)
-double bits_per_byte(const TokenTotals& totals); ///< of the text under the scored tokens
+double bits_per_byte(const TokenTotals& totals); ///< of the scored targets' text
 double mean_steps(const TokenTotals& totals);    ///< over the scored tokens
 double mean_flops(const TokenTotals& totals);    ///< over all tokens; NaN if the FLOPs are not known
 

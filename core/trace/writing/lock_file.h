@@ -5,17 +5,17 @@
 
 namespace ponderscope {
 
-/// The file behind a name, so that two names of one file share one lock.
+/// The file behind a name, so that two names of one file use the same lock.
 std::filesystem::path real_path(const std::filesystem::path& name);
 
-/// "This trace is being written", for as long as the object lives: a lock on TRACE-lock beside the trace. The
-/// lock goes with the process, however that ends; the file goes with the object. (A lock on the trace itself
-/// would not do: closing any second descriptor of a file drops the locks that SQLite holds on it in the same
+/// Marks a trace as being written during the object's life: a lock on TRACE-lock beside the trace. The lock
+/// ends with the process, however the process ends; the destructor removes the file. (A lock on the trace
+/// itself would not work: closing any second descriptor of a file drops SQLite's locks on it in the same
 /// process.)
 class LockFile {
 public:
-    /// InputError: another writer holds it. EnvironmentError: the folder cannot be written. \p wanted
-    /// and \p found: the words of the sentence.
+    /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted
+    /// and \p found: parts of the message.
     explicit LockFile(const std::filesystem::path& trace,
                       const char* wanted = "a trace that nobody writes to",
                       const char* found = "one that another recording is writing");
@@ -24,7 +24,7 @@ public:
     LockFile& operator=(const LockFile&) = delete;
 
 private:
-    [[nodiscard]] bool has_name() const; ///< the name stands for the file that is locked
+    [[nodiscard]] bool has_name() const; ///< the name still refers to the locked file
     std::filesystem::path path_;
     int descriptor_ = -1;
 };

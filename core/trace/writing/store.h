@@ -22,14 +22,14 @@
 namespace ponderscope {
 
 /// The writing side of a trace file: rows, chunks, totals and transactions. Used by one thread at a time;
-/// TraceWriter gives it a thread. Throws SqliteFailure; arguments were checked before.
+/// TraceWriter provides the thread. Throws SqliteFailure. The caller has checked the arguments.
 class TraceStore {
 public:
-    /// Opens a trace, or makes one. InputError: something else lies there. The caller holds the LockFile.
-    /// \p compress: values of signals, if that takes less. \p temporary: a file that gets its name later.
+    /// Opens or creates a trace. InputError: the path is another kind of file. The caller holds the LockFile.
+    /// \p compress: compress signals if this makes them smaller. \p temporary: the file is renamed later.
     explicit TraceStore(const std::filesystem::path& path, bool compress = false, bool temporary = false);
 
-    /// Content of the file when it was opened.
+    /// Content of the file at opening.
     struct Contents {
         std::set<std::string> run_names;
         std::set<std::string> training_names;
@@ -43,7 +43,7 @@ public:
 
     void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
                    const std::optional<ShardInfo>& shard);
-    /// Takes a run up again behind its last finished sequence; store_resume.cpp.
+    /// Continues a run after its last finished sequence; store_resume.cpp.
     struct Resumed {
         std::int64_t sequences = 0;
         std::int64_t last_sequence = 0; ///< largest id in the file
@@ -51,7 +51,7 @@ public:
         bool packed = false;
     };
     Resumed resume_run(std::int64_t run, const std::vector<SignalInfo>& signals);
-    /// \p info: title, group and joined_number; the rest is the store's.
+    /// Uses title, group and joined_number of \p info; the store sets the rest.
     void begin_sequence(std::int64_t id, const SequenceInfo& info, const std::string& text);
     void append(const TokenColumns& tokens, const std::vector<std::pair<std::string, SignalChunk>>& signals);
     void end_sequence(bool complete);
@@ -61,26 +61,26 @@ public:
                         const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
                    const std::string& message);
-    /// Adds to those of the run.
+    /// \p seconds and the sequences' totals are added to those of the run.
     void end_run(double seconds, bool complete);
 
     void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
     void put_points(std::int64_t training, const TrainingMoment& moment,
                     const std::vector<TrainingValue>& values);
     void end_training(std::int64_t training, bool complete, const std::string& fault);
-    /// Forgets points and recorded runs of later steps than \p step.
+    /// Removes points and recorded runs after \p step.
     void cut_training(std::int64_t training, std::int64_t step);
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
-    /// Everything given so far becomes readable and survives the death of this process. EnvironmentError
-    /// if the file lost its name meanwhile (keep_file).
+    /// Makes all data readable and safe against the death of this process. EnvironmentError if the file has
+    /// lost its name (keep_file).
     void commit();
     [[nodiscard]] bool has_committed() const { return committed_; }
-    /// Commits and makes the trace a single file again, unless another process reads it.
+    /// Commits, and makes the trace a single file again unless another process reads it.
     void finish();
     /// Discards uncommitted changes.
     void roll_back() noexcept;
-    /// After roll_back: stores why the run ended, if the disk allows it.
+    /// After roll_back: stores why the run ended, if the disk allows.
     void end_with_fault(const std::string& message) noexcept;
 
 private:
@@ -97,27 +97,27 @@ private:
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
-    /// After a commit. A log without its name is made again. If the trace itself was moved, removed or
-    /// replaced, its content is saved, and the EnvironmentError names the place.
+    /// After a commit: recreates a log that has lost its name. If the trace itself was moved, removed or
+    /// replaced, saves its content elsewhere and throws an EnvironmentError that names the new path.
     void keep_file();
     [[noreturn]] void rescue();
     void remove_log(bool any);                             ///< \p any: also a log that was not seen before
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
-    /// Makes \p run the one that is written. Runs of scalars are packed, and compressed.
+    /// Makes \p run the current run. Runs of scalars are packed and compressed.
     void take_up(std::int64_t run, const std::string& record_level);
     [[nodiscard]] std::vector<SignalInfo> with_packed_tokens(std::vector<SignalInfo> signals) const;
 
     std::filesystem::path path_;
-    FileId file_;                    ///< what the name stood for when it was opened
-    std::array<FileId, 2> log_ = {}; ///< the same of the write-ahead log's files, when they were first seen
-    bool logs_ = false;              ///< there is a write-ahead log
+    FileId file_;                    ///< the file at opening
+    std::array<FileId, 2> log_ = {}; ///< the write-ahead log's files when they were first seen
+    bool logs_ = false;              ///< a write-ahead log exists
     bool committed_ = false;
     bool temporary_;
     bool always_compress_;
-    bool compress_ = false; ///< in this run
-    bool packed_ = false;   ///< its tokens lie in a signal
+    bool compress_ = false; ///< for this run
+    bool packed_ = false;   ///< the run's tokens are stored in a signal
     Database database_;
     Contents contents_;
     Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_;
@@ -127,13 +127,13 @@ private:
     std::int64_t next_chunk_ = 1;
 
     std::int64_t run_ = 0;        ///< 0 = none
-    std::int64_t newest_run_ = 0; ///< that this writer began or resumed; 0 = none
+    std::int64_t newest_run_ = 0; ///< newest run that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
-    double run_seconds_ = -1; ///< given at the end; negative while the clock runs
+    double run_seconds_ = -1; ///< given at the end; negative: compute it from the clock
     bool run_complete_ = false;
     std::int64_t run_sequences_ = 0;
-    double run_seconds_before_ = 0; ///< of a run that was taken up again
-    TokenTotals run_totals_;        ///< of its ended sequences
+    double run_seconds_before_ = 0; ///< seconds of a resumed run before
+    TokenTotals run_totals_;        ///< totals of ended sequences
     std::map<std::string, SignalPlace> signals_;
 
     std::int64_t sequence_ = 0; ///< 0 = none
@@ -143,7 +143,7 @@ private:
     std::map<std::string, ChunkBuffer> buffers_;
 };
 
-/// The time now, ISO 8601, UTC: "2026-11-21T11:45:00Z".
+/// The current time, ISO 8601, UTC: "2026-11-21T11:45:00Z".
 std::string utc_now();
 
 } // namespace ponderscope

@@ -25,18 +25,18 @@ namespace ponderscope {
 
 /// A call of TraceStore with its arguments, for the writer thread.
 struct QueuedCall {
-    /// When the call's rows must reach the disk: with the next commit, as soon as the queue is idle, or
+    /// When the call's rows must reach the disk: with the next commit, as soon as the queue is empty, or
     /// before the next call.
     enum class Commit : std::uint8_t { later, when_idle, at_once };
     std::function<void(TraceStore&)> call;
     Commit commit = Commit::later;
-    std::size_t bytes = 0; ///< that the arguments hold, about
+    std::size_t bytes = 0; ///< approximate size of the arguments
 };
 
 /// The caller's side and the queue to the writer thread.
 struct TraceWriter::Impl {
-    std::filesystem::path path;   // as it was named
-    std::filesystem::path target; // the file itself, if that is a link
+    std::filesystem::path path;   // as the caller gave it
+    std::filesystem::path target; // the file itself if `path` is a link
     Options options;
     std::optional<LockFile> lock; // released last
     std::optional<TraceStore> store;
@@ -50,13 +50,13 @@ struct TraceWriter::Impl {
     std::exception_ptr failure;
     std::thread thread;
 
-    // The state of the calls so far, so that a wrong call is refused at once.
+    // The state after the calls so far, so that an invalid call fails at once.
     bool finished = false;
-    bool made = false;          // the file is this writer's
-    FileId file;                // that the name stood for when it was opened
-    bool discard = false;       // it must not stay behind
+    bool made = false;          // this writer created the file
+    FileId file;                // the file at opening
+    bool discard = false;       // remove the file
     bool nothing_kept = false;  // set by the writer thread: it failed before its first commit
-    TraceStore::Contents known; // of the file, with what was begun since
+    TraceStore::Contents known; // content of the file, including everything begun since
     std::int64_t run = 0;       // 0 = none
     std::int64_t tokenizer = 0;
     std::int64_t sequences_in_run = 0;
@@ -88,16 +88,16 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    /// The error for a failed write. \p kept: what was written before stays. For a temporary file, the
-    /// message names the final path and nothing stays.
+    /// The error for a failed write. \p kept: earlier data stays. For a temporary file the message names the
+    /// final path, and nothing stays.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
-    /// InputError if other shards of the run, as far as they are there, are of other texts or options.
+    /// InputError if other existing shards of the run have other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
     void push(QueuedCall::Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes = 0);
     void work_off();
     void stop() noexcept;
     void leave_sequence();
-    /// As they are announced, each once and with names that can be.
+    /// The announced signals by name. InputError: a repeated or invalid name.
     [[nodiscard]] std::map<std::string, SignalInfo> by_name(const std::vector<SignalInfo>& announced) const;
     void check_tokens(const TokenColumns& columns) const;
     void check_signals(const TokenColumns& columns,
