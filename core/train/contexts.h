@@ -7,17 +7,17 @@
 
 namespace ponderscope {
 
-/// Which tokens are trained on, and in which order: a pure function of seed and counter, so that a resumed
+/// Chooses the training tokens and their order: a pure function of seed and counter, so that a resumed
 /// training sees the same tokens as an uninterrupted one.
 ///
-/// The stream is cut into windows of `context + 1` tokens; neighbours share one token, because each input
-/// needs a target. Each epoch cuts at another phase, below `context`, and visits the windows in another
-/// order, every window once. At the edges fewer than two contexts are left out of an epoch, and of a stream
-/// of two contexts or more the last (size modulo `context`) tokens of all. Without \p shifted every epoch
-/// cuts at multiples of `context`: for a stream of pieces that are that long.
+/// The stream is cut into windows of `context + 1` tokens. Neighbouring windows share one token, because each
+/// input needs a target. Each epoch starts cutting at another offset below `context`, and visits every window
+/// once, in another order. An epoch omits fewer than two contexts at its edges; with a stream of two contexts
+/// or more, the last (size modulo `context`) tokens are never used. Without \p shifted every epoch cuts at
+/// multiples of `context`, for a stream of pieces with this length.
 class ContextSampler {
 public:
-    /// \p stream must outlive the sampler. InputError when it is shorter than context + 1 tokens.
+    /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.
     ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
                    bool shifted = true);
 
@@ -38,9 +38,9 @@ private:
     std::vector<std::uint32_t> order_;
 };
 
-/// The windows on which the held-out NLL is measured: from the start of the stream on, at most \p most (0:
-/// all), then spread evenly. A last piece that is shorter than a window is left out. Returned are the first
-/// tokens' places.
+/// The windows for the held-out NLL: consecutive from the start of the stream, or evenly spread if there are
+/// more than \p most (0: all). Omits a last piece that is shorter than a window. Returns the positions of the
+/// first tokens.
 std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,
                                            std::int64_t most);
 

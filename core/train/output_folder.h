@@ -13,19 +13,17 @@
 
 namespace ponderscope {
 
-/// The folder that a training fills, and the rules about its earlier content. Thread-hostile: one training a
-/// folder.
+/// The output folder of a training, and the rules for its earlier content. One training for each folder.
 class OutputFolder {
 public:
     enum class Start : std::uint8_t { fresh, resumed, complete };
 
-    /// Looks and decides, and touches nothing. InputError: not a folder; not empty and \p existing is refuse;
-    /// to be resumed, but no training was begun there.
+    /// Checks the folder without changing it. InputError: the path is not a folder; the folder is not empty
+    /// and \p existing is refuse; or it has no training to resume.
     OutputFolder(std::filesystem::path path, ExistingOutput existing);
 
     [[nodiscard]] Start start() const { return start_; }
-    /// Makes the folder, or, for a new start, removes the files of an earlier training.
-    /// EnvironmentError.
+    /// Creates the folder; for a new start, removes the files of an earlier training. EnvironmentError.
     void prepare() const;
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -42,7 +40,7 @@ private:
     Start start_ = Start::fresh;
 };
 
-/// The content of training.json beside the results.
+/// The content of training.json besides the results.
 struct Provenance {
     std::string device;    ///< "cpu", "cuda:0"
     std::string precision; ///< of the products: "float32", "bfloat16"

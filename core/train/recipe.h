@@ -15,12 +15,12 @@
 
 namespace ponderscope {
 
-/// How the learning rate goes over the optimiser's steps.
+/// The course of the learning rate over the optimiser's steps.
 struct LearningSchedule {
     double peak = 1e-3; ///< learning rate at the end of the warm-up
     std::int64_t warmup_steps = 0;
-    std::int64_t steps = 0;      ///< of the whole training; the last step ends the cosine
-    double final_fraction = 0.1; ///< learning rate of the last step over the peak
+    std::int64_t steps = 0;      ///< of the whole training; the cosine ends at the last step
+    double final_fraction = 0.1; ///< learning rate of the last step divided by the peak
 };
 
 /// Learning rate of step \p step, counted from 0. Linear warm-up: step i of w has peak (i + 1) / w. Then half
@@ -28,42 +28,43 @@ struct LearningSchedule {
 /// training (Loshchilov and Hutter 2017, without restarts). Steps beyond the end stay at the final value.
 double learning_rate(const LearningSchedule& schedule, std::int64_t step);
 
-/// A training run as a user writes it: one JSON file (resources/docs/training.md lists its keys). Two
-/// trainings of one recipe on one CPU give the same bytes.
+/// A training recipe as a user writes it: one JSON file (keys: resources/docs/training.md). Two trainings
+/// with one recipe on one CPU give the same bytes.
 struct Recipe {
-    std::filesystem::path source; ///< the file it came from; relative paths in it start at its folder
+    std::filesystem::path source; ///< the recipe's file; relative paths start at its folder
     std::string name;
     std::string description;
 
-    /// The future config.json: Hugging Face's keys for the architecture, and the method's keys or our
+    /// The future config.json: Hugging Face's keys for the architecture, and the method's public keys or our
     /// "pondering" section.
     nlohmann::json model;
-    double initial_deviation = 0.02; ///< standard deviation of normally drawn weights
+    double initial_deviation = 0.02; ///< standard deviation of normally distributed initial weights
     bool scale_residual_outputs =
-        true; ///< matrices that add to the residual stream: divided by sqrt(2 L) (GPT-2)
-    /// A checkpoint to go on from; empty: fresh weights. `model` then is its config.json with the recipe's
-    /// keys of the method over it.
+        true; ///< divide matrices that add to the residual stream by sqrt(2 L) (GPT-2)
+    /// A checkpoint to start from; empty: new weights. `model` is then its config.json with the recipe's
+    /// method keys.
     std::filesystem::path start;
-    std::string start_digest; ///< checkpoint_digest() of it; train() sets it
+    std::string start_digest; ///< checkpoint_digest() of `start`; train() sets it
 
     std::filesystem::path tokenizer;         ///< a tokenizer.json, or a folder with a tokenizer
-    std::filesystem::path texts;             ///< folder in which the patterns are looked up
+    std::filesystem::path texts;             ///< folder of the texts' patterns
     std::vector<std::string> train_texts;    ///< file names with * and ?
-    std::vector<std::string> held_out_texts; ///< whole texts never trained on; taken out of train_texts
-    double held_out_fraction = 0;            ///< besides: this share at the end of every training text
+    std::vector<std::string> held_out_texts; ///< whole texts that are never trained on; removed from
+                                             ///< train_texts
+    double held_out_fraction = 0;            ///< in addition: this share at the end of every training text
     std::string document_end;                ///< token that ends each text; empty: none
 
-    std::int64_t steps = 0;   ///< of the optimiser
-    std::int64_t context = 0; ///< tokens a sequence
-    std::int64_t batch = 0;   ///< sequences a step
-    bool shifted = true;      ///< ContextSampler: each epoch cuts the texts at another place
-    std::uint64_t seed = 0;   ///< of the weights and of the order of the texts
-    /// Precision of matrix products, not float16; absent: fp32 on a CPU, bf16 on CUDA. Weights and moments of
-    /// the optimiser are fp32 always.
+    std::int64_t steps = 0;   ///< optimiser steps
+    std::int64_t context = 0; ///< tokens per sequence
+    std::int64_t batch = 0;   ///< sequences per step
+    bool shifted = true;      ///< ContextSampler: each epoch cuts the texts at other positions
+    std::uint64_t seed = 0;   ///< for the weights and the order of the texts
+    /// Precision of matrix products, not float16; absent: fp32 on a CPU, bf16 on CUDA. Weights and the
+    /// optimiser's moments are always fp32.
     std::optional<Precision> precision;
-    double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: not clipped
+    double clip_norm = 1.0; ///< largest Euclidean norm of the gradient; 0: no clipping
 
-    double learning_rate = 1e-3; ///< at its peak
+    double learning_rate = 1e-3; ///< peak
     double beta1 = 0.9;
     double beta2 = 0.95;
     double eps = 1e-8;
@@ -72,43 +73,44 @@ struct Recipe {
     double final_fraction = 0.1;
 
     /// Refreshes of the interleaved rule in training (PonderLM-2's schedule); absent: the config's number,
-    /// or 3.
+    /// else 3.
     std::optional<std::int64_t> jacobi_iterations;
-    double penalty_weight = 0.1; ///< lambda, of the method's penalty on steps
-    double penalty_beta = 0;     ///< adaptive latent CoT
+    double penalty_weight = 0.1; ///< lambda, the weight of the method's penalty on steps
+    double penalty_beta = 0;     ///< for adaptive latent CoT
     double gate_share = 0.1;     ///< k_max of AdaPonderLM
-    std::int64_t ramp_start = 0; ///< S0 and S1: the steps between which k_s rises from 0 to k_max
+    std::int64_t ramp_start = 0; ///< S0 and S1: k_s rises from 0 to k_max between these steps
     std::int64_t ramp_end = 0;
 
-    std::int64_t evaluate_every = 0;    ///< steps; 0: at the end alone
-    std::int64_t evaluate_windows = 64; ///< contexts of held-out text in an evaluation on the way
-    std::int64_t final_windows = 0;     ///< and in the last one; 0: all
-    std::int64_t checkpoint_every = 0;  ///< steps; 0: at the end alone
+    std::int64_t evaluate_every = 0;    ///< steps; 0: only at the end
+    std::int64_t evaluate_windows = 64; ///< contexts of held-out text in each evaluation before the end
+    std::int64_t final_windows = 0;     ///< contexts in the last evaluation; 0: all
+    std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
     std::int64_t log_every = 10;        ///< steps
-    std::int64_t snapshots = 5; ///< how often the passage is recorded into training.ponder, the end included
-    std::int64_t snapshot_tokens = 512; ///< length of the passage, from the beginning of the held-out text
-    DType output_dtype = DType::bf16;   ///< of model.safetensors: bf16 or f32
+    std::int64_t snapshots = 5; ///< number of recordings of the passage into training.ponder, including the
+                                ///< one at the end
+    std::int64_t snapshot_tokens = 512; ///< length of the passage, from the start of the held-out text
+    DType output_dtype = DType::bf16;   ///< dtype of model.safetensors: bf16 or f32
 
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
-    /// k_s of a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
+    /// k_s at a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
     [[nodiscard]] LearningSchedule schedule() const {
         return {learning_rate, warmup_steps, steps, final_fraction};
     }
 };
 
-/// Reads and checks a recipe. InputError with one sentence: the file, the key and what was found; an unknown
-/// key is named with the nearest known key. `"extends": "other.json"` merges this recipe over a recipe of the
-/// same folder (RFC 7396: objects are merged, null takes away). \p changes are laid over both:
-/// "training.seed=2", a key with its sections and a JSON value (text that is not JSON is a string).
-/// InputError also for a change that names no key.
+/// Reads and checks a recipe. InputError names the file, the key and the found value; for an unknown key also
+/// the nearest known key. `"extends": "other.json"` applies this recipe to a recipe of the same folder (RFC
+/// 7396: objects are merged, null removes). \p changes are applied last: "training.seed=2", a key with its
+/// sections and a JSON value (other text is a string). InputError: a change without a known key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
-/// The same for JSON in memory; \p source names it in messages and is where relative paths start.
+/// The same for JSON in memory. \p source is its name in messages, and its folder is the start of relative
+/// paths.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 
-/// Everything that the result depends on, as JSON with all defaults and without paths: two recipes with the
-/// same value train the same weights on the same texts. Stored in checkpoints, compared when a training
+/// Everything on which the result depends, as JSON with all defaults and without paths. Recipes with equal
+/// JSON train the same weights on the same texts. Stored in checkpoints, and compared when a training
 /// resumes.
 nlohmann::json essence(const Recipe& recipe);
 

@@ -17,32 +17,31 @@ namespace ponderscope {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// The state of a training beside the tensors.
+/// The state of a training besides the tensors.
 struct TrainCounters {
-    std::int64_t step = 0;    ///< of the optimiser, done
+    std::int64_t step = 0;    ///< optimiser steps done
     std::int64_t windows = 0; ///< contexts taken from the sampler
     double seconds = 0;
-    double loss_sum = 0; ///< since the last line of the log
+    double loss_sum = 0; ///< since the last row of the log
     double penalty_sum = 0;
-    double steps_sum = 0; ///< of pondering, mean over the tokens
+    double steps_sum = 0; ///< pondering steps, mean over the tokens
     std::int64_t loss_count = 0;
-    double last_loss = 0; ///< mean over the steps of the last line of the log
+    double last_loss = 0; ///< mean over the steps of the log's last row
     double last_penalty = 0;
     double last_mean_steps = 0;
     double last_norm = 0;  ///< of the last step's gradient, before clipping
-    nlohmann::json recipe; ///< without paths, with all defaults
+    nlohmann::json recipe; ///< with all defaults, without paths
     std::string corpus_digest;
 };
 
-/// Writes weights, both moments and counters as one safetensors file, beside and renamed. EnvironmentError.
+/// Writes weights, both moments and counters to one safetensors file, atomically. EnvironmentError.
 void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
                       const AdamW& optimizer, const TrainCounters& counters);
 
-/// The counters alone. InputError: no such file, damaged, or of another version.
+/// Reads the counters only. InputError: the file is missing, damaged or of another version.
 TrainCounters read_train_counters(const std::filesystem::path& path);
 
-/// Weights and moments into their places, and the optimiser's step count. InputError: tensors that do not
-/// fit.
+/// Reads weights, moments and the optimiser's step count. InputError: tensors that do not fit.
 void load_train_state(const std::filesystem::path& path, const NamedTensors& parameters, AdamW& optimizer);
 
 /// Writes tensors to a safetensors file in the given order and dtype.

@@ -37,7 +37,7 @@ public:
           precision_(recipe.precision.value_or(device_.is_cuda() ? Precision::bfloat16 : Precision::float32)),
           half_(precision_ == Precision::bfloat16) {}
 
-    /// Everything that can be wrong with the input is found before the folder is touched.
+    /// Checks all input before it changes the folder.
     TrainResult run();
 
 private:
@@ -51,12 +51,12 @@ private:
     void open_folder(bool fresh);
     void resume();
     struct StepNumbers {
-        double loss = 0;    ///< cross-entropy, nats a token
+        double loss = 0;    ///< cross-entropy, nats per token
         double penalty = 0; ///< before lambda
         double mean_steps = 0;
     };
     [[nodiscard]] StepNumbers forward_backward();
-    /// How the model runs while it is trained, and when it is measured on the way.
+    /// The form of forward passes in training and in its evaluations.
     [[nodiscard]] ForwardForm training_form() const {
         ForwardForm form;
         form.training = true;
@@ -90,7 +90,7 @@ private:
     void train_on();
     void finish();
     [[nodiscard]] at::Tensor rows(std::int64_t first, std::int64_t count);
-    /// Rows of the log that a resumed training keeps. The last one is after all steps.
+    /// The last row of the log that a resumed training keeps; the row after all steps is written again.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {
@@ -107,19 +107,19 @@ private:
     nlohmann::json config_json_;
     ModelConfig config_;
     Precision precision_;
-    bool half_; ///< of the products: bf16
+    bool half_; ///< products in bf16
 
     Corpus corpus_;
     std::unique_ptr<ContextSampler> sampler_;
     std::unique_ptr<AdamW> optimizer_;
     std::unique_ptr<Model> model_;
     std::unique_ptr<TrainingTrace> trace_;
-    SequenceInput passage_; ///< recorded into the trace on the way; without ids: nothing is
+    SequenceInput passage_; ///< recorded into the trace during the training; empty ids: no recordings
     TrainCounters counters_;
     TrainResult result_;
-    std::int64_t saved_step_ = 0; ///< of the state on disk
+    std::int64_t saved_step_ = 0; ///< step of the state on disk
     Clock::time_point began_;
-    double seconds_before_ = 0; ///< of earlier calls
+    double seconds_before_ = 0; ///< seconds of earlier calls
 };
 
 } // namespace ponderscope

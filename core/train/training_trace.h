@@ -15,25 +15,25 @@
 
 namespace ponderscope {
 
-/// training.ponder: the log of a training as a trace. It has the curves, and recordings of the beginning of
-/// the held-out text as runs RECIPE@STEP. Other processes can read every row as soon as it is written. A disk
-/// error is an EnvironmentError of a later call, as in TraceWriter.
+/// training.ponder: the log of a training as a trace. It has the curves, and recordings of the start of the
+/// held-out text as runs RECIPE@STEP. Other processes can read every row at once. A later call throws a disk
+/// error as EnvironmentError, as in TraceWriter.
 class TrainingTrace {
 public:
-    /// \p info: id and totals are not used. \p resume_after: continue the existing file and remove its rows
-    /// of later steps. A file without this training (of another recipe, or empty) gets a new training and a
-    /// \p notice. InputError: the file is not a trace.
+    /// \p info: id and totals are ignored. \p resume_after: continue the existing file and remove its rows
+    /// after this step. If the file lacks this training (it is of another recipe, or empty), a new training
+    /// starts with a \p notice. InputError: the file is not a trace.
     TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);
 
-    /// Adds a row of the log; with \p census, also the counts on the held-out text at that step.
+    /// Adds a row of the log. With \p census, also the statistics on the held-out text at this step.
     void append(const TrainLogRow& row, const StepCensus* census);
     /// Runs the checkpoint in \p folder over \p passage on \p device in fp32, exactly as `ponderscope record
-    /// --record basic` does, and stores the run NAME@STEP.
+    /// --record basic`, and stores the run NAME@STEP.
     void record(const std::filesystem::path& folder, const SequenceInput& passage, const Tokenizer& tokenizer,
                 std::int64_t context, std::int64_t step, const std::string& device);
-    /// Nothing can be added afterwards. \p fault: why the training ended early; empty: it did not.
+    /// No data can be added afterwards. \p fault: why the training ended early; empty: it did not.
     void end(const std::string& fault = {});
 
 private:
@@ -42,12 +42,12 @@ private:
     std::int64_t training_ = 0;
 };
 
-/// Descriptions of a training's curves, for a model with K = \p max_steps.
+/// Descriptions of a training's curves for a model with K = \p max_steps.
 std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool halts, bool penalty,
                                                   bool held_out);
 
-/// The steps after which a training records the passage: \p count steps, evenly spread, the last one at the
-/// end.
+/// Whether the training records the passage after this step: \p count steps, evenly spread, including the
+/// last step.
 bool is_snapshot(std::int64_t step, std::int64_t steps, std::int64_t count);
 
 } // namespace ponderscope
