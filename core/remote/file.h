@@ -19,18 +19,18 @@
 
 namespace ponderscope::remote {
 
-/// The file changed between two reads that belong together: begin them again.
+/// The file changed between two reads that belong together. Begin both again.
 class Moved : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// The state of an SQLite file at the beginning of a read: the answer to Question::renew.
+/// The state of an SQLite file at the start of a read: the answer to Question::renew.
 ///
 ///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another file than the known one |
 ///     u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
 struct FileState {
-    std::uint64_t generation = 0; ///< constant as long as no read byte changes
+    std::uint64_t generation = 0; ///< changes with every change of a byte
     std::uint64_t size = 0;
     std::uint32_t page_bytes = 0;
     bool all_changed = true;
@@ -38,20 +38,20 @@ struct FileState {
     std::string head;                         ///< its first bytes
 };
 
-/// An SQLite file on another machine, shared by all its readers. Blocks of 64 KiB are cached (128 MiB) and
-/// read ahead in sequential reads. A reader holds a Snapshot, which pins the content. If the file grows, a
-/// Snapshot that begins after all others have ended sees it. Any thread.
+/// An SQLite file on another machine, shared by all its readers. Caches blocks of 64 KiB (128 MiB in all) and
+/// reads ahead during sequential reads. A reader holds a Snapshot, which fixes the content. New content
+/// becomes visible to a Snapshot that begins after all others have ended. Thread-safe.
 class File {
 public:
     /// \p url: ssh://…
     static std::shared_ptr<File> of(const std::string& url);
-    /// The file that is open already under \p url; nullptr: it is not open.
+    /// The open File of \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
-    /// Reads during one snapshot are consistent; Moved: the server could not keep it.
+    /// Reads during one snapshot are consistent. Moved: the server could not keep the content.
     class Snapshot {
     public:
-        /// Errors of Host::ask: no such file, no connection.
+        /// Throws the errors of Host::ask: no such file, no connection.
         explicit Snapshot(std::shared_ptr<File> file);
         ~Snapshot();
         Snapshot(const Snapshot&) = delete;
@@ -63,17 +63,18 @@ public:
 
     [[nodiscard]] std::uint64_t size();
     [[nodiscard]] std::uint32_t page_bytes();
-    /// Counts snapshots with new content, from 1; 0: none yet.
+    /// Number of snapshots with new content, from 1; 0: no snapshot yet.
     [[nodiscard]] std::uint32_t version();
-    /// Bytes from \p offset on. Bytes behind the end are 0; then false.
+    /// Reads bytes from \p offset on. Bytes beyond the end are 0, and the result is false.
     bool read(std::uint64_t offset, std::span<std::byte> out);
-    /// The file is known to have changed: the next snapshot asks the server. Never waits.
+    /// Marks the file as changed, so that the next snapshot asks the server. Never waits.
     void expire();
     /// The file changed while an older snapshot was open. Open a new snapshot.
     [[nodiscard]] bool is_stale() const { return stale_; }
-    /// The file is opened: the next snapshot asks the server, unless one did within the last second.
+    /// Lets the next snapshot ask the server, unless one has asked within the last second. Called when the
+    /// file is opened.
     void expire_old();
-    /// How many bytes came over the connection, and in how many answers; for tests and measurements.
+    /// Received bytes and answers, for tests and measurements.
     struct Traffic {
         std::uint64_t bytes = 0, answers = 0;
     };
@@ -100,24 +101,24 @@ private:
     std::atomic<bool> expired_ = true; ///< needs no mutex
     std::atomic<bool> stale_ = false;
     std::chrono::steady_clock::time_point renewed_{};
-    bool lost_ = false; ///< the content of the open snapshots is gone
+    bool lost_ = false; ///< the content of the open snapshots no longer exists
     int snapshots_ = 0;
     std::uint32_t version_ = 0;
     std::map<std::uint64_t, Block> blocks_;
-    std::list<std::uint64_t> uses_; ///< the latest first
-    std::uint64_t next_ = 0;        ///< the block after the last fetched one
-    std::uint64_t ahead_ = 0;       ///< blocks in the last fetch
+    std::list<std::uint64_t> uses_; ///< most recent first
+    std::uint64_t next_ = 0;        ///< the block after the last fetched block
+    std::uint64_t ahead_ = 0;       ///< number of blocks in the last fetch
     Traffic traffic_;
 };
 
-/// Polls a file for a window without waiting: each call returns the answer to the question before and sends
-/// the next one. Marks the open File of that name as expired when the file changed.
+/// Polls a file for a window without waiting. Each call returns the answer to the previous question and sends
+/// the next one. If the file changed, marks the open File of this name as expired.
 class Watch {
 public:
     explicit Watch(const std::string& url);
-    /// False: no answer has come yet.
+    /// False: no answer yet.
     bool look(Looked& out);
-    [[nodiscard]] bool is_stale() const; ///< File::is_stale of that name
+    [[nodiscard]] bool is_stale() const; ///< File::is_stale of the open File
     [[nodiscard]] Host::State state() const { return host_->state(); }
 
 private:
@@ -128,10 +129,10 @@ private:
     std::shared_ptr<Shared> shared_;
 };
 
-/// The SQLite VFS that opens ssh:// names read-only, through File.
+/// The SQLite VFS that opens ssh:// names read-only through File.
 const char* vfs_name();
-/// Takes the connection failure of this thread's last SQLite call; null: there was none. An Error if it is
-/// one of ours.
+/// Returns and clears the connection failure of this thread's last SQLite call; null: none. It is an Error if
+/// this project threw it.
 std::exception_ptr take_failure();
 
 } // namespace ponderscope::remote

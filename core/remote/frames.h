@@ -12,34 +12,33 @@ namespace ponderscope::remote {
 
 /// The protocol of `ponderscope serve` and its client on standard input and output.
 ///
-/// The server begins with a line: a newline, `hello`, the number of the protocol, a blank, its version, a
-/// newline. The client skips greetings of a shell before this line. Then frames, in both directions:
+/// The server begins with a line: a newline, `hello`, the protocol number, a blank, the program's version, a
+/// newline. The client skips shell greetings before this line. Frames in both directions follow:
 ///
 ///     u32 bytes that follow | u32 number of the question | u8 kind or status | payload
 ///
-/// Numbers are little-endian; a text is u32 bytes and the bytes. Each question gets one answer with its
-/// number, in the order of the questions. Questions name files by path and have no state, so that they can be
-/// repeated over a new connection.
+/// Numbers are little-endian; a text is a u32 length and its bytes. Each question gets one answer with the
+/// same number, in the order of the questions. Questions name files by path and depend on no earlier
+/// question, so they can be repeated over a new connection.
 inline constexpr std::uint32_t protocol = 1;
 inline constexpr std::string_view hello = "\x01ponderscope serve ";
 inline constexpr std::size_t frame_header = 9;
 inline constexpr std::size_t max_question = std::size_t{1} << 20;
 inline constexpr std::size_t max_answer = std::size_t{16} << 20;
-inline constexpr std::size_t max_ranges = 1024;               ///< of one question
-inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< bytes of all of them
-inline constexpr std::size_t max_entries = 20'000;            ///< of a folder
+inline constexpr std::size_t max_ranges = 1024;               ///< in one question
+inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< total bytes of the ranges
+inline constexpr std::size_t max_entries = 20'000;            ///< in a folder
 
 enum class Question : std::uint8_t {
-    /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of file, -wal and .annotations in
-    /// ns (0: none), text the absolute path. A missing file is an answer, not an error.
+    /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of the file, its -wal and its
+    /// .annotations in ns (0: none), text absolute path. A missing file is an answer, not an error.
     look = 1,
     /// text path → u32 n, then by n: u8 Kind, u64 size, i64 time in ns, text name.
     list = 2,
-    /// text path, u64 generation known (0: none) → a State. Begins a new snapshot of an SQLite file.
+    /// text path, u64 known generation (0: none) → FileState. Begins a new snapshot of an SQLite file.
     renew = 3,
-    /// text path, u64 generation, u32 n, then by n: u64 offset, u32 length → the bytes. Status moved if
-    /// the
-    /// file has another generation now. Generation 0: any file, as it lies on the disk.
+    /// text path, u64 generation, u32 n, then n times: u64 offset, u32 length → the bytes. Status `moved` if
+    /// the file has another generation now. Generation 0: any file, as it is on the disk.
     read = 4,
 };
 
@@ -47,7 +46,7 @@ enum class Status : std::uint8_t { ok = 0, wrong_input = 1, environment = 2, mov
 
 enum class Kind : std::uint8_t { none = 0, file = 1, folder = 2, trace = 3, checkpoint = 4, training = 5 };
 
-/// A frame that breaks the rules above.
+/// A frame that breaks these rules.
 class ProtocolFault : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -65,7 +64,7 @@ public:
     std::string data;
 };
 
-/// Throws ProtocolFault if too few bytes are left. The bytes must outlive this object.
+/// Throws ProtocolFault if too few bytes remain. The bytes must outlive the object.
 class Unpacker {
 public:
     explicit Unpacker(std::string_view data) : data_(data) {}
@@ -77,7 +76,7 @@ public:
     std::string_view bytes(std::size_t count);
     std::string_view text() { return bytes(u32()); }
     [[nodiscard]] std::string_view rest() { return bytes(data_.size()); }
-    void end() const; ///< ProtocolFault if bytes are left
+    void end() const; ///< ProtocolFault if bytes remain
 
 private:
     std::string_view data_;
@@ -85,14 +84,14 @@ private:
 
 std::string frame(std::uint32_t id, std::uint8_t kind, std::string_view payload);
 
-/// A frame that arrived.
+/// A received frame.
 struct Frame {
     std::uint32_t id = 0;
     std::uint8_t kind = 0;
     std::string payload;
 };
 
-/// Cuts a stream into frames. ProtocolFault: a length beyond \p limit, or below a header's.
+/// Splits a stream into frames. ProtocolFault: a length beyond \p limit, or smaller than a header.
 class FrameCutter {
 public:
     explicit FrameCutter(std::size_t limit) : limit_(limit) {}

@@ -12,12 +12,12 @@
 
 namespace ponderscope::remote {
 
-/// A connection to `ponderscope serve` on another machine: one ssh process for all questions to that machine,
-/// from any thread. It begins with the first question. When it is cut, it is begun again, at first at once
-/// and then ever more seldom (15 s at the most), until the process ends; unanswered questions are repeated.
+/// A connection to `ponderscope serve` on another machine: one ssh process for all questions to the machine,
+/// from any thread. It starts with the first question. A lost connection is restarted, first at once and then
+/// at growing intervals (at most 15 s), until the process ends. Unanswered questions are repeated.
 class Host {
 public:
-    /// The one for the machine of that address.
+    /// The shared Host for this address's machine.
     static std::shared_ptr<Host> of(const Address& address);
     ~Host(); ///< ends the connection
 
@@ -25,38 +25,40 @@ public:
         Status status = Status::ok;
         std::string payload;
     };
-    /// Waits for the answer. InputError, EnvironmentError: the message of the other side, after the machine's
-    /// name; no ponderscope there, or another version; or no connection for longer than settings().patience.
-    /// Status moved is handed out. Cancelled if the thread gives up (core/base/scoped_stop.h).
+    /// Sends a question and waits for the answer. InputError, EnvironmentError: the other side's message
+    /// after the machine's name; ponderscope is missing there or has another version; or there is no
+    /// connection for longer than settings().patience. The caller handles the status `moved`. Cancelled if
+    /// the thread's ScopedStop is requested.
     Answer ask(Question question, std::string payload);
-    /// Does not wait: \p then gets the answer, in a thread of the connection's own; or it never comes.
+    /// Sends a question without waiting. A thread of the connection calls \p then with the answer, or never.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);
 
     struct State {
         bool connected = false;
-        /// Why there is no connection, a sentence; empty: connected, or no connection was needed yet.
+        /// Why there is no connection, one sentence. Empty: connected, or no connection was needed yet.
         std::string fault;
-        int times = 0; ///< how often a connection stood
+        int times = 0; ///< number of successful connections
     };
     [[nodiscard]] State state() const;
     [[nodiscard]] std::string machine() const;
 
-    explicit Host(const Address& address); ///< not shared with others; for a test of the connection
+    explicit Host(const Address& address); ///< not shared; for testing a connection
 
 private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
-/// The message for a shell that finds no ponderscope (exit codes 126 and 127), with the shell's own message.
+/// The message for a shell that does not find ponderscope (exit codes 126 and 127), including the shell's
+/// message.
 std::string no_program(const std::string& machine, const std::string& said);
 
-/// The kind of entry at a path on the host.
+/// What exists at a path on the host.
 struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;
-    std::int64_t times[3]{}; ///< in ns, of the file, its -wal and its .annotations; 0: none
-    std::string path;        ///< absolute, links followed; empty if nothing is there
+    std::int64_t times[3]{}; ///< in ns: the file, its -wal, its .annotations; 0: does not exist
+    std::string path;        ///< absolute, with links resolved; empty if nothing exists
 };
 Looked read_looked(const std::string& payload); ///< ProtocolFault
 /// \p url: ssh://…
@@ -68,7 +70,7 @@ struct Entry {
     std::int64_t time = 0; ///< ns since 1970
     std::string name;
 };
-/// By name. InputError: no folder.
+/// The entries of a folder, sorted by name. InputError: not a folder.
 std::vector<Entry> list(const std::string& url);
 
 } // namespace ponderscope::remote

@@ -11,30 +11,31 @@
 
 namespace ponderscope {
 
-/// The pages of an SQLite file and its write-ahead log, as one read transaction sees them: what a reader on
-/// another machine is shown (serve.h). One thread. SqliteFailure, EnvironmentError.
+/// The pages of an SQLite file and its write-ahead log in one read transaction. serve.h sends them to readers
+/// on other machines. One thread. SqliteFailure, EnvironmentError.
 ///
-/// Sources: https://www.sqlite.org/walformat.html. The snapshot is consistent because the lock of the
-/// transaction prevents a restart of the log, and newer pages in the file. A page is read from its last frame
-/// in the log, up to the end that the log's index gives. A page without a frame is read from the file.
+/// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent, because the transaction's lock
+/// prevents a restart of the log and newer pages in the file. A page comes from its last frame in the log, up
+/// to the end in the log's index. A page without a frame comes from the file.
 class PageSnapshot {
 public:
-    /// InputError: nothing there, a folder, something that is no SQLite file.
+    /// InputError: the path does not exist, is a folder, or is not an SQLite file.
     explicit PageSnapshot(const std::filesystem::path& path);
 
-    /// Ends the snapshot and begins a new one. True when the new one differs.
+    /// Ends the snapshot and begins a new one. True if the content differs.
     bool renew();
-    /// Ends the transaction, so that writers need not wait for this reader; renew() and begin_again() begin
-    /// another.
+    /// Ends the transaction, so that writers need not wait for this reader. renew() or begin_again() begins
+    /// another one.
     void release();
-    /// Begins a transaction again if it was released. False: the new one differs from the old one.
+    /// Begins a transaction after release(). False: the content has changed.
     bool begin_again();
 
-    /// Identifies the bytes of the snapshot, never 0. Every process gets the same number until a byte changes.
+    /// A number for the bytes of the snapshot, never 0. Every process gets the same number until a byte
+    /// changes.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] std::uint32_t page_bytes() const { return page_bytes_; }
-    /// Whether changes() lists all pages that changed at the last renew().
+    /// Whether changes() lists all pages that changed in the last renew().
     [[nodiscard]] bool knows_changes() const { return knows_changes_; }
     [[nodiscard]] const std::vector<std::uint32_t>& changes() const { return changes_; }
     /// Bytes [offset, offset + out.size()), which lie within size().
@@ -49,9 +50,9 @@ private:
     std::uint64_t generation_ = 0;
     std::uint64_t size_ = 0;
     std::uint32_t page_bytes_ = 0;
-    std::map<std::uint32_t, std::uint32_t> in_log_; ///< frame, from 1, by page, from 1
-    std::vector<std::byte> salts_;                  ///< of the log at the last look()
-    std::uint32_t frames_ = 0;                      ///< in that log
+    std::map<std::uint32_t, std::uint32_t> in_log_; ///< page, from 1 -> frame, from 1
+    std::vector<std::byte> salts_;                  ///< salts of the log at the last look()
+    std::uint32_t frames_ = 0;                      ///< number of frames in this log
     bool knows_changes_ = false;
     std::vector<std::uint32_t> changes_;
 };

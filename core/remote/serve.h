@@ -12,11 +12,10 @@ struct ServeOptions {
     std::filesystem::path root; ///< refuses paths outside of it; empty: all files that the user may read
 };
 
-/// Answers questions for files (core/remote/frames.h) until the input ends: what another machine's
-/// ponderscope reads traces through. Nothing is written but answers; files are opened read-only, and a
-/// transaction ends after a tenth of a second without a question, at the latest after one second, so that a
-/// recording does not wait. InputError: a question that breaks the rules of the protocol; nothing is answered
-/// then.
+/// Answers questions about files (core/remote/frames.h) until the input ends. ponderscope on another machine
+/// reads traces through it. Writes answers only and opens files read-only. A transaction ends a tenth of a
+/// second after the last question, and after one second at the latest, so that recordings need not wait.
+/// InputError: a question that breaks the protocol; then no answer is sent.
 void serve(const ServeOptions& options, const std::stop_token& stop);
 
 } // namespace ponderscope

@@ -8,29 +8,29 @@
 
 namespace ponderscope::remote {
 
-/// A child process with pipes at its three streams. Used by one thread.
+/// A child process with pipes at its three standard streams. For one thread.
 class Transport {
 public:
-    /// EnvironmentError: it cannot be started. \p terminal false: in a session of its own, so that it has no
-    /// terminal to ask on and Ctrl+C is not its.
+    /// EnvironmentError: the process cannot start. \p terminal false: the process gets its own session, so it
+    /// can neither ask on the terminal nor receive Ctrl+C.
     Transport(const std::vector<std::string>& command, bool terminal);
     ~Transport(); ///< ends the process
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    /// Waits for input, for room to write if \p wants_write, or for a byte in \p wake; or \p milliseconds
-    /// have passed. -1: for ever.
+    /// Waits for input, for space to write if \p wants_write, for a byte in \p wake, or until \p milliseconds
+    /// have passed. -1: no limit.
     struct Ready {
         bool read = false, errors = false, write = false, wake = false;
     };
     Ready wait(bool wants_write, int wake, int milliseconds);
-    /// What is there, appended; false at its end.
+    /// Appends the available bytes; false at the end of the stream.
     bool read(std::string& out) const;
     bool read_errors(std::string& out);
-    /// Takes what fits from the front; false when nobody reads any more.
+    /// Writes as much as possible and removes it from \p from; false if the reader has closed the pipe.
     bool write(std::string& from) const;
-    void interrupt() const; ///< as Ctrl+C does
-    /// Waits for its end, 1.5 s; then ends it. The exit code, or 128 + the signal.
+    void interrupt() const; ///< the effect of Ctrl+C
+    /// Waits up to 1.5 s for the process to end, then kills it. Returns the exit code, or 128 + the signal.
     int end();
 
 private:
