@@ -17,6 +17,7 @@
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/find_bar.h"
+#include "views/text/span_bar.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -69,8 +70,9 @@ void attach_halting(QWidget& panel, const WindowParts& parts) {
 }
 
 void attach_compare(QWidget& panel, const WindowParts& parts) {
-    QObject::connect(&parts.text.findBar(), &FindBar::sent, static_cast<CompareView*>(&panel),
-                     &CompareView::setSubset);
+    auto* compare = static_cast<CompareView*>(&panel);
+    QObject::connect(&parts.text.findBar(), &FindBar::sent, compare, &CompareView::setSubset);
+    QObject::connect(&parts.text.spanBar(), &SpanBar::sent, compare, &CompareView::setSubset);
 }
 
 void attach_lab(QWidget& panel, const WindowParts& parts) {

@@ -11,6 +11,16 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
+TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens) {
+    TokenSubset subset{selection.runA(), query, u"in sequence %1"_s.arg(selection.sequence() + 1), {}};
+    for (const qint64 token : tokens) {
+        if (const qint64 row = selection.rowOf(token); row >= 0) {
+            subset.rows[selection.sequence()].push_back(row);
+        }
+    }
+    return subset;
+}
+
 SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(new QLabel(this)) {
     constexpr int most_wide = 420;
     label_->setTextFormat(Qt::PlainText);
@@ -41,7 +51,6 @@ void SubsetChip::show(const TokenSubset& subset) {
         query = query.left(most_letters) + u'…';
     }
     label_->setText(u"Only %1 tokens %2: %3"_s.arg(format_count(subset.size()), subset.where, query));
-    label_->setToolTip(plain_tip(subset.means));
     setVisible(!subset.isEmpty());
 }
 

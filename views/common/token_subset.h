@@ -20,7 +20,6 @@ struct TokenSubset {
     RunKey run;    ///< run that was searched; other runs over its text have the same tokens
     QString query; ///< the query that found them
     QString where; ///< searched part: "in sequence 3", "in the whole run"
-    QString means; ///< of them, with intervals, in a line; empty: not known yet
     /// For each sequence, the rows of the trace that hold the tokens' values, ascending. The rows take the
     /// attribution of the window into account. Sequences without such rows are left out.
     std::map<std::int64_t, std::vector<std::int64_t>> rows;
@@ -34,6 +33,9 @@ struct TokenSubset {
     }
     friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
 };
+
+/// \p tokens, ascending, of the sequence that the selection shows in run A.
+TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
 /// Shows which found tokens a panel covers, with a button that returns to all tokens. Hidden while there are
 /// none.

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/find_bar.h"
 
-#include "core/stats/token_groups.h"
 #include "views/common/format.h"
 #include "views/text/hit_list.h"
-#include "views/text/span.h"
 #include "views/text/text_view.h"
 
 #include <QHBoxLayout>
@@ -20,7 +18,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <map>
 
 using namespace Qt::StringLiterals;
 
@@ -79,9 +76,8 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       view_(view),
       edit_(new QLineEdit(this)),
       status_(new QLabel(this)),
-      summary_(new QLabel(this)),
       send_(new QToolButton(this)),
-      measuring_(this),
+      inRun_(this),
       searching_(this),
       wholeRun_(new QToolButton(this)),
       progress_(new QTimer(this)),
@@ -93,15 +89,8 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     edit_->setToolTip(
         u"Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"_s);
     edit_->setAccessibleName(u"Find a token"_s);
-    summary_->setForegroundRole(QPalette::PlaceholderText);
-    summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    summary_->setTextFormat(Qt::PlainText);
-    summary_->setWordWrap(true);
-    summary_->setAccessibleName(u"Statistics of the found tokens"_s);
-    summary_->setContentsMargins(24, 0, 14, 6);
-    summary_->hide();
     send_->setText(u"Send to Compare"_s);
-    send_->setToolTip(u"Restrict Compare to the tokens found"_s);
+    send_->setToolTip(u"Restrict Compare to the tokens found: their means with intervals"_s);
     send_->setAutoRaise(true);
     connect(send_, &QToolButton::clicked, this, [this] { Q_EMIT sent(subset()); });
     edit_->setClearButtonEnabled(true);
@@ -157,7 +146,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     column->setContentsMargins(0, 0, 0, 1);
     column->setSpacing(0);
     column->addLayout(row);
-    column->addWidget(summary_);
     column->addWidget(list_);
     connect(listed_, &QToolButton::toggled, this, &FindBar::setListed);
     connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -185,7 +173,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         }
     };
     connect(&context_.selection, &Selection::attributionChanged, this, again); // values stand elsewhere now
-    connect(&view_, &TextView::otherChanged, this, again);
     hide();
 }
 
@@ -226,7 +213,7 @@ void FindBar::close() {
     hits_.clear();
     foundBy_.clear();
     found_.reset();
-    measure();
+    inRun_.cancel();
     model_->show(nullptr, {});
     view_.setMarks({});
     view_.setFocus();
@@ -283,22 +270,20 @@ void FindBar::showFound(Found found, bool jump) {
     } else {
         foundBy_.clear();
         found_.reset();
-        measure();
+        inRun_.cancel();
+        send_->setEnabled(!hits_.empty());
     }
     showStatus();
 }
 
 void FindBar::searchRun() {
     const RunKey a = context_.selection.runA();
-    const RunKey b = context_.selection.runB();
     const Attribution way = context_.selection.attribution();
     const RunInfo* run = context_.data.run(a);
     const QString query = edit_->text();
-    const QString wanted = u"%1#%2 %3 %4#%5 %6 %7"_s.arg(a.trace)
+    const QString wanted = u"%1#%2 %3 %4 %5"_s.arg(a.trace)
                                .arg(a.run)
                                .arg(run == nullptr ? 0 : run->tokens)
-                               .arg(b.trace)
-                               .arg(b.run)
                                .arg(static_cast<int>(way))
                                .arg(query);
     if (wanted == foundBy_) {
@@ -306,105 +291,25 @@ void FindBar::searchRun() {
     }
     foundBy_ = wanted;
     found_.reset();
-    means_.clear();
     send_->setEnabled(false);
-    summary_->hide();
     searched_ = std::make_shared<std::atomic<qint64>>(0);
     progress_->start();
-    measuring_.start(
-        [a, b, query, way, searched = searched_](const std::stop_token& stop) {
-            return find_in_run(a, b, query, way, *searched, stop);
-        },
-        [this](FoundInRun found) {
-            found_ = std::move(found);
-            send_->setEnabled(!found_->rows.empty());
-            summary_->setVisible(!found_->rows.empty());
-            describe(found_->classes, found_->statistics);
-            showStatus();
-        },
-        [this](const QString& sentence) {
-            problem_ = sentence;
-            showStatus();
-        });
-}
-
-QString FindBar::summary() const {
-    return summary_->isHidden() ? QString() : summary_->text();
+    inRun_.start([a, query, way, searched = searched_](
+                     const std::stop_token& stop) { return find_in_run(a, query, way, *searched, stop); },
+                 [this](FoundInRun found) {
+                     found_ = std::move(found);
+                     send_->setEnabled(!found_->rows.empty());
+                     showStatus();
+                 },
+                 [this](const QString& sentence) {
+                     problem_ = sentence;
+                     showStatus();
+                 });
 }
 
 TokenSubset FindBar::subset() const {
-    const auto shown = view_.sequence();
-    if (!shown) {
-        return {};
-    }
-    TokenSubset subset{shown->run, edit_->text(), u"in the whole run"_s, means_, {}};
-    if (found_) {
-        subset.rows = found_->rows;
-        return subset;
-    }
-    subset.where = u"in sequence %1"_s.arg(shown->sequence + 1);
-    std::vector<std::int64_t> rows;
-    for (const qint64 token : hits_) {
-        if (const qint64 row = context_.selection.rowOf(token); row >= 0) {
-            rows.push_back(row);
-        }
-    }
-    if (!rows.empty()) {
-        subset.rows[shown->sequence] = std::move(rows);
-    }
-    return subset;
-}
-
-void FindBar::measure() {
-    measuring_.cancel();
-    means_.clear();
-    const auto a = view_.sequence();
-    const bool any = a && hits_.size() > 1;
-    send_->setEnabled(any);
-    summary_->setVisible(any);
-    if (!any) {
-        return;
-    }
-    summary_->setText(u"Counting…"_s);
-    const RunKey other = context_.selection.runB();
-    const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
-    const RunInfo* run = context_.data.run(a->run);
-    const qint64 steps = run == nullptr ? 0 : run->max_steps;
-    struct Counted {
-        std::map<std::string, qint64> classes;
-        SpanStatistics statistics;
-    };
-    measuring_.start(
-        [a, b, steps, hits = hits_, way = context_.selection.attribution()](const std::stop_token& stop) {
-            Counted counted;
-            for (const qint64 token : hits) {
-                if (stop.stop_requested()) {
-                    return counted;
-                }
-                ++counted
-                      .classes[token_class(token_bytes(a->tokens, a->text, static_cast<std::size_t>(token)))];
-            }
-            counted.statistics = subset_statistics(*a, b.get(), steps, hits, way, stop);
-            return counted;
-        },
-        [this](const Counted& counted) { describe(counted.classes, counted.statistics); },
-        [this](const QString& sentence) { summary_->setText(sentence); });
-}
-
-void FindBar::describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics) {
-    // The most first.
-    std::vector<std::pair<qint64, QString>> order;
-    for (const auto& [name, count] : classes) {
-        order.emplace_back(-count, QString::fromStdString(name));
-    }
-    std::sort(order.begin(), order.end());
-    QStringList words;
-    for (const auto& [count, name] : order) {
-        words << u"%1 %2"_s.arg(name, format_count(-count));
-    }
-    means_ = describe_means(statistics);
-    summary_->setText(words.join(u", "_s) + (means_.isEmpty() ? QString() : u" · "_s + means_));
-    summary_->setToolTip(plain_tip(statistics.about));
+    return found_ ? TokenSubset{context_.selection.runA(), edit_->text(), u"in the whole run"_s, found_->rows}
+                  : subset_of(context_.selection, edit_->text(), hits_);
 }
 
 bool FindBar::leave(qint64 direction) {
@@ -489,7 +394,7 @@ void FindBar::showStatus() {
         said += u" · "_s + (found_->more ? u"the first %1 in %2 sequences"_s : u"%1 in %2 sequences"_s)
                                .arg(format_count(found_->size()),
                                     format_count(static_cast<qint64>(found_->counts.size())));
-    } else if (measuring_.isBusy() && !foundBy_.isEmpty()) {
+    } else if (inRun_.isBusy() && !foundBy_.isEmpty()) {
         said +=
             u" · "_s +
             u"searching, %1 of %2 sequences"_s.arg(
@@ -497,7 +402,7 @@ void FindBar::showStatus() {
                 format_count(static_cast<qint64>(context_.data.sequences(context_.selection.runA()).size())));
     }
     status_->setText(said);
-    if (!measuring_.isBusy()) {
+    if (!inRun_.isBusy()) {
         progress_->stop();
     }
 }

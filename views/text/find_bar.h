@@ -10,10 +10,8 @@
 #include <QWidget>
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 class QLabel;
@@ -29,8 +27,8 @@ class TextView;
 
 /// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
 /// run if that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
-/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; their number by
-/// class and their NLL are below, and panels can be restricted to them.
+/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; Compare can be
+/// restricted to them.
 class FindBar : public QWidget {
     Q_OBJECT
 public:
@@ -48,10 +46,9 @@ public:
     /// The hits in the whole run; null if the run was not searched, or the search has not ended.
     [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
-    [[nodiscard]] QString summary() const; ///< classes and means of what was found
     /// The found tokens, for other panels.
     [[nodiscard]] TokenSubset subset() const;
-    [[nodiscard]] bool isBusy() const { return measuring_.isBusy() || searching_.isBusy(); }
+    [[nodiscard]] bool isBusy() const { return inRun_.isBusy() || searching_.isBusy(); }
 
 Q_SIGNALS:
     void queryChanged();
@@ -71,9 +68,7 @@ private:
     void showFound(Found found, bool jump);
     void go(qint64 direction);
     void showStatus();
-    void measure();
     void searchRun();
-    void describe(const std::map<std::string, qint64>& classes, const SpanStatistics& statistics);
     /// Moves to the next or previous sequence that has hits. False: no other sequence has any.
     bool leave(qint64 direction);
 
@@ -84,10 +79,8 @@ private:
     std::vector<qint64> hits_;
     QString problem_; ///< with the pattern; empty when all is well
     QString hint_;    ///< instead of "not found"
-    QString means_;   ///< of what was found
-    QLabel* summary_;
     QToolButton* send_;
-    Task measuring_;
+    Task inRun_;     ///< the search of the whole run
     Task searching_; ///< of long texts
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;

@@ -19,15 +19,11 @@
 #include <QPushButton>
 #include <QToolButton>
 
+#include <numeric>
+
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
-
-/// A span that is still being drawn is not measured at each token.
-constexpr int settle_ms = 120;
-
-} // namespace
 
 SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     : QWidget(parent),
@@ -36,10 +32,9 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
       words_(new QLabel(this)),
       copy_(new QToolButton(this)),
       label_(new QToolButton(this)),
-      measuring_(this),
       writing_(this) {
     words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    words_->setAccessibleName(u"Statistics of the span"_s);
+    words_->setAccessibleName(u"Means of the span"_s);
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     words_->setWordWrap(true);
     copy_->setText(u"Copy"_s);
@@ -49,6 +44,9 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     auto* figure = new QToolButton(this);
     figure->setText(u"Figure…"_s);
     figure->setToolTip(u"A figure of the span"_s);
+    auto* send = new QToolButton(this);
+    send->setText(u"Send to Compare"_s);
+    send->setToolTip(u"Restrict Compare to the span: its means with intervals"_s);
     auto* shut = new QToolButton(this);
     shut->setText(u"×"_s);
     shut->setToolTip(u"Deselects the span (Esc)"_s);
@@ -57,25 +55,24 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     row->setContentsMargins(24, 6, 14, 6);
     row->setSpacing(6);
     row->addWidget(words_, 1);
-    for (QToolButton* button : {copy_, label_, figure, shut}) {
+    for (QToolButton* button : {copy_, label_, figure, send, shut}) {
         button->setAutoRaise(true);
         row->addWidget(button);
     }
-    delay_.setSingleShot(true);
-    delay_.setInterval(settle_ms);
-    connect(&delay_, &QTimer::timeout, this, &SpanBar::measure);
     connect(copy_, &QToolButton::clicked, this, &SpanBar::copy);
     connect(label_, &QToolButton::clicked, this, [this] { askForLabel({}); });
     connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);
+    connect(send, &QToolButton::clicked, this, [this] {
+        const TokenSpan span = view_.span();
+        std::vector<qint64> tokens(static_cast<std::size_t>(span.size()));
+        std::iota(tokens.begin(), tokens.end(), span.first);
+        Q_EMIT sent(
+            subset_of(context_.selection, u"tokens %1 to %2"_s.arg(span.first).arg(span.last - 1), tokens));
+    });
     connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
     connect(&view_, &TextView::spanChanged, this, &SpanBar::showSpan);
-    const auto again = [this] {
-        if (isVisibleTo(parentWidget())) {
-            delay_.start();
-        }
-    };
-    connect(&view_, &TextView::valuesChanged, this, again); // another attribution
-    connect(&view_, &TextView::otherChanged, this, again);
+    connect(&view_, &TextView::valuesChanged, this, &SpanBar::showSpan); // another attribution
+    connect(&view_, &TextView::otherChanged, this, &SpanBar::showSpan);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     hide();
 }
@@ -89,15 +86,17 @@ void SpanBar::addActions(QMenu& menu) {
 
 void SpanBar::showSpan() {
     const TokenSpan span = view_.span();
-    measuring_.cancel();
-    if (span.isEmpty()) {
-        delay_.stop();
+    const auto a = view_.sequence();
+    if (span.isEmpty() || !a) {
         hide();
         return;
     }
-    words_->setText(u"%1 tokens (%2 to %3)"_s.arg(format_count(span.size()), format_count(span.first),
-                                                  format_count(span.last - 1)));
-    words_->setToolTip({});
+    const RunInfo* run = context_.data.run(a->run);
+    const RunKey other = context_.selection.runB();
+    const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
+    words_->setText(describe_span(
+        span_means(*a, b.get(), run == nullptr ? 0 : run->max_steps, span, context_.selection.attribution()),
+        span));
     copy_->setEnabled(span.size() <= most_copied);
     copy_->setToolTip(copy_->isEnabled() ? u"Copies the text of the span"_s
                                          : u"At most %1 tokens are copied"_s.arg(format_count(most_copied)));
@@ -111,31 +110,6 @@ void SpanBar::showSpan() {
               "add the label on %1. This window shows labels of %1"_s.arg(machine_of(trace).mid(6))
             : u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
     show();
-    delay_.start();
-}
-
-void SpanBar::measure() {
-    const TokenSpan span = view_.span();
-    const auto a = view_.sequence();
-    if (span.isEmpty() || !a) {
-        return;
-    }
-    const RunKey other = context_.selection.runB();
-    const auto b = other.isValid() ? context_.data.sequence(other, a->sequence) : nullptr;
-    measuring_.start(
-        [a, b, steps = max_steps_of(a->run), span, way = context_.selection.attribution()](
-            const std::stop_token& stop) { return span_statistics(*a, b.get(), steps, span, way, stop); },
-        [this, span](const SpanStatistics& statistics) {
-            words_->setText(describe_span(statistics, span));
-            words_->setToolTip(plain_tip(statistics.about));
-            words_->setAccessibleDescription(statistics.about);
-        },
-        [this](const QString& sentence) { words_->setText(sentence); });
-}
-
-qint64 SpanBar::max_steps_of(const RunKey& key) const {
-    const RunInfo* run = context_.data.run(key);
-    return run == nullptr ? 0 : run->max_steps;
 }
 
 QString SpanBar::said() const {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "views/common/task.h"
+#include "views/common/token_subset.h"
 #include "views/common/view_context.h"
 #include "views/text/span.h"
 
-#include <QTimer>
 #include <QWidget>
 
 class QLabel;
@@ -16,7 +16,7 @@ namespace ponderscope {
 
 class TextView;
 
-/// The bar of the selected span below the text: statistics, copy, label. Visible while there is a span.
+/// The bar of the selected span below the text: means, copy, label. Visible while there is a span.
 class SpanBar : public QWidget {
     Q_OBJECT
 public:
@@ -32,12 +32,11 @@ public:
     /// Actions for the span, for a menu.
     void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
-    [[nodiscard]] bool isBusy() const {
-        return measuring_.isBusy() || writing_.isBusy() || delay_.isActive();
-    }
+    [[nodiscard]] bool isBusy() const { return writing_.isBusy(); }
 
 Q_SIGNALS:
     void figureWanted();
+    void sent(const ponderscope::TokenSubset& subset); ///< for Compare
     void failed(const QString& sentence);
 
 protected:
@@ -45,8 +44,6 @@ protected:
 
 private:
     void showSpan();
-    void measure();
-    [[nodiscard]] qint64 max_steps_of(const RunKey& key) const;
     /// False, with a message, if the trace takes no labels.
     [[nodiscard]] bool canLabel();
     [[nodiscard]] TokenSpan spanOrToken() const;
@@ -58,8 +55,6 @@ private:
     QLabel* words_;
     QToolButton* copy_;
     QToolButton* label_;
-    QTimer delay_;
-    Task measuring_;
     Task writing_;
 };
 

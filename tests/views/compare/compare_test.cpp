@@ -352,7 +352,7 @@ private Q_SLOTS:
         f.open(folder_ / "story.ponder");
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
         const auto all = f.view.comparison();
-        TokenSubset subset{f.selection.runA(), u"nll > 4"_s, u"in sequence 1"_s, {}, {}};
+        TokenSubset subset{f.selection.runA(), u"nll > 4"_s, u"in sequence 1"_s, {}};
         std::vector<std::int64_t>& rows = subset.rows[0];
         double a = 0;
         double b = 0;

@@ -95,31 +95,36 @@ private Q_SLOTS:
             nll += a->tokens.nll[row];
             difference += a->tokens.nll[row] - b->tokens.nll[row];
         }
-        const SpanStatistics all = span_statistics(*a, b.get(), 3, {100, 900}, Attribution::predicted);
-        QVERIFY(qAbs(all.nll.mean - nll / 800) < 1e-4 && qAbs(all.difference.mean - difference / 800) < 1e-4);
-        QVERIFY(all.nll.low < all.nll.mean && all.nll.mean < all.nll.high);
-        QVERIFY(all.about.contains(u"blocks"_s));
+        const SpanMeans all = span_means(*a, b.get(), 3, {100, 900}, Attribution::predicted);
+        QVERIFY(qAbs(all.nll - nll / 800) < 1e-4 && qAbs(all.difference - difference / 800) < 1e-4);
         QVERIFY2(bar.said().contains(describe_span(all, {100, 900})), qPrintable(bar.said()));
-        // Too few tokens have a mean and no interval, and it is said why; the first token has no NLL.
-        const SpanStatistics few = span_statistics(*a, nullptr, 3, {0, 4}, Attribution::predicted);
+        // The first token has no NLL.
+        const SpanMeans few = span_means(*a, nullptr, 3, {0, 4}, Attribution::predicted);
         QCOMPARE(few.scored, 3);
-        QVERIFY(std::isnan(few.nll.low) && few.about.contains(u"No interval"_s));
-        QVERIFY(std::isnan(few.difference.mean));
-        QVERIFY(std::isnan(span_statistics(*a, nullptr, 0, {0, 1}, Attribution::predicted).nll.mean));
+        QVERIFY(std::isnan(few.difference));
+        QVERIFY(std::isnan(span_means(*a, nullptr, 0, {0, 1}, Attribution::predicted).nll));
         // A writer that gave no entropy gave losses all the same.
         SequenceData bare = *a;
         std::fill(bare.tokens.entropy.begin() + 300, bare.tokens.entropy.end(), std::nanf(""));
-        const SpanStatistics without = span_statistics(bare, b.get(), 3, {100, 900}, Attribution::predicted);
+        const SpanMeans without = span_means(bare, b.get(), 3, {100, 900}, Attribution::predicted);
         QCOMPARE(without.scored, all.scored);
-        QCOMPARE(without.nll.mean, all.nll.mean);
-        QCOMPARE(without.difference.high, all.difference.high);
-        QVERIFY(std::isnan(without.entropy.mean) && std::isnan(without.entropy.low));
-        QVERIFY(!std::isnan(all.entropy.mean));
+        QCOMPARE(without.nll, all.nll);
+        QCOMPARE(without.difference, all.difference);
+        QVERIFY(std::isnan(without.entropy) && !std::isnan(all.entropy));
         // A B of other tokens is not compared.
         SequenceData other = *b;
         other.tokens.id[150] += 1;
-        QVERIFY(
-            std::isnan(span_statistics(*a, &other, 3, {100, 900}, Attribution::predicted).difference.mean));
+        QVERIFY(std::isnan(span_means(*a, &other, 3, {100, 900}, Attribution::predicted).difference));
+        // Compare takes the rows of the span.
+        QSignalSpy sent(&bar, &SpanBar::sent);
+        for (QToolButton* button : bar.findChildren<QToolButton*>()) {
+            if (button->text().contains(u"Compare"_s)) {
+                button->click();
+            }
+        }
+        QCOMPARE(sent.size(), 1);
+        const auto rows = sent[0][0].value<TokenSubset>().rows.at(0);
+        QVERIFY(rows.size() == 800 && rows.front() == 99);
         stage.view().setSpan({});
         QVERIFY(!bar.isVisible());
     }
