@@ -8,22 +8,18 @@ Needs torch and transformers in the Python that runs it (versions in resources/b
     python3 -m pip install --target /tmp/reference torch==2.11.0 transformers==5.23.0 numpy
     PYTHONPATH=/tmp/reference python3 tests/bench/scoring/compare_with_transformers.py ...
 
-Comparisons of a shape in one dtype (--dtype), with neighbours that stream memory (--noise) or without, vanilla and PonderLM (3 steps): the NLL of every token alone; everything: entropy, rank of the true token,
+Comparisons of a shape in one dtype (--dtype), vanilla and PonderLM (3 steps): the NLL of every token alone; everything: entropy, rank of the true token,
 maximum probability and top 10 as well, for PonderLM at every step; and, for PonderLM, with both Kullback-Leibler divergences between
 neighbouring steps beside them. Every measurement is a process of its own;
 its peak memory is the system's (ru_maxrss). Ours is `ponderscope record`: it computes and writes the trace in the time that counts.
 Its `basic` level stands against "NLL alone", although it writes more, and against "everything", which is what it writes; `steps`
 against the divergences. Loading is left out on both sides. On a GPU memory is what its tensors held there at most.
-
-With --device-bench, greedy generation of the vanilla model with a cache as well, at batch 1 and 32: tokens a second of
-build/release/bench/device_bench for the same shape (its "decoding" rows) over those of transformers' generate.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -37,8 +33,6 @@ SHAPES = {
     "pythia-160m": dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072, vocab_size=50304),
     "pythia-410m": dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096, vocab_size=50304),
     "pythia-1.4b": dict(hidden_size=2048, num_hidden_layers=24, num_attention_heads=16, intermediate_size=8192, vocab_size=50304),
-    # What device_bench calls tiny.
-    "pythia-tiny": dict(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192),
     # A mixture: 32 experts of 384, of which a token takes 4, in each of 6 layers of d 512.
     "moe-32x4": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4, head_dim=64, moe_intermediate_size=384,
                      num_experts=32, num_experts_per_tok=4, norm_topk_prob=True, vocab_size=32000),
@@ -51,16 +45,6 @@ def is_mixture(shape):
     return "num_experts" in SHAPES[shape]
 
 
-# A neighbour: 256 MB back and forth, until its parent ends.
-STREAM = """
-import os
-parent, a, b = os.getppid(), bytearray(1 << 28), bytearray(1 << 28)
-while os.getppid() == parent:
-    a[:] = memoryview(b)
-    a, b = b, a
-"""
-
-
 def reference(argument):
     """Runs in a child process: transformers' forward and the same per-token quantities in plain torch. Prints seconds."""
     import torch
@@ -70,8 +54,6 @@ def reference(argument):
     torch.set_num_threads(job["threads"])
     torch.set_grad_enabled(False)
     model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=getattr(torch, job["dtype"]), attn_implementation=job["attention"]).eval().to(job["device"])
-    if "generate" in job:
-        return generation(model, job)
     ids = torch.tensor(json.load(open(job["ids"]))).to(job["device"])
     weight = model.get_input_embeddings().weight
     steps = job["steps"]
@@ -128,25 +110,6 @@ def reference(argument):
     print(json.dumps({"seconds": seconds, "nll": float(nll.mean()), **peak}))
 
 
-def generation(model, job):
-    """Tokens a second behind the first one, greedily, with a cache; median of the rounds."""
-    import torch
-
-    prompts = torch.arange(job["prompt"]).remainder(model.config.vocab_size).repeat(job["generate"], 1).to(job["device"])
-
-    def seconds(count):
-        started = time.perf_counter()
-        model.generate(prompts, attention_mask=torch.ones_like(prompts), do_sample=False, use_cache=True, min_new_tokens=count, max_new_tokens=count, pad_token_id=0)
-        if prompts.is_cuda:
-            torch.cuda.synchronize()
-        return time.perf_counter() - started
-
-    seconds(1 + job["more"])  # warm-up
-    rounds = [(seconds(1), seconds(1 + job["more"])) for _ in range(job["rounds"])]
-    first, all_of_them = (statistics.median(side) for side in zip(*rounds))
-    print(json.dumps({"tokens_per_second": job["generate"] * job["more"] / (all_of_them - first)}))
-
-
 def run_child(command, environment):
     """(printed JSON, peak memory in MB: the GPU's where it says so, else resident) of one process."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
@@ -186,21 +149,12 @@ def main():
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"], help="of both sides")
     parser.add_argument("--device", default="cpu", help="of both sides; there, memory is what it holds at most")
     parser.add_argument("--attention", nargs="+", default=["sdpa"], choices=["sdpa", "eager"], help="of transformers")
-    parser.add_argument("--device-bench", help="our program for the speed of generation; without it that is left out")
-    parser.add_argument("--more", type=int, default=16, help="tokens generated behind the first one")
-    parser.add_argument("--noise", type=int, default=0, help="this many processes stream memory meanwhile")
     parser.add_argument("--json", help="also write the rows here")
     options = parser.parse_args()
 
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), MKL_NUM_THREADS=str(options.threads))
     rows = []
-    noise = [subprocess.Popen([sys.executable, "-c", STREAM]) for _ in range(options.noise)]
-    try:
-        compare(options, environment, rows)
-    finally:
-        for process in noise:
-            process.kill()
-            process.wait()
+    compare(options, environment, rows)
     if options.json:
         with open(options.json, "w") as file:
             json.dump(rows, file, indent=1)
@@ -226,8 +180,6 @@ def compare(options, environment, rows):
                 making.join()
                 if making.exitcode != 0:
                     sys.exit(f"{shape}: the model could not be made.")
-                if options.device_bench and not steps and attention == options.attention[0] and shape.startswith("pythia-") and shape != "pythia-70m":
-                    compare_generation(options, environment, shape, model, rows)
                 for quantities in ("nll", "everything") + (("divergences",) if steps else ()):
                     theirs, ours = [], []
                     for repeat in range(options.repeats):
@@ -249,23 +201,6 @@ def compare(options, environment, rows):
                                speed_ratio=seconds[0] / seconds[1], theirs_mb=memory[0], ours_mb=memory[1], memory_ratio=memory[1] / memory[0])
                     rows.append(row)
                     print(f"{shape:<12}{method:<10}{attention:<6}{quantities:<13}{seconds[0]:>9.2f}{seconds[1]:>9.2f}{row['speed_ratio']:>13.2f}x{memory[0]:>11.0f}{memory[1]:>9.0f}{row['memory_ratio']:>8.2f}{os.getloadavg()[0]:>6.1f}", flush=True)
-
-
-def compare_generation(options, environment, shape, model, rows):
-    """Batch 1 and 32 of the vanilla model, whose folder is given."""
-    name = shape.removeprefix("pythia-")
-    bench = subprocess.run([options.device_bench, "--device", options.device, "--dtype", options.dtype, "--shape", name, "--parts", "decoding", "--rounds", str(options.repeats)],
-                           env=environment, capture_output=True, text=True)
-    if bench.returncode != 0:
-        sys.exit(f"{options.device_bench} failed:\n{bench.stderr}")
-    ours = {int(batch): float(speed) for batch, speed in re.findall(r"^decoding +vanilla *, batch +(\d+): ([\d.]+) tokens/s", bench.stdout, re.MULTILINE)}
-    for attention in options.attention:
-        for batch in (1, 32):
-            job = dict(model=model, generate=batch, prompt=32, more=options.more, rounds=options.repeats, threads=options.threads, dtype=options.dtype, device=options.device, attention=attention)
-            theirs = run_child([sys.executable, os.path.abspath(__file__), "--reference", json.dumps(job)], environment)[0]["tokens_per_second"]
-            rows.append(dict(shape=shape, method="vanilla", attention=attention, quantities=f"generation, batch {batch}", theirs_tokens_per_second=theirs,
-                             ours_tokens_per_second=ours[batch], speed_ratio=ours[batch] / theirs))
-            print(f"{shape:<12}{'vanilla':<10}{attention:<6}generation, batch {batch:>2}: theirs {theirs:.1f}, ours {ours[batch]:.1f} tokens/s, {ours[batch] / theirs:.2f}x", flush=True)
 
 
 if __name__ == "__main__":
