@@ -231,9 +231,15 @@ void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t ste
 
 ModelConfig read_model_config(const std::filesystem::path& config_json, std::optional<MethodKind> method,
                               std::optional<std::int64_t> steps, const TensorNames& tensors) {
-    const nlohmann::json document =
-        read_json_file(config_json, {.max_bytes = std::uint64_t{16} << 20, .python = true});
-    JsonObject json(document, config_json);
+    return parse_model_config(
+        read_json_file(config_json, {.max_bytes = std::uint64_t{16} << 20, .python = true}), config_json,
+        method, steps, tensors);
+}
+
+ModelConfig parse_model_config(const nlohmann::json& document, const std::filesystem::path& source,
+                               std::optional<MethodKind> method, std::optional<std::int64_t> steps,
+                               const TensorNames& tensors) {
+    JsonObject json(document, source);
     json.remember_asked();
     ModelConfig config;
     const ArchitectureReader& architecture = find_architecture(json);

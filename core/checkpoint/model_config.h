@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -300,6 +302,11 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
+/// The same for a document in memory; \p source names it in errors.
+ModelConfig parse_model_config(const nlohmann::json& document, const std::filesystem::path& source,
+                               std::optional<MethodKind> method = std::nullopt,
+                               std::optional<std::int64_t> steps = std::nullopt,
+                               const TensorNames& tensors = {});
 
 /// Keeps the first \p layers layers of a plain stack. InputError if the model has fewer layers, if its stack
 /// has several parts, or if tensors of its method or mixture depend on the number of layers.

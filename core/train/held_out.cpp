@@ -13,13 +13,6 @@
 
 namespace ponderscope {
 
-void ThrottledProgress::operator()(const Progress& progress) {
-    if (sink_ && (progress.done >= progress.total || Clock::now() - last_ > std::chrono::milliseconds(200))) {
-        sink_(progress);
-        last_ = Clock::now();
-    }
-}
-
 StepCensus::StepCensus(const Method& method, double threshold)
     : halts_(method.halts()),
       all_run_in_training_(method.halts() && !method.halts_in_training()),
@@ -82,7 +75,6 @@ HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, 
         held_out_windows(static_cast<std::int64_t>(ids.size()), form.context, form.most_windows);
     double sum = 0;
     HeldOut result{.census = StepCensus(model.method(), form.threshold)};
-    ThrottledProgress report(progress);
     const auto total = static_cast<std::int64_t>(begins.size()) * form.context;
     for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(form.batch)) {
         if (stop.stop_requested()) {
@@ -102,7 +94,9 @@ HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, 
         sum += forward.cross_entropy.item<double>() * static_cast<double>(tokens);
         result.census.add(forward, tokens, form.forward.training);
         result.tokens += tokens;
-        report({"measuring held-out text", result.tokens, total, "tokens"});
+        if (progress) {
+            progress({"measuring held-out text", result.tokens, total, "tokens"});
+        }
     }
     if (result.tokens > 0) {
         result.nll = sum / static_cast<double>(result.tokens);

@@ -4,7 +4,6 @@
 #include "core/base/progress.h"
 #include "core/ponder/engine/model.h"
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -12,18 +11,6 @@
 #include <vector>
 
 namespace ponderscope {
-
-/// Passes on at most five messages a second, and always the last one.
-class ThrottledProgress {
-public:
-    explicit ThrottledProgress(const ProgressSink& sink) : sink_(sink) {}
-    void operator()(const Progress& progress);
-
-private:
-    using Clock = std::chrono::steady_clock;
-    const ProgressSink& sink_;
-    Clock::time_point last_ = Clock::now() - std::chrono::seconds(1);
-};
 
 /// Counts the last steps of the tokens of some forward passes, and averages their gates.
 class StepCensus {

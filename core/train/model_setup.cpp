@@ -2,7 +2,6 @@
 #include "core/train/model_setup.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 #include "core/ponder/engine/model.h"
@@ -17,8 +16,6 @@
 #include <string>
 #include <string_view>
 
-#include <stdlib.h>
-
 namespace ponderscope {
 
 namespace {
@@ -30,30 +27,6 @@ constexpr std::array<std::string_view, 4> residual_outputs{
 std::string class_of(const std::string& model_type) {
     return model_type == "llama" ? "LlamaForCausalLM" : "GPTNeoXForCausalLM";
 }
-
-/// A folder for one config.json, gone when the object is.
-class PassingFolder {
-public:
-    PassingFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "ponderscope-recipe-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) {
-            throw EnvironmentError("No temporary folder could be made in " +
-                                   std::filesystem::temp_directory_path().string() +
-                                   "; set TMPDIR to a folder that can be written.");
-        }
-        path_ = name;
-    }
-    ~PassingFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    PassingFolder(const PassingFolder&) = delete;
-    PassingFolder& operator=(const PassingFolder&) = delete;
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 /// Whether the files untie what the config ties.
 bool holds_two_tables(const Checkpoint& checkpoint) {
@@ -133,22 +106,12 @@ void require_trainable(const Checkpoint& start) {
 }
 
 ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, const Tokenizer& tokenizer) {
-    const PassingFolder folder;
-    const auto path = folder.path() / "config.json";
-    write_file_atomically(path, config.dump(2) + "\n");
-    ModelConfig result;
+    const std::string source = recipe.source.string() + " (model)";
+    ModelConfig result = parse_model_config(config, source);
     try {
-        result = read_model_config(path);
         require_runnable(result);
     } catch (const InputError& error) {
-        // The file that the reader names is a passing one; the user's is the recipe.
-        std::string message = error.what();
-        if (const auto at = message.find(path.string()); at != std::string::npos) {
-            message.replace(at, path.string().size(), recipe.source.string() + " (model)");
-        } else {
-            message = recipe.source.string() + " (model): " + message;
-        }
-        throw InputError(message);
+        throw InputError(source + ": " + error.what());
     }
     if (result.vocab_size < tokenizer.size()) {
         throw InputError(recipe.source,

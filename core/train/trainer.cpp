@@ -159,14 +159,15 @@ void Trainer::step() {
 
 /// Step after step to the end of the recipe.
 void Trainer::train_on() {
-    ThrottledProgress report(options_.progress);
     const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     while (counters_.step < recipe_.steps) {
         if (options_.stop.stop_requested()) {
             throw Cancelled();
         }
         step();
-        report({"training", tokens(), total, "tokens"});
+        if (options_.progress) {
+            options_.progress({"training", tokens(), total, "tokens"});
+        }
         if (counters_.step < recipe_.steps && is_snapshot(counters_.step, recipe_.steps, recipe_.snapshots)) {
             snapshot();
         }
