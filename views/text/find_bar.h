@@ -27,8 +27,8 @@ class TextView;
 
 /// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
 /// run if that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
-/// closes. Hits are ticks on the minimap and, when wanted, a list with the words around them; Compare can be
-/// restricted to them.
+/// closes. Hits are outlined and, when wanted, listed with the words around them; Compare can be restricted to
+/// them.
 class FindBar : public QWidget {
     Q_OBJECT
 public:

@@ -8,7 +8,6 @@
 #include "views/text/text_painter.h"
 
 #include <QAbstractScrollArea>
-#include <QElapsedTimer>
 #include <QTimer>
 
 #include <memory>
@@ -16,8 +15,6 @@
 #include <vector>
 
 namespace ponderscope {
-
-class Minimap;
 
 /// Steps that a policy would have given to the tokens of a sequence, by row.
 struct TextReplay {
@@ -30,7 +27,7 @@ struct TextReplay {
 
 /// The text of a sequence: one rounded background a token by a quantity, its steps as ticks below, the
 /// selection as an outline. Lays out in slices and paints what is visible. Hover shows, click pins, arrows
-/// move; the minimap takes the place of the scroll bar.
+/// move.
 class TextView : public QAbstractScrollArea {
     Q_OBJECT
 public:
@@ -76,8 +73,8 @@ public:
     void scrollTo(qint64 token);
     /// A token's numbers as the tooltip has them, in one line; empty when there is none.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending: a fine outline, and ticks on the minimap. \p alone: they are what is looked
-    /// at, and the rest of the text steps back.
+    /// Found tokens, ascending: a fine outline. \p alone: they are what is looked at, and the rest of the text
+    /// steps back.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 Q_SIGNALS:
@@ -158,8 +155,6 @@ private:
     qint64 drawnHover_ = -1;
     qint64 wanted_ = -1; ///< to be scrolled to as soon as it is placed
     QTimer placing_;
-    QElapsedTimer sinceMinimap_;
-    Minimap* minimap_;
 };
 
 } // namespace ponderscope
