@@ -19,8 +19,6 @@ struct AddedToken {
     bool lstrip = false;      ///< includes the white space before it
     bool rstrip = false;      ///< includes the white space after it
     bool single_word = false; ///< matches only without an adjacent letter, mark, digit or connector
-
-    friend bool operator==(const AddedToken&, const AddedToken&) = default;
 };
 
 /// Finds added tokens in a text: the leftmost one, and the longest of those.

@@ -2,9 +2,7 @@
 #include "core/text/tokenizer.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/hub_cache.h"
-#include "core/base/sha256.h"
 #include "core/base/utf8.h"
 #include "core/text/tokenizer_config.h"
 
@@ -287,15 +285,6 @@ std::optional<std::int32_t> Tokenizer::eos_token() const {
 
 const std::vector<std::string>& Tokenizer::notices() const {
     return impl_->parts.notices;
-}
-
-std::string Tokenizer::digest() const {
-    const TokenizerParts& parts = impl_->parts;
-    std::string all;
-    for (std::size_t i = 0; i < parts.vocabulary_files; ++i) {
-        all += sha256_hex(read_file(parts.files[i]));
-    }
-    return parts.vocabulary_files == 1 && parts.beside.empty() ? all : sha256_hex(all + parts.beside);
 }
 
 std::string Tokenizer::content_digest() const {

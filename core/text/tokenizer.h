@@ -71,8 +71,6 @@ public:
     /// Notices for the user: files that versions of transformers read differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
-    /// SHA-256 of the tokenizer.json, or of all files of the tokenizer. InputError: a file was removed.
-    [[nodiscard]] std::string digest() const;
     /// Digest of the rules that split a text, independent of how the files write them (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
     /// The files of the tokenizer. Copies in any folder give the same tokenizer.

@@ -168,7 +168,6 @@ TokenizerConfig::TokenizerConfig(const fs::path& folder, const std::string& usua
 }
 
 void TokenizerConfig::add_to(TokenizerParts& parts) const {
-    const std::vector<AddedToken> before = parts.added;
     AddedTokens added(parts);
     add_listed(parts, added);
     const std::size_t listed = parts.added.size();
@@ -184,15 +183,6 @@ void TokenizerConfig::add_to(TokenizerParts& parts) const {
         }
     }
     parts.files.insert(parts.files.end(), files_.begin(), files_.end());
-    if (parts.added == before) {
-        return;
-    }
-    nlohmann::json all;
-    for (const AddedToken& token : parts.added) {
-        all.push_back({token.id, token.content, token.special, token.normalized, token.lstrip, token.rstrip,
-                       token.single_word});
-    }
-    parts.beside += all.dump();
 }
 
 void TokenizerConfig::add_listed(TokenizerParts& parts, AddedTokens& added) const {
@@ -240,7 +230,6 @@ void TokenizerConfig::put_around(TokenizerParts& parts) const {
     };
     parts.prefix = wanted("add_bos_token", "bos_token");
     parts.suffix = wanted("add_eos_token", "eos_token");
-    parts.beside += nlohmann::json::array({parts.prefix, parts.suffix}).dump();
 }
 
 namespace {
@@ -348,7 +337,6 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     if (kind == "GPTNeoXTokenizer" && !(parts.prefix.empty() && parts.suffix.empty())) {
         parts.prefix.clear();
         parts.suffix.clear();
-        parts.beside += kind;
         parts.notices.emplace_back(
             "The post_processor of tokenizer.json adds start or end tokens, which the class "
             "GPTNeoXTokenizer of transformers drops: none is added here.");

@@ -73,8 +73,6 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
     document["model"]["merges"] = read_merges(merges);
     TokenizerParts parts = parts_of(document, vocabulary, merges);
     parts.files = {vocabulary, merges};
-    parts.vocabulary_files = parts.files.size();
-    parts.beside = kind + (add_prefix_space ? " with a space in front" : "");
     beside.add_to(parts);
     beside.put_around(parts);
     beside.name_start_and_end(parts);

@@ -21,8 +21,6 @@ namespace ponderscope {
 /// The parts of a tokenizer, read from its files.
 struct TokenizerParts {
     std::vector<std::filesystem::path> files; ///< all files, the vocabulary first
-    std::size_t vocabulary_files = 1;         ///< the first files, which hold the vocabulary
-    std::string beside;                       ///< settings of the other parts as text; empty: none
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;

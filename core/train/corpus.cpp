@@ -18,7 +18,7 @@ namespace ponderscope {
 namespace {
 
 /// Part of the digest: raised when texts become other tokens.
-constexpr std::string_view corpus_format = "ponderscope-tokens-1";
+constexpr std::string_view corpus_format = "ponderscope-tokens-2";
 
 /// Names of the regular files below the recipe's folder that a pattern can mean. A pattern with a slash looks
 /// into sub-folders.
@@ -111,7 +111,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
         progress.total += error ? 0 : static_cast<std::int64_t>(size);
     }
     Sha256 digest;
-    digest.update(corpus_format).update(tokenizer.digest());
+    digest.update(corpus_format).update(tokenizer.content_digest());
 
     Corpus corpus;
     double held_out_bytes = 0;

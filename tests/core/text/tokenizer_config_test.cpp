@@ -151,7 +151,7 @@ TEST(TokenizerFolder, WhatStandsBesideATokenizerJson) {
     const Ids plain{0, 9, 20, 5, 7, 6, 10, 12, 11};
     const char* const text = "ab <new><s>[p]";
     EXPECT_EQ(ids(text), plain);
-    const std::string alone = tokenizer().digest();
+    const std::string alone = tokenizer().content_digest();
     EXPECT_EQ(tokenizer().files().size(), 1u);
 
     // What changes nothing leaves the tokenizer the one it was.
@@ -159,14 +159,14 @@ TEST(TokenizerFolder, WhatStandsBesideATokenizerJson) {
           R"({"eos_token": "<|end|>", "pad_token": "<pad>", "model_max_length": 1e30,
         "added_tokens_decoder": {"0": {"content": "<|end|>", "special": true, "normalized": false}}})");
     EXPECT_EQ(ids(text), plain);
-    EXPECT_EQ(tokenizer().digest(), alone);
+    EXPECT_EQ(tokenizer().content_digest(), alone);
     EXPECT_FALSE(tokenizer().id_of("<pad>")) << "a name for a token that there is not";
 
     write(folder / "tokenizer_config.json", R"({"added_tokens_decoder": {
         "20": {"content": "<new>", "rstrip": true}, "21": {"content": "[p]", "special": true, "normalized": false}}})");
     EXPECT_EQ(ids(text), (Ids{0, 9, 4, 20, 5, 7, 6, 21}));
     EXPECT_TRUE(tokenizer().is_special(21));
-    EXPECT_NE(tokenizer().digest(), alone);
+    EXPECT_NE(tokenizer().content_digest(), alone);
     EXPECT_EQ(tokenizer().files().size(), 2u);
 
     // Older: two more files, and only where the first lists nothing.

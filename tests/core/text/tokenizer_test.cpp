@@ -202,7 +202,6 @@ TEST(TokenizerParity, VocabularyWithMergesEqualsTokenizerJson) {
     const Tokenizer parts = Tokenizer::load_folder(folder.path());
     const Tokenizer whole = Tokenizer::load_folder(data(tokenizers / "gpt2"));
     EXPECT_EQ(parts.size(), whole.size());
-    EXPECT_NE(parts.digest(), whole.digest());
     EXPECT_EQ(parts.content_digest(), whole.content_digest());
     EXPECT_EQ(parts.files().size(), 2u);
     EXPECT_TRUE(parts.is_special(50256));
