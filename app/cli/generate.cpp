@@ -9,6 +9,7 @@
 #include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
 #include "core/model/depth_sources.h"
+#include "core/record/rerun.h"
 #include "core/record/session.h"
 #include "core/record/text_notices.h"
 #include "core/trace/reader.h"
@@ -49,6 +50,10 @@ struct GenerateVerb {
     RunOptions how;
     ProgressOption progress;
     std::string prompt;
+    std::string from;        ///< TRACE#RUN to continue in the place of a prompt
+    std::int64_t number = 0; ///< of its sequence
+    std::optional<std::int64_t> at;
+    std::optional<std::int64_t> forced;
     std::filesystem::path trace;
     std::string level = "steps";
     std::string run_name;
@@ -64,6 +69,12 @@ private:
     static void say(const nlohmann::json& object) {
         std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
     }
+    void check_options() const;
+    /// The tokens of a run before --at, and the token of --force. Sets options.branch.
+    [[nodiscard]] SequenceInput take_prefix(const Checkpoint& checkpoint, RecordOptions& options,
+                                            ProgressPrinter& printer, const std::stop_token& stop) const;
+    /// Sets options.generated, from sampled_ and the rest of the sequence's \p tokens.
+    void attach_sampling(RecordOptions& options, std::int64_t tokens) const;
     [[nodiscard]] nlohmann::json describe(std::int32_t id, const Tokenizer& tokenizer) const;
     void say_start(const Engine& engine, const Checkpoint& checkpoint, const SequenceInput& sequence,
                    const Tokenizer& tokenizer, RecordLevel wanted);
@@ -74,7 +85,66 @@ private:
                      RecordLevel wanted);
 
     std::set<std::int32_t> named_; ///< ids whose bytes were told
+    std::vector<SignalChunk> sampled_; ///< sampling_signals() of the new tokens
 };
+
+void GenerateVerb::check_options() const {
+    if (!run_name.empty()) {
+        check_run_name(run_name);
+    }
+    if (prompt.empty() == from.empty()) {
+        throw InputError(from.empty() ? ErrorId::usage_missing : ErrorId::usage_conflict,
+                         from.empty() ? "There is no prompt. Give --prompt STR, or --from TRACE#RUN."
+                                      : "--prompt and --from exclude each other; give one of them.");
+    }
+    check_sampling(generate);
+}
+
+SequenceInput GenerateVerb::take_prefix(const Checkpoint& checkpoint, RecordOptions& options,
+                                        ProgressPrinter& printer, const std::stop_token& stop) const {
+    const RunReference reference = parse_run_reference(from);
+    const TraceReader reader = TraceReader::open(reference.trace);
+    const RunInfo run = find_run(reader, reference.run);
+    const auto limit = [](const char* option, std::int64_t value, std::int64_t least, std::int64_t most) {
+        if (value < least || value > most) {
+            throw InputError(ErrorId::usage_value, std::string(option) + ": expected a number from " +
+                                                       std::to_string(least) + " to " + std::to_string(most) +
+                                                       ", found " + std::to_string(value) + ".");
+        }
+    };
+    limit("--sequence", number, 0, run.sequences - 1);
+    SequenceInput prefix;
+    prefix.ids = reader.tokens(run.id, number).id;
+    const std::int64_t end = at.value_or(prefix.length());
+    limit("--at", end, 1, prefix.length());
+    prefix.ids.resize(static_cast<std::size_t>(end));
+    if (forced) {
+        limit("--force", *forced, 0, checkpoint.config.vocab_size - 1);
+        prefix.ids.push_back(static_cast<std::int32_t>(*forced));
+    }
+    require_checkpoint_of(run, checkpoint, checkpoint_digest(checkpoint, printer.sink(), stop));
+    prefix.title = reader.sequences(run.id).at(static_cast<std::size_t>(number)).title;
+    options.branch = {run.name, run.text_digest, number, end, std::nullopt};
+    if (forced) {
+        options.branch->forced = prefix.ids.back();
+    }
+    return prefix;
+}
+
+void GenerateVerb::attach_sampling(RecordOptions& options, std::int64_t tokens) const {
+    const std::vector<SignalInfo> infos = sampling_signals();
+    for (std::size_t s = 0; s < sampled_.size(); ++s) {
+        // The last of the new tokens has computed nothing that was drawn from, nor have the prompt's but one.
+        SignalChunk rows = sampled_[s];
+        const std::size_t width = rows.data.size() / static_cast<std::size_t>(rows.shape.front());
+        const auto before = static_cast<std::size_t>(tokens - 1 - rows.shape.front());
+        constexpr std::byte nothing{0xff}; // -1, and NaN
+        rows.data.insert(rows.data.begin(), before * width, nothing);
+        rows.data.insert(rows.data.end(), width, nothing);
+        rows.shape.front() = tokens;
+        options.generated.emplace_back(infos[s], std::move(rows));
+    }
+}
 
 /// {"id", "bytes" (hexadecimal), "special"}.
 nlohmann::json GenerateVerb::describe(std::int32_t id, const Tokenizer& tokenizer) const {
@@ -89,8 +159,10 @@ nlohmann::json GenerateVerb::describe(std::int32_t id, const Tokenizer& tokenize
 void GenerateVerb::say_start(const Engine& engine, const Checkpoint& checkpoint,
                              const SequenceInput& sequence, const Tokenizer& tokenizer, RecordLevel wanted) {
     nlohmann::json infos = nlohmann::json::array();
-    for (const SignalInfo& info : engine.signals(wanted)) {
-        infos.push_back(schema::json_of_row(info));
+    for (const std::vector<SignalInfo>& some : {engine.signals(wanted), sampling_signals()}) {
+        for (const SignalInfo& info : some) {
+            infos.push_back(schema::json_of_row(info));
+        }
     }
     const ModelConfig& config = engine.config();
     nlohmann::json first = describe(sequence.ids.front(), tokenizer);
@@ -130,20 +202,13 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
     nlohmann::json values = nlohmann::json::object();
     nlohmann::json names = nlohmann::json::array();
     for (const auto& [name, chunk] : readout.signals) {
-        // Only one row of the chunk belongs to this token.
         SignalChunk one;
-        one.dtype = chunk.dtype;
-        one.shape = chunk.shape;
-        one.shape.at(0) = 1;
-        const std::size_t size =
-            chunk.data.size() / static_cast<std::size_t>(std::max<std::int64_t>(chunk.shape[0], 1));
-        const auto from = chunk.data.begin() + static_cast<std::ptrdiff_t>(row * size);
-        one.data.assign(from, from + static_cast<std::ptrdiff_t>(size));
-        if (size / size_of(chunk.dtype) > largest_streamed) {
+        append_rows(one, chunk, row, 1);
+        if (one.data.size() / size_of(chunk.dtype) > largest_streamed) {
             continue;
         }
         nlohmann::json list = nlohmann::json::array();
-        const bool ids = name == signal::candidate_ids;
+        const bool ids = name == signal::candidate_ids || name == signal::sampling_ids;
         if (!is_real(chunk.dtype)) {
             for (const std::int64_t value : to_integers(one)) {
                 list.push_back(value);
@@ -179,13 +244,7 @@ void GenerateVerb::read_prompt(const Engine& engine, const SequenceInput& sequen
 }
 
 void GenerateVerb::run() {
-    if (!run_name.empty()) {
-        check_run_name(run_name);
-    }
-    if (prompt.empty()) {
-        throw InputError(ErrorId::usage_missing, "There is no prompt. Give --prompt STR.");
-    }
-    check_sampling(generate);
+    check_options();
     const RecordLevel wanted = level == "basic" ? RecordLevel::basic : RecordLevel::steps;
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
@@ -196,14 +255,17 @@ void GenerateVerb::run() {
     }
     const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
     const Tokenizer& tokenizer = require_tokenizer(checkpoint, opened ? &*opened : nullptr);
-    SequenceInput sequence = sequence_from_prompt(prompt, tokenizer, reading);
+    SequenceInput text = from.empty() ? sequence_from_prompt(prompt, tokenizer, reading)
+                                      : take_prefix(checkpoint, options, printer, stop);
     options.notices = tokenizer_notices(tokenizer, checkpoint.config.vocab_size);
     TextNotices about_prompt;
-    about_prompt.look_at(prompt, tokenizer, reading);
+    if (from.empty()) {
+        about_prompt.look_at(prompt, tokenizer, reading);
+    }
     for (std::string& sentence : about_prompt.sentences()) {
         options.notices.push_back(std::move(sentence));
     }
-    const auto prompt_tokens = static_cast<std::int64_t>(sequence.ids.size());
+    const std::int64_t prompt_tokens = text.length();
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
         throw InputError(ErrorId::text_empty,
                          "The prompt: expected at least two tokens with what is generated, found " +
@@ -231,16 +293,23 @@ void GenerateVerb::run() {
     printer.finish();
 
     if (json) {
-        say_start(engine, checkpoint, sequence, tokenizer, wanted);
+        say_start(engine, checkpoint, text, tokenizer, wanted);
     } else {
-        std::cout << prompt << std::flush;
+        attach_decoded_text(text, tokenizer);
+        std::cout << text.text << std::flush;
     }
-    read_prompt(engine, sequence, tokenizer, wanted);
+    read_prompt(engine, text, tokenizer, wanted);
     GenerateOptions how_on = generate;
     how_on.stop_ids = checkpoint.config.eos_token_ids;
     how_on.stop = stop;
-    std::vector<std::int32_t> ids = sequence.ids;
+    how_on.reports_sampling = true;
+    std::vector<std::int32_t> ids = text.ids;
     const auto heard = [&](std::int64_t, std::int32_t id, const WindowResult& readout) {
+        sampled_.resize(sampling_signals().size());
+        for (std::size_t s = 0; s < sampled_.size(); ++s) {
+            append_rows(sampled_[s], readout.signals[readout.signals.size() - sampled_.size() + s].second, 0,
+                        1);
+        }
         if (json) {
             say_token(static_cast<std::int64_t>(ids.size()), id, false, readout, 0, tokenizer);
         } else if (!tokenizer.is_special(id)) {
@@ -252,7 +321,7 @@ void GenerateVerb::run() {
         return !stop.stop_requested();
     };
     if (!stop.stop_requested() && generate.max_new_tokens > 0) {
-        static_cast<void>(engine.generate({sequence.ids}, how_on, wanted, heard));
+        static_cast<void>(engine.generate({text.ids}, how_on, wanted, heard));
     }
     if (!json) {
         std::cout << '\n';
@@ -261,14 +330,15 @@ void GenerateVerb::run() {
     const bool was_stopped = stop.stop_requested();
     if (!trace.empty() && ids.size() >= 2) {
         // The generated text is recorded, even if generation was interrupted.
-        sequence.ids = ids;
-        sequence.planned_length = prompt_tokens + generate.max_new_tokens;
-        attach_decoded_text(sequence, tokenizer);
+        text.ids = ids;
+        text.planned_length = prompt_tokens + generate.max_new_tokens;
+        attach_decoded_text(text, tokenizer);
+        attach_sampling(options, text.length());
         options.level = wanted;
         options.seed = generate.seed;
         options.reading = reading;
         options.run_name = run_name;
-        options.text_source = "prompt";
+        options.text_source = from.empty() ? "prompt" : from;
         options.batch = 1;
         options.context = room; // one window: it saw all of it
         options.stride = room;
@@ -276,11 +346,11 @@ void GenerateVerb::run() {
             const auto generated = static_cast<std::int64_t>(ids.size()) - prompt_tokens;
             options.cut_short = "Cancelled after " + std::to_string(generated) + " generated tokens.";
         }
-        how.check_places({sequence});
+        how.check_places({text});
         const ScopedStop undisturbed({}); // a stop does not interrupt recording
         TraceWriter writer(trace);
         const RecordReport report =
-            record(engine, checkpoint, {sequence}, &tokenizer, writer, options, printer.sink(), {});
+            record(engine, checkpoint, {text}, &tokenizer, writer, options, printer.sink(), {});
         printer.finish();
         const std::string name = run_of_number(TraceReader::open(trace), report.run).name;
         if (json) {
@@ -306,7 +376,19 @@ void add_generate(CLI::App& program) {
     CLI::App* app = add_verb(program, "generate");
     verb->model.add_to(*app);
     verb->how.add_to(*app);
-    app->add_option("--prompt", verb->prompt, "Text to continue")->required()->type_name("STR");
+    app->add_option("--prompt", verb->prompt, "Text to continue")->type_name("STR");
+    app->add_option("--from", verb->from, "Continue the token ids of this run, of the same checkpoint")
+        ->type_name("TRACE.ponder[#RUN]");
+    app->add_option("--sequence", verb->number, "With --from: number of the sequence, from 0")
+        ->needs("--from")
+        ->type_name("N");
+    app->add_option("--at", verb->at,
+                    "With --from: keep the tokens before this position (default: all of them)")
+        ->needs("--from")
+        ->type_name("POSITION");
+    app->add_option("--force", verb->forced, "With --from: the id of the token at that position")
+        ->needs("--from")
+        ->type_name("ID");
     verb->generate.max_new_tokens = 64;
     app->add_option("--tokens", verb->generate.max_new_tokens,
                     "Largest number of new tokens; 0 only reads the prompt")
@@ -327,8 +409,11 @@ void add_generate(CLI::App& program) {
     verb->progress.add_to(*app);
     app->add_flag("--json", verb->json,
                   "Print one JSON object a line at once: start, each token with its numbers, recorded");
-    app->footer("Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
-                "--tokens 20");
+    app->footer(
+        "Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
+        "--tokens 20\n"
+        "  ponderscope generate sample_models/ponderlm-neox-1m --from ferry.ponder --at 6 --force 345 "
+        "-o ferry.ponder");
     app->callback([verb] { verb->run(); });
 }
 

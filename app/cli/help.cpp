@@ -19,7 +19,9 @@ constexpr std::size_t most_options = 12; ///< a verb with no more shows all of t
 const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"record",
      {"text", "jsonl", "prompt", "output", "name", "policy", "record", "device", "dtype", "resume"}},
-    {"generate", {"prompt", "tokens", "output", "policy", "temperature", "seed", "device", "dtype", "json"}},
+    {"generate",
+     {"prompt", "from", "at", "force", "tokens", "output", "policy", "temperature", "seed", "device", "dtype",
+      "json"}},
     {"score", {"output", "name", "policy", "record", "context", "bos", "device", "dtype"}},
     {"logits", {"ids", "output", "method", "policy", "device", "dtype", "jacobi"}},
     {"compare", {"seeds", "equivalence", "replicates", "level", "json"}},

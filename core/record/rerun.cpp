@@ -48,10 +48,14 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
             "\" was recorded with a model that was changed for it, which --rerun does not do again; "
             "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
     }
+    require_checkpoint_of(run, checkpoint, digest);
+}
+
+void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
     if (digest != run.checkpoint_digest) {
         throw InputError(ErrorId::resume_differs, checkpoint.folder,
                          "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")", "others",
-                         "rerun it with the checkpoint that it was recorded from");
+                         "name the checkpoint that it was recorded from");
     }
 }
 

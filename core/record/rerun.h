@@ -10,6 +10,9 @@
 namespace ponderscope {
 
 /// InputError: the weights of \p checkpoint differ from those of \p run. \p digest: the checkpoint's digest.
+void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
+/// The same; InputError also if states or depth sources were changed for \p run, which a rerun does not
+/// repeat.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The

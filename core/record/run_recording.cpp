@@ -47,6 +47,9 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (const std::vector<std::int64_t> lengths = source.planned_lengths(); !lengths.empty()) {
         choices["planned_lengths"] = lengths;
     }
+    if (options.branch) {
+        choices["branch"] = to_json(*options.branch);
+    }
     if (!options.patches.empty()) {
         choices["patches"] = nlohmann::json::parse(options.patches);
     }
@@ -144,10 +147,14 @@ void Appender::append(const Task& task, WindowResult result) {
     }
     tokens_ += static_cast<std::int64_t>(tokens.size());
     keep(result, options_.kept);
+    for (const auto& [info, rows] : options_.generated) {
+        append_rows(result.signals.emplace_back(info.name, SignalChunk()).second, rows,
+                    static_cast<std::size_t>(from), tokens.size());
+    }
     seen_.insert(tokens.id.begin(), tokens.id.end());
     for (auto& [name, chunk] : result.signals) {
         chunk.first = task.span.report_begin;
-        if (tokenizer_ != nullptr && name == signal::candidate_ids) {
+        if (tokenizer_ != nullptr && (name == signal::candidate_ids || name == signal::sampling_ids)) {
             for (const std::int64_t id : to_integers(chunk)) {
                 if (id != did_not_run) {
                     seen_.insert(static_cast<std::int32_t>(id));

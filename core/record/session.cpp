@@ -161,6 +161,9 @@ public:
           digest_known_(options.text_digest || !info_.text_digest.empty()),
           signals_(kept_signals(engine.signals(options.level), options.kept)),
           amount_(source.amount()) {
+        for (const auto& [signal, rows] : options.generated) {
+            signals_.push_back(signal);
+        }
         amount_.total /= options.world; // about
         report_.wanted_name = info_.name;
     }

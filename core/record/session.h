@@ -5,6 +5,7 @@
 #include "core/ponder/engine/engine.h"
 #include "core/text/text_reading.h"
 #include "core/text/tokenizer.h"
+#include "core/trace/recorded_choices.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -69,6 +71,9 @@ struct RecordOptions {
     TextReading reading;
     std::uint64_t seed = 0;
     std::string patches;              ///< JSON of the patches (patch_file.h); empty: none
+    std::optional<Branch> branch = std::nullopt; ///< the run that a generation continues
+    /// Signals of the generation of a single sequence, with all rows, besides those of its score.
+    std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
     std::vector<std::string> notices; ///< the run's notices, besides the engine's
     std::int64_t training = 0;        ///< RunInfo::training
     std::int64_t training_step = 0;   ///< RunInfo::training_step

@@ -23,6 +23,17 @@ nlohmann::json choices_json(std::string_view choices) {
     }
 }
 
+nlohmann::json to_json(const Branch& branch) {
+    nlohmann::json json{{"of", branch.of},
+                        {"text_digest", branch.text_digest},
+                        {"sequence", branch.sequence},
+                        {"at", branch.at}};
+    if (branch.forced) {
+        json["forced"] = *branch.forced;
+    }
+    return json;
+}
+
 RecordedChoices recorded_choices(std::string_view choices) {
     const nlohmann::json json = choices_json(choices);
     RecordedChoices chosen;
@@ -61,6 +72,22 @@ RecordedChoices recorded_choices(std::string_view choices) {
     if (const auto lengths = json.find("planned_lengths"); lengths != json.end() && lengths->is_array()) {
         for (const nlohmann::json& length : *lengths) {
             chosen.planned_lengths.push_back(whole(length).value_or(0));
+        }
+    }
+    if (const auto found = json.find("branch"); found != json.end() && found->is_object()) {
+        const auto text = [&](const char* key) {
+            const auto value = found->find(key);
+            return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
+        };
+        const auto number = [&](const char* key) {
+            const auto value = found->find(key);
+            return value == found->end() ? std::nullopt : whole(*value);
+        };
+        chosen.branch = {text("of"), text("text_digest"), number("sequence").value_or(0),
+                         number("at").value_or(0), std::nullopt};
+        if (const auto forced = number("forced");
+            forced && *forced <= std::numeric_limits<std::int32_t>::max()) {
+            chosen.branch->forced = static_cast<std::int32_t>(*forced);
         }
     }
     if (const auto patches = json.find("patches"); patches != json.end()) {

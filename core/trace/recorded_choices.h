@@ -23,6 +23,17 @@ struct RecordedRule {
     bool operator==(const RecordedRule&) const = default;
 };
 
+/// The beginning of a generation that continues the tokens of another run.
+struct Branch {
+    std::string of;          ///< name of that run at that time
+    std::string text_digest; ///< RunInfo::text_digest of that run
+    std::int64_t sequence = 0;
+    std::int64_t at = 0; ///< the tokens before this position are that run's
+    std::optional<std::int32_t>
+        forced; ///< id that was put at the position; absent: all that follows was chosen
+    bool operator==(const Branch&) const = default;
+};
+
 /// Choices of a run besides its policy (RunInfo::choices), in the form of the options of `ponderscope
 /// record`. Empty: the method has no such choice, or the recording program did not store it. The text is
 /// untrusted; unknown keys are ignored.
@@ -38,6 +49,7 @@ struct RecordedChoices {
     /// For each sequence: tokens of the prompt plus largest number of new tokens. Empty unless a generation
     /// ended early.
     std::vector<std::int64_t> planned_lengths = {};
+    std::optional<Branch> branch = std::nullopt;
 
     /// The planned length of a sequence by its number; 0: its number of tokens.
     [[nodiscard]] std::int64_t planned_length(std::int64_t sequence) const {
@@ -45,6 +57,7 @@ struct RecordedChoices {
         return i < planned_lengths.size() ? planned_lengths[i] : 0;
     }
 };
+nlohmann::json to_json(const Branch& branch);
 RecordedChoices recorded_choices(std::string_view choices);
 RecordedChoices recorded_choices(const RunInfo& run);
 

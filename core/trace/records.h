@@ -53,7 +53,7 @@ struct RunInfo : TokenTotals {
     std::string step_unit = "step";
     /// JSON of further choices and of values of the model: `kv` (what later tokens see of a stopped token),
     /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
-    /// `planned_lengths` of generations, `patches`. Empty: unknown.
+    /// `planned_lengths` and `branch` of generations, `patches`. Empty: unknown.
     std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K
@@ -184,6 +184,11 @@ inline constexpr const char* prediction_depth = "prediction_depth";             
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
+// Of generated tokens, [token, candidate]: the likeliest ids, the chosen one among them, with their
+// probabilities in the model's distribution and after temperature, top-k and top-p.
+inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run: no generated token follows
+inline constexpr const char* sampling_before = "sampling_before";
+inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
 inline constexpr const char* expected_nll = "expected_nll";           ///< [token], from the mean over all

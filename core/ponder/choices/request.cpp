@@ -5,6 +5,19 @@
 
 namespace ponderscope {
 
+void append_rows(SignalChunk& all, const SignalChunk& chunk, std::size_t first, std::size_t count) {
+    if (all.shape.empty()) {
+        all.dtype = chunk.dtype;
+        all.shape = chunk.shape;
+        all.shape.front() = 0;
+    }
+    const std::size_t width =
+        chunk.data.size() / static_cast<std::size_t>(std::max<std::int64_t>(chunk.shape.front(), 1));
+    const auto begin = chunk.data.begin() + static_cast<std::ptrdiff_t>(first * width);
+    all.data.insert(all.data.end(), begin, begin + static_cast<std::ptrdiff_t>(count * width));
+    all.shape.front() += static_cast<std::int64_t>(count);
+}
+
 void WindowResult::append(const WindowResult& other, std::size_t first, std::size_t count) {
     const auto put = [&](auto& all, const auto& more) {
         const auto begin = more.begin() + static_cast<std::ptrdiff_t>(first);
@@ -21,17 +34,11 @@ void WindowResult::append(const WindowResult& other, std::size_t first, std::siz
     put(tokens.steps, other.tokens.steps);
     put(tokens.flops, other.tokens.flops);
     for (std::size_t s = 0; s < other.signals.size(); ++s) {
-        const auto& [name, chunk] = other.signals[s];
         if (signals.size() == s) {
-            signals.emplace_back(name, SignalChunk{tokens.first, chunk.dtype, chunk.shape, {}});
-            signals.back().second.shape.front() = 0;
+            signals.emplace_back(other.signals[s].first, SignalChunk());
+            signals.back().second.first = tokens.first;
         }
-        SignalChunk& all = signals[s].second;
-        const std::size_t width =
-            chunk.data.size() / static_cast<std::size_t>(std::max<std::int64_t>(chunk.shape.front(), 1));
-        const auto begin = chunk.data.begin() + static_cast<std::ptrdiff_t>(first * width);
-        all.data.insert(all.data.end(), begin, begin + static_cast<std::ptrdiff_t>(count * width));
-        all.shape.front() += static_cast<std::int64_t>(count);
+        append_rows(signals[s].second, other.signals[s].second, first, count);
     }
 }
 

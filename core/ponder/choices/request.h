@@ -31,6 +31,9 @@ struct Window {
     std::int32_t next = -1;           ///< the id after the window, the target of the last token; -1: none
 };
 
+/// Appends rows [first, first + count) of \p chunk to \p all, which is empty or has the same type and shape.
+void append_rows(SignalChunk& all, const SignalChunk& chunk, std::size_t first, std::size_t count);
+
 /// The results of a window's reported tokens. `tokens.begin/end` are empty, because the caller knows the
 /// spans.
 struct WindowResult {

@@ -62,6 +62,7 @@ struct GenerateOptions {
     /// If set: called after every new token of a prompt (its index in the call) with all new tokens so far.
     /// True ends this prompt.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
+    bool reports_sampling = false; ///< the callback's read-outs also have sampling_signals()
     bool use_cache =
         true; ///< false: computes the whole sequence again for each token (the reference of the cache)
     /// On a GPU, if no token can stop: capture a step once as a graph and replay it (decoder.h). False:
@@ -71,6 +72,9 @@ struct GenerateOptions {
     std::stop_token stop = {};  ///< on request, the tokens generated so far are returned
     ProgressSink progress = {}; ///< called for every token of the longest continuation
 };
+
+/// What GenerateOptions::reports_sampling adds to a read-out.
+std::vector<SignalInfo> sampling_signals();
 
 struct PolicySpec;
 

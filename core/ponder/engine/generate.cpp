@@ -4,6 +4,7 @@
 #include "core/model/device.h"
 #include "core/ponder/engine/decoder.h"
 #include "core/ponder/engine/no_numbers.h"
+#include "core/ponder/recording/recorded_signals.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -20,46 +21,97 @@ namespace ponderscope {
 
 namespace {
 
-/// Draws an id from softmax(logits / temperature), cut to the top_k most likely ids and of those to the
-/// smallest set whose share of their probability reaches top_p. Of equal logits the lower id comes first.
-std::int32_t sample(const float* logits, std::int64_t vocabulary, const GenerateOptions& options,
-                    double draw) {
-    std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
-    std::iota(order.begin(), order.end(), 0);
-    // What is no number cannot be drawn, and would leave the sort without an order.
-    const auto logit = [logits](std::int32_t id) {
+/// Orders ids by their logits, the likeliest first; of equal logits the lower id comes first.
+struct Likelier {
+    const float* logits;
+    /// What is no number cannot be drawn, and would leave a sort without an order.
+    [[nodiscard]] float logit(std::int32_t id) const {
         return std::isnan(logits[id]) ? -std::numeric_limits<float>::infinity() : logits[id];
-    };
-    const auto likelier = [&](std::int32_t a, std::int32_t b) {
+    }
+    bool operator()(std::int32_t a, std::int32_t b) const {
         return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
-    };
-    if (options.top_k > 0 && options.top_k < vocabulary) {
-        std::partial_sort(order.begin(), order.begin() + options.top_k, order.end(), likelier);
-        order.resize(static_cast<std::size_t>(options.top_k));
-    } else {
-        std::sort(order.begin(), order.end(), likelier);
     }
-    const double largest = logit(order.front());
+    /// The \p count likeliest of all ids.
+    [[nodiscard]] std::vector<std::int32_t> first(std::int64_t count, std::int64_t vocabulary) const {
+        std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
+        std::iota(order.begin(), order.end(), 0);
+        std::partial_sort(order.begin(), order.begin() + std::min(count, vocabulary), order.end(), *this);
+        order.resize(static_cast<std::size_t>(std::min(count, vocabulary)));
+        return order;
+    }
+};
+
+/// The ids that are drawn from, the likeliest first: softmax(logits / temperature), cut to the top_k most
+/// likely ids and of those to the smallest set whose share of their probability reaches top_p.
+struct SamplingSet {
+    std::vector<std::int32_t> ids;
     std::vector<double> weights;
-    weights.reserve(order.size());
-    double total = 0;
-    for (const std::int32_t id : order) {
-        weights.push_back(std::exp((logit(id) - largest) / options.temperature));
-        total += weights.back();
-    }
-    double kept = 0;
-    std::size_t size = 0;
-    while (size < weights.size() && (size == 0 || kept < options.top_p * total)) {
-        kept += weights[size++];
-    }
-    double rest = draw * kept;
-    for (std::size_t i = 0; i + 1 < size; ++i) {
-        rest -= weights[i];
-        if (rest < 0) {
-            return order[i];
+    double total = 0; ///< of the weights
+
+    SamplingSet(const float* logits, std::int64_t vocabulary, const GenerateOptions& options) {
+        const bool greedy = options.temperature <= 0;
+        const std::int64_t count = greedy ? 1 : options.top_k > 0 ? options.top_k : vocabulary;
+        const Likelier likelier{logits};
+        ids = likelier.first(count, vocabulary);
+        const double largest = likelier.logit(ids.front());
+        double all = 0;
+        for (const std::int32_t id : ids) {
+            weights.push_back(greedy ? 1 : std::exp((likelier.logit(id) - largest) / options.temperature));
+            all += weights.back();
         }
+        std::size_t size = 0;
+        while (size < weights.size() && (size == 0 || total < options.top_p * all)) {
+            total += weights[size++];
+        }
+        ids.resize(size);
+        weights.resize(size);
     }
-    return order[size - 1];
+
+    [[nodiscard]] std::int32_t draw(double draw) const {
+        double rest = draw * total;
+        for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+            rest -= weights[i];
+            if (rest < 0) {
+                return ids[i];
+            }
+        }
+        return ids.back();
+    }
+    /// Probability that draw() gives \p id.
+    [[nodiscard]] double share(std::int32_t id) const {
+        const auto found = std::find(ids.begin(), ids.end(), id);
+        return found == ids.end() ? 0 : weights[static_cast<std::size_t>(found - ids.begin())] / total;
+    }
+};
+
+template <typename T>
+std::pair<std::string, SignalChunk> one_row(const char* name, DType dtype, const std::vector<T>& values) {
+    const std::span bytes = std::as_bytes(std::span(values));
+    return {name, {0, dtype, {1, static_cast<std::int64_t>(values.size())}, {bytes.begin(), bytes.end()}}};
+}
+
+/// Adds sampling_signals() of the token \p chosen to its read-out.
+void report_sampling(const SamplingSet& set, const float* logits, std::int64_t vocabulary,
+                     std::int32_t chosen, WindowResult& readout) {
+    const Likelier likelier{logits};
+    std::vector<std::int32_t> ids = likelier.first(recorded_candidates, vocabulary);
+    if (std::find(ids.begin(), ids.end(), chosen) == ids.end()) {
+        ids.back() = chosen;
+    }
+    const double largest = likelier.logit(ids.front());
+    double all = 0;
+    for (std::int64_t id = 0; id < vocabulary; ++id) {
+        all += std::exp(likelier.logit(static_cast<std::int32_t>(id)) - largest);
+    }
+    std::vector<float> before;
+    std::vector<float> after;
+    for (const std::int32_t id : ids) {
+        before.push_back(static_cast<float>(std::exp(likelier.logit(id) - largest) / all));
+        after.push_back(static_cast<float>(set.share(id)));
+    }
+    readout.signals.push_back(one_row(signal::sampling_ids, DType::i32, ids));
+    readout.signals.push_back(one_row(signal::sampling_before, DType::f32, before));
+    readout.signals.push_back(one_row(signal::sampling_after, DType::f32, after));
 }
 
 /// One call of generate: which sequences still grow, and what they are made of.
@@ -90,9 +142,9 @@ public:
         if (cacheable()) {
             make_cache();
         }
-        decoder_.emplace(
-            impl, cache_ ? &*cache_ : nullptr,
-            Decoder::Wish{level_, options.temperature <= 0, options.repeat_steps, options.graphs});
+        decoder_.emplace(impl, cache_ ? &*cache_ : nullptr,
+                         Decoder::Wish{level_, options.temperature <= 0 && !options.reports_sampling,
+                                       options.repeat_steps, options.graphs});
     }
 
     std::vector<std::vector<std::int32_t>> run() {
@@ -168,8 +220,9 @@ private:
         const at::Tensor logits = newest.likeliest.defined()
                                       ? at::Tensor()
                                       : full_logits(newest.states, impl_.backbone().head()).to(at::kCPU);
+        std::vector<SamplingSet> sets;
         const std::vector<std::int32_t> chosen =
-            logits.defined() ? draw(logits.contiguous()) : ids_of(newest.likeliest);
+            logits.defined() ? draw(logits.contiguous(), sets) : ids_of(newest.likeliest);
         remember_steps(newest.steps, lengths);
         std::vector<WindowResult> readouts;
         if (newest.recorder) {
@@ -191,6 +244,10 @@ private:
                 const bool rated = logits.defined() || level_ != RecordLevel::nll;
                 if (rated && std::isnan(readouts[row].tokens.nll.at(0))) {
                     throw InputError(ErrorId::checkpoint_numbers, no_numbers);
+                }
+                if (options_.reports_sampling) {
+                    report_sampling(sets[row], logits[static_cast<std::int64_t>(row)].const_data_ptr<float>(),
+                                    logits.size(1), chosen[row], readouts[row]);
                 }
                 wanted = on_token_(static_cast<std::int64_t>(i), chosen[row], readouts[row]);
             }
@@ -273,15 +330,17 @@ private:
         readout.rank.at(0) = logits.defined() ? 1 + (logits > logits[id]).sum().item<std::int32_t>() : 1;
     }
 
-    /// \p logits: fp32 [S, V].
-    [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& logits) const {
+    /// \p logits: fp32 [S, V]. \p sets: receives what was drawn from.
+    [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& logits,
+                                                 std::vector<SamplingSet>& sets) const {
         std::vector<std::int32_t> chosen;
         for (std::size_t row = 0; row < live_.size(); ++row) {
             const double draw = token_draw(options_.seed, static_cast<std::uint64_t>(number(live_[row])),
                                            ids_[live_[row]].size());
-            chosen.push_back(
-                sample(logits.const_data_ptr<float>() + static_cast<std::int64_t>(row) * logits.size(1),
-                       logits.size(1), options_, draw));
+            sets.emplace_back(logits.const_data_ptr<float>() +
+                                  static_cast<std::int64_t>(row) * logits.size(1),
+                              logits.size(1), options_);
+            chosen.push_back(sets.back().draw(draw));
         }
         return chosen;
     }
@@ -301,6 +360,18 @@ private:
 };
 
 } // namespace
+
+std::vector<SignalInfo> sampling_signals() {
+    const std::vector<std::string> axes{"token", "candidate"};
+    return {{signal::sampling_ids, axes, "", "Sampling: ids",
+             "The likeliest ids at each generated token, the chosen one among them; -1: no generated token "
+             "follows.",
+             DType::i32},
+            {signal::sampling_before, axes, "probability", "Sampling: probability before",
+             "Probabilities of these ids in the model's distribution.", DType::f32},
+            {signal::sampling_after, axes, "probability", "Sampling: probability after",
+             "Their probabilities after temperature, top-k and top-p; 0: cut off.", DType::f32}};
+}
 
 std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::vector<std::int32_t>>& prompts,
                                                         const GenerateOptions& options, RecordLevel level,

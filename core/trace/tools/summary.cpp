@@ -113,6 +113,15 @@ std::string patches_of(const RunInfo& run) {
     return text + (patches->size() > most ? "; ..." : "");
 }
 
+/// "sequence 0 of ponderlm up to token 9, then id 345".
+std::string branch_of(const RunInfo& run) {
+    const std::optional<Branch> branch = recorded_choices(run).branch;
+    return branch ? "sequence " + std::to_string(branch->sequence) + " of " + shown(branch->of) +
+                        " up to token " + std::to_string(branch->at) +
+                        (branch->forced ? ", then id " + std::to_string(*branch->forced) : "")
+                  : "";
+}
+
 /// Adds a line of a label and a value to \p text; none where the value is empty.
 auto line_adder(std::string& text) {
     return [&text](std::string label, const std::string& value) {
@@ -146,6 +155,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
              (run.seconds > 0 ? ", " + fixed(static_cast<double>(run.tokens) / run.seconds, 0) + " tokens/s"
                               : ""));
     line("patches", patches_of(run));
+    line("continues", branch_of(run));
     line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");
     line("text", shown(run.text_source));
     line("holds", plural(run.sequences, "sequence") + ", " + plural(run.tokens, "token") + ", " +

@@ -211,6 +211,100 @@ TEST_F(Generate, ADrawnTokenHasTheNllOfTheTrace) {
     }
 }
 
+TEST_F(Generate, ABranchBeginsWithTheIdsOfItsParent) {
+    const std::vector<std::string> drawn{"--temperature", "2", "--seed", "7"};
+    const auto generate = [&](const std::string& name, std::vector<std::string> more,
+                              const std::vector<std::string>& rules) {
+        std::vector<std::string> arguments{"generate", model_, "-o", trace_, "--name", name};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        arguments.insert(arguments.end(), rules.begin(), rules.end());
+        succeed(arguments);
+        const TraceReader reader = TraceReader::open(trace_);
+        return reader.tokens(find_run(reader, name).id, 0).id;
+    };
+    for (const std::vector<std::string>& rules : {std::vector<std::string>(), drawn}) {
+        const std::string root = rules.empty() ? "greedy" : "drawn";
+        const std::vector<std::int32_t> ids =
+            generate(root, {"--prompt", "The ferry", "--tokens", "12"}, rules);
+        ASSERT_EQ(ids.size(), 21U);
+        // Nothing forced: the same tokens are chosen again.
+        EXPECT_EQ(
+            generate(root + " again", {"--from", trace_ + "#" + root, "--at", "13", "--tokens", "8"}, rules),
+            ids);
+        // Half a character has no text of its own, and stays the id that it is.
+        const std::vector<std::int32_t> forced =
+            generate(root + " forced",
+                     {"--from", trace_ + "#" + root, "--at", "13", "--force", "226", "--tokens", "5"}, rules);
+        const std::vector<std::int32_t> later =
+            generate(root + " later", {"--from", trace_ + "#" + root + " forced", "--tokens", "3"}, rules);
+        ASSERT_EQ(forced.size(), 19U);
+        ASSERT_EQ(later.size(), 22U);
+        EXPECT_TRUE(std::equal(ids.begin(), ids.begin() + 13, forced.begin()));
+        EXPECT_EQ(forced[13], 226);
+        EXPECT_TRUE(std::equal(forced.begin(), forced.end(), later.begin()));
+        const TraceReader reader = TraceReader::open(trace_);
+        const std::string digest = find_run(reader, root).text_digest;
+        EXPECT_EQ(recorded_choices(find_run(reader, root + " again")).branch,
+                  (Branch{root, digest, 0, 13, std::nullopt}));
+        EXPECT_EQ(recorded_choices(find_run(reader, root + " forced")).branch,
+                  (Branch{root, digest, 0, 13, 226}));
+        EXPECT_FALSE(recorded_choices(find_run(reader, root)).branch);
+    }
+    EXPECT_NE(succeed({"inspect", trace_}).find("sequence 0 of drawn up to token 13, then id 226"),
+              std::string::npos);
+}
+
+TEST_F(Generate, SamplingIsRecordedAsItIsPrinted) {
+    const std::vector<nlohmann::json> said =
+        lines(succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "6", "--temperature", "2",
+                       "--top-k", "3", "-o", trace_, "--json"}));
+    const TraceReader reader = TraceReader::open(trace_);
+    const std::vector<std::int64_t> ids = to_integers(*reader.signal(1, 0, signal::sampling_ids));
+    const std::vector<float> after = to_floats(*reader.signal(1, 0, signal::sampling_after));
+    ASSERT_EQ(ids.size(), 150U);
+    ASSERT_EQ(after.size(), 150U);
+    for (std::size_t row = 0; row < 15; ++row) {
+        const bool generated = row >= 8 && row < 14;
+        double sum = 0;
+        for (std::size_t i = row * 10; i < row * 10 + 10; ++i) {
+            EXPECT_EQ(ids[i] < 0, !generated) << row;
+            EXPECT_EQ(std::isnan(after[i]), !generated) << row;
+            sum += static_cast<double>(after[i]);
+            if (generated) {
+                EXPECT_EQ(said[row + 1]["signals"]["sampling_ids"]["values"][i - row * 10], ids[i]);
+            }
+        }
+        if (generated) {
+            EXPECT_NEAR(sum, 1, 1e-5) << "three tokens were left to draw from";
+        }
+    }
+    succeed({"check", trace_});
+}
+
+TEST_F(Generate, BranchesThatCannotBeAreRefused) {
+    ASSERT_EQ(
+        run_ponderscope({"generate", model_, "--prompt", "The ferry", "--tokens", "4", "-o", trace_}).code,
+        0);
+    testing::TinyCheckpoint{.pondering_steps = 2, .seed = 5}.write(folder_ / "other");
+    for (const auto& [wrong, id] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{model_, "--at", "0"}, "usage.value"},
+             {{model_, "--at", "14"}, "usage.value"},
+             {{model_, "--force", "100000"}, "usage.value"},
+             {{model_, "--force", "-1"}, "usage.value"},
+             {{model_, "--sequence", "1"}, "usage.value"},
+             {{model_, "--prompt", "x"}, "usage.conflict"},
+             {{model_, "--tokens", "64"}, ""},
+             {{(folder_ / "other").string()}, "resume.differs"}}) {
+        std::vector<std::string> arguments{"generate", "--from", trace_, "-o",
+                                           (folder_ / "new.ponder").string()};
+        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+        EXPECT_NE(refused(arguments).find(id), std::string::npos) << id;
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "new.ponder"));
+    }
+    refused({"generate", model_, "--prompt", "x", "--at", "1"});
+    refused({"generate", model_, "--from", trace_ + "#9"});
+}
+
 TEST_F(Generate, WithoutJsonItWritesTheText) {
     const std::string result = succeed({"generate", model_, "--prompt", "Once", "--tokens", "4"});
     EXPECT_EQ(result.substr(0, 4), "Once");

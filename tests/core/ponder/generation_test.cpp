@@ -2,13 +2,18 @@
 // Generation: cached against whole, sampling, stopping; every model.
 #include "core/policy/policy_spec.h"
 #include "core/ponder/halting/policy_halting.h"
+#include "core/trace/reader.h"
 #include "tests/core/ponder/continuations.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -124,6 +129,79 @@ TEST_P(EveryModelGenerates, SamplingDrawsFromTheMostLikelyTokensOnly) {
     for (const std::int32_t id : fewer) {
         EXPECT_TRUE(likely.contains(id));
     }
+}
+
+/// What sampling makes of logits, written down again: softmax at the temperature, the top k, of these the
+/// smallest set with top p, renormalised. By id.
+std::vector<double> filtered(const std::vector<float>& logits, const GenerateOptions& options) {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t id = 0; id < logits.size(); ++id) {
+        order.emplace_back(-static_cast<double>(logits[id]), id);
+    }
+    std::sort(order.begin(), order.end());
+    order.resize(options.temperature <= 0 ? 1
+                 : options.top_k > 0      ? std::min(order.size(), static_cast<std::size_t>(options.top_k))
+                                          : order.size());
+    const double temperature = options.temperature > 0 ? options.temperature : 1;
+    double all = 0;
+    for (const auto& [minus, id] : order) {
+        all += std::exp(-minus / temperature);
+    }
+    std::vector<double> result(logits.size(), 0);
+    double kept = 0;
+    for (const auto& [minus, id] : order) {
+        if (kept / all < options.top_p) {
+            kept += result[id] = std::exp(-minus / temperature);
+        }
+    }
+    for (double& value : result) {
+        value /= kept;
+    }
+    return result;
+}
+
+TEST(Generation, SamplingIsReportedAsSoftmaxOfTheFilteredLogits) {
+    const TemporaryFolder folder;
+    const Engine engine = load_engine(make_checkpoint(folder.path(), tiny_gpt_neox()));
+    bool unlikely = false;
+    for (const auto& [temperature, top_k, top_p] :
+         {std::tuple{0.0, 0, 1.0}, {0.7, 5, 1.0}, {1.3, 0, 0.6}, {1.0, 20, 0.8}, {5.0, 0, 1.0}}) {
+        GenerateOptions options;
+        options.max_new_tokens = 6;
+        options.temperature = temperature;
+        options.top_k = top_k;
+        options.top_p = top_p;
+        options.seed = 3;
+        options.reports_sampling = true;
+        std::vector<std::int32_t> ids = random_ids(5, 61, 3);
+        const Continuation drawn = continued(engine, {ids}, options).front();
+        ASSERT_EQ(drawn.readouts.size(), 6U);
+        for (std::size_t n = 0; n < drawn.ids.size(); ++n) {
+            const std::vector<float> all = engine.inspect_batch({ids}).at("logits").floats;
+            const std::vector<float> logits(all.end() - 61, all.end());
+            GenerateOptions plain;
+            plain.temperature = 1;
+            const std::vector<double> before = filtered(logits, plain);
+            const std::vector<double> after = filtered(logits, options);
+            std::map<std::string, SignalChunk> signals;
+            for (const auto& [name, chunk] : drawn.readouts[n].signals) {
+                signals[name] = chunk;
+            }
+            const std::vector<std::int64_t> listed = to_integers(signals.at(signal::sampling_ids));
+            ASSERT_EQ(listed.size(), 10U);
+            EXPECT_EQ(std::count(listed.begin(), listed.end(), drawn.ids[n]), 1);
+            unlikely = unlikely || std::count_if(before.begin(), before.end(), [&](double one) {
+                                       return one > before[static_cast<std::size_t>(drawn.ids[n])];
+                                   }) >= 10;
+            for (std::size_t i = 0; i < listed.size(); ++i) {
+                const auto id = static_cast<std::size_t>(listed[i]);
+                EXPECT_NEAR(to_floats(signals.at(signal::sampling_before))[i], before[id], within(1e-5));
+                EXPECT_NEAR(to_floats(signals.at(signal::sampling_after))[i], after[id], within(1e-4));
+            }
+            ids.push_back(drawn.ids[n]);
+        }
+    }
+    EXPECT_TRUE(unlikely) << "a token beyond the ten likeliest was drawn";
 }
 
 TEST_P(EveryModelGenerates, GenerationStopsWhereItIsTold) {
