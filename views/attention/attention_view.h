@@ -18,11 +18,11 @@ namespace ponderscope {
 class MapHeader;
 class StepMapCanvas;
 
-/// The weight of every earlier token in the sequence attention of the selected token, by layer (mean over
-/// heads) or by head of one layer. Of run A; needs `record --attention`, and a hint says so. Reads only the
-/// shown row.
+/// The weight of every earlier token in the selected token's sequence attention, by layer (mean over heads)
+/// or by head of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown
+/// row.
 ///
-/// The map shows the pinned token, so that it stays while the pointer reads it.
+/// The map belongs to the pinned token, so it stays while the pointer moves over it.
 class AttentionView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -33,14 +33,15 @@ public:
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] QComboBox* rowsBox() const { return rows_; }
     [[nodiscard]] const std::optional<AttentionRow>& attention() const { return row_; }
-    /// "“Quill” reads “Hester” 0.31, ...": the heaviest tokens over all recorded layers and heads.
+    /// "“Quill” reads “Hester” 0.31, ...": the tokens with the largest weights over all recorded layers and
+    /// heads.
     [[nodiscard]] QString readout() const;
 
 private:
-    void renew() override; ///< the signal of run A
+    void renew() override; ///< reads the signal of run A
     void refreshToken();
     void showRow();
-    void showReach(); ///< the tokens that it could read fill the map
+    void showReach(); ///< fills the map with the tokens that this token could read
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;
@@ -56,7 +57,7 @@ private:
     std::optional<AttentionRow> row_;
     AttentionChoiceNumbers numbers_;
     std::shared_ptr<const SequenceData> sequence_;
-    QString rowOf_; ///< the key of row_, to avoid a second read
+    QString rowOf_; ///< the key of row_, to avoid reading it again
     QString summary_;
 };
 
