@@ -21,16 +21,16 @@ namespace ponderscope {
 class PlotLegend;
 class Readout;
 
-/// A chart in the window, drawn by QCustomPlot with the ranges, ticks and colours that it has on paper.
+/// A chart in the window. QCustomPlot draws it with the ranges, ticks and colours of the printed figure.
 ///
 /// The wheel and a dragged rectangle zoom, Shift and dragging move the plot, a double click shows everything.
-/// The mark under the cursor is named by a tooltip; a click on a mark tells which. An entry of the legend
+/// A tooltip names the mark under the cursor; a click on a mark emits its link. A click on a legend entry
 /// hides its series. Keys: arrows go from mark to mark, Enter clicks the mark, + and − zoom, Shift and arrows
 /// move, Home shows everything. Screen readers get the numbers as a table.
 class ChartPlot : public QWidget {
     Q_OBJECT
 public:
-    /// A point, bar or cell: its series and its place in it.
+    /// A point, bar or cell: its series and its index in the series.
     struct Mark {
         int series = -1;
         int index = -1;
@@ -41,43 +41,43 @@ public:
     explicit ChartPlot(Theme& theme, QWidget* parent = nullptr);
     ~ChartPlot() override;
 
-    /// Keeps zoom and hidden series where the axes are those of the chart before.
+    /// Keeps zoom and hidden series if the axes are those of the previous chart.
     void setChart(Chart chart);
-    /// Numbers of the palette for the runs of the next chart; empty: in their order.
+    /// The palette's colour numbers for the runs of the next chart; empty: in the order of the runs.
     void setRunColours(std::vector<std::int64_t> numbers) { runColours_ = std::move(numbers); }
-    /// Instead of a chart: how to get one.
+    /// Shows a hint in place of a chart: how to get one.
     void setHint(const QString& hint);
     [[nodiscard]] const Chart& chart() const { return chart_; }
     [[nodiscard]] QString hint() const { return hintText_; }
 
-    /// Rings around marks that were chosen elsewhere: under the cursor, and selected.
+    /// Rings around marks that were chosen in another view: hovered, and selected.
     void setHovered(Mark mark);
     void setSelected(Mark mark);
-    /// The widget that the plot is painted on and that takes the mouse; positions are in its pixels.
+    /// The widget that shows the plot and receives the mouse. Positions are in its pixels.
     [[nodiscard]] QWidget* canvas() const;
-    /// The shown mark under or nearest to \p position.
+    /// The visible mark under \p position, or nearest to it.
     [[nodiscard]] Mark markAt(QPointF position) const;
     [[nodiscard]] QPointF positionOf(Mark mark) const;
     [[nodiscard]] QString textOf(Mark mark) const;
     /// The target of a click on the mark; empty: none.
     [[nodiscard]] QString linkOf(Mark mark) const;
     [[nodiscard]] Mark current() const { return current_; }
-    /// The plot between the axes.
+    /// The area between the axes.
     [[nodiscard]] QRectF plotRect() const;
     [[nodiscard]] AxisRange shownRange(bool horizontal_data) const;
     [[nodiscard]] bool isSeriesShown(std::size_t series) const;
     [[nodiscard]] PlotLegend& legend() const { return *legend_; }
-    /// Chart as CSV, at most \p most lines of it.
+    /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
 
 public Q_SLOTS:
     void showAll();
-    /// Below 1 shows less, in the middle of the plot.
+    /// Zooms around the middle of the plot. A factor below 1 shows a smaller part.
     void zoom(double factor);
     void copyValues() const;
 
 Q_SIGNALS:
-    void markHovered(int series, int index); ///< -1, -1: none
+    void markHovered(int series, int index); ///< -1, -1: no mark
     void markClicked(int series, int index);
 
 protected:
@@ -107,7 +107,7 @@ private:
     [[nodiscard]] bool has(double x, double y) const;
     [[nodiscard]] QPointF pixelOf(double x, double y) const;
     [[nodiscard]] QRectF boxOf(Mark mark) const;
-    // Each kind of mark has a function. The plottables that it adds belong to the series.
+    // One function for each kind of mark. Its plottables belong to the series.
     void addLine(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
     void addPoints(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
     void addBars(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
@@ -120,20 +120,20 @@ private:
     ChartInks inks_;
     QString hintText_;
     QLabel* title_;
-    Readout* upright_; ///< name of the vertical axis, above it
+    Readout* upright_; ///< name of the vertical axis, above the axis
     QLabel* note_;
     QLabel* hint_;
     QWidget* body_;
     PlotLegend* legend_;
     QBoxLayout* middle_; ///< legend and plot
     QCustomPlot* plot_;
-    QCPAxis* key_ = nullptr; ///< of the chart's x
+    QCPAxis* key_ = nullptr; ///< the chart's x axis
     QCPAxis* value_ = nullptr;
     QCPGraph* hovered_ = nullptr;
     QCPGraph* selected_ = nullptr;
-    std::vector<std::vector<QCPAbstractPlottable*>> parts_; ///< of each series
+    std::vector<std::vector<QCPAbstractPlottable*>> parts_; ///< plottables of each series
     std::vector<std::int64_t> runColours_;
-    QStringList hidden_; ///< names of series
+    QStringList hidden_; ///< names of hidden series
     AxisRange wholeX_, wholeY_;
     bool sideways_ = false;
     Mark current_;

@@ -11,16 +11,16 @@ namespace ponderscope {
 
 class ScaleBar;
 
-/// The legend of a plot: one button for each series, which hides or shows the series, and the colour scale of
-/// the cells. The legend stands in rows above the plot, or as a list beside it.
+/// The legend of a plot: one button for each series, which hides or shows it, and the colour scale of cells.
+/// It is in rows above the plot, or a list beside it.
 class PlotLegend : public QWidget {
     Q_OBJECT
 public:
     explicit PlotLegend(Theme& theme, QWidget* parent = nullptr);
 
-    /// \p hidden: names of series that are not shown.
+    /// \p hidden: names of hidden series.
     void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
-    /// Lays out the entries for a plot in a box of this size. True: the legend stands beside the plot.
+    /// Arranges the entries for a plot in a box of this size. Returns whether the legend is beside the plot.
     bool arrange(const Chart& chart, QSize box);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }
 

@@ -14,7 +14,7 @@ class ScaleBar : public QWidget {
     Q_OBJECT
 public:
     explicit ScaleBar(Theme& theme, QWidget* parent = nullptr);
-    /// \p diverging: the colours part in the middle. \p halted: grey stands for steps that did not run.
+    /// \p diverging: two colours that meet in the middle. \p halted: grey stands for steps that did not run.
     void setScale(const QString& name, const QString& low, const QString& high, bool diverging,
                   bool halted = false);
     void setLook(const ValueLook& look, const QString& unit, bool halted);
