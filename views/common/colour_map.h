@@ -18,18 +18,17 @@ public:
     static ColourMap cividis();
     static ColourMap magma();
     static ColourMap grey(); ///< even in lightness: CIE L* from 0 to 100
-    /// Behind text: the panel's own colour at 0, orange at 1, and never so strong that the text on it cannot
-    /// be read.
+    /// For backgrounds of text: the panel's colour at 0, orange at 1, always light enough for readable text.
     static ColourMap text(bool dark);
-    /// Differences: teal below, the panel's colour at 0.5, orange above; the same two colours as A and B.
-    /// Readable behind text.
+    /// For differences: teal below, the panel's colour at 0.5, orange above; the colours of A and B. Text on
+    /// it is readable.
     static ColourMap diverging(bool dark);
-    /// Classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
+    /// For classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
     static ColourMap classes(bool dark);
     /// Piecewise linear in sRGB through \p stops, evenly spaced; at least two.
     static ColourMap through(std::span<const QColor> stops);
 
-    /// \p position is cut to [0, 1]; NaN gives position 0 (callers draw NaN as "nothing" themselves).
+    /// \p position is clamped to [0, 1]; NaN gives position 0 (callers draw NaN themselves).
     [[nodiscard]] QRgb at(double position) const;
     /// 256 entries, opaque, format QImage::Format_RGB32.
     [[nodiscard]] const std::array<QRgb, 256>& table() const { return table_; }
@@ -44,17 +43,16 @@ struct ColourScale {
     double high = 1;
     bool logarithmic = false; ///< low > 0
     bool operator==(const ColourScale&) const = default;
-    /// The position of \p value in [0, 1]; NaN stays NaN; infinities go to the ends. A scale without extent
-    /// gives 0.
+    /// The position of \p value in [0, 1]; NaN stays NaN; infinities become 0 or 1. An empty scale gives 0.
     [[nodiscard]] double position(double value) const;
     /// The scale of class numbers, for ColourMap::classes.
     static ColourScale classes() { return {0, 255, false}; }
-    /// Symmetric about zero, so that the middle of a diverging map is zero.
+    /// A scale that is symmetric around zero, so that the middle of a diverging map is zero.
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };
 
-/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is not below \p value: ends of
-/// scales that people read.
+/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is at least \p value, for ends of
+/// scales.
 double nice_ceiling(double value);
 
 namespace colour_tables {

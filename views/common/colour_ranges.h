@@ -13,13 +13,13 @@ class QWidget;
 
 namespace ponderscope {
 
-/// The fixed ends of colour scales, by key: the name of a signal or quantity ("nll", "gate"), with a
-/// minus behind it for differences of runs, or "=" and the name of an annotation. One a window, shared by all
-/// that draw in colours: the text and a map of the same signal look alike. GUI thread.
+/// The fixed ends of colour scales. The key is the name of a signal or quantity ("nll", "gate"), with a final
+/// minus for differences of runs, or "=" and the name of an annotation. One object for each window, so the
+/// text and a map of the same signal look alike. GUI thread.
 class ColourRanges : public QObject {
     Q_OBJECT
 public:
-    /// The window's own; made on first use, goes with its data.
+    /// The window's object, created on first use and destroyed with its data.
     static ColourRanges& of(TraceData& data);
 
     [[nodiscard]] HeldRange held(const QString& of) const;
@@ -36,7 +36,7 @@ private:
     All ranges_;
 };
 
-/// Asks for them. \p now: the ends as they are drawn. False: nothing changes.
+/// Asks the user for the ends of a scale. \p now: the current ends. False: no change.
 bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range);
 
 } // namespace ponderscope

@@ -21,7 +21,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// A spin box that takes the point and the decimal sign of the user's locale alike.
+/// A spin box that accepts the point and the decimal sign of the user's locale.
 class NumberBox : public QDoubleSpinBox {
     Q_OBJECT
 public:
@@ -32,7 +32,7 @@ protected:
     [[nodiscard]] double valueFromText(const QString& text) const override;
 };
 
-/// For line edits that hold a number: lets through what typed_number() reads.
+/// For line edits with a number: accepts what typed_number() reads.
 class NumberValidator : public QValidator {
     Q_OBJECT
 public:
@@ -40,7 +40,7 @@ public:
     State validate(QString& text, int& position) const override;
 };
 
-/// An entry of a list that one chooses from.
+/// An entry of a chooser.
 struct ChooserEntry {
     QString text;
     QVariant data;                                   ///< identifies the entry
@@ -48,8 +48,8 @@ struct ChooserEntry {
     std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
 };
 
-/// Makes \p box hold \p entries, the one with \p chosen (or none) current. Changes only entries that differ
-/// and emits no signal, so that an open list keeps its position and marked entry.
+/// Fills \p box with \p entries and makes the entry with \p chosen current (or none). Changes only entries
+/// that differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
 /// Shows the command line of a dialog, with a button that copies it.
@@ -57,7 +57,7 @@ class CommandLine : public QWidget {
     Q_OBJECT
 public:
     explicit CommandLine(const Theme& theme, QWidget* parent = nullptr);
-    /// \p copied: what the button copies; empty: what is shown.
+    /// \p copied: the text that the button copies; empty: the shown text.
     void setCommand(const QString& shown, const QString& copied = {});
     [[nodiscard]] QString shown() const;
     [[nodiscard]] QString copied() const { return copied_; }
@@ -68,8 +68,8 @@ private:
     QString copied_;
 };
 
-/// Controls in rows that wrap at the width: each keeps the size that it asks for, so that none is cut.
-/// Expanding controls take the rest of their row.
+/// Controls in rows that wrap at the width. Each control keeps its preferred size; expanding controls fill
+/// the rest of their row.
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:
@@ -89,16 +89,16 @@ public:
     void setGeometry(const QRect& rect) override;
 
 private:
-    int flow(const QRect& rect, bool place) const; ///< returns the height, margins included
+    int flow(const QRect& rect, bool place) const; ///< returns the height including margins
 
     std::vector<std::unique_ptr<QLayoutItem>> items_;
 };
 
-/// Counts the notches of a wheel that zooms. A touchpad sends many small events, which add up; sideways
-/// events and events without a distance do not count.
+/// Counts the notches of a wheel that zooms. A touchpad sends many small events, which are added up.
+/// Horizontal events and events without a distance do not count.
 class WheelNotches {
 public:
-    /// Notches since the last call, away from the user above 0.
+    /// Notches since the last call; positive: away from the user.
     int turn(const QWheelEvent& event) {
         const QPoint delta = event.angleDelta();
         if (event.phase() == Qt::ScrollBegin || event.phase() == Qt::ScrollEnd ||
@@ -115,7 +115,7 @@ public:
     }
 
 private:
-    int rest_ = 0; ///< eighths of a degree
+    int rest_ = 0; ///< remainder in eighths of a degree
 };
 
 } // namespace ponderscope

@@ -10,18 +10,18 @@
 
 namespace ponderscope {
 
-/// Paints a layer × source heatmap and nothing else: layers downwards, sources to the right, the chosen layer
-/// and source outlined. Hovering tells, clicking and arrows choose.
+/// Paints a layer × source heatmap: layers from top to bottom, sources from left to right, the chosen layer
+/// and source outlined. Emits the hovered cell; clicks and arrow keys choose a cell.
 class DepthGrid : public QWidget {
     Q_OBJECT
 public:
     explicit DepthGrid(Theme& theme, QWidget* parent = nullptr);
 
-    /// \p values [layer * sources + source]; NaN is left empty.
+    /// \p values [layer * sources + source]; NaN cells are empty.
     void setValues(std::vector<float> values, int layers, int sources, const ValueLook& look);
     void setNames(const QString& layer, const QString& source, const QStringList& labels);
     void clear(const QString& hint);
-    void setChosen(int layer, int source); ///< -1: none
+    void setChosen(int layer, int source); ///< -1: none chosen
     [[nodiscard]] int layers() const { return layers_; }
     [[nodiscard]] int sources() const { return sources_; }
     [[nodiscard]] float value(int layer, int source) const; ///< NaN outside
@@ -52,7 +52,7 @@ private:
     int sources_ = 0;
     ValueLook look_;
     QString hint_;
-    QString names_;      ///< of the axes
+    QString names_;      ///< names of the axes
     QStringList labels_; ///< [source]
     int layer_ = -1;
     int source_ = -1;

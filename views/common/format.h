@@ -19,22 +19,22 @@ namespace ponderscope {
 /// Text for a missing number (NaN, not scored).
 inline constexpr char16_t no_value[] = u"–";
 
-/// 2 decimals: losses, entropies. NaN gives "–"; minus is U+2212, so that columns of signed numbers align.
+/// 2 decimals, for losses and entropies. NaN gives "–". The minus is U+2212, so that columns of signed
+/// numbers align.
 QString format_nats(double value, int decimals = 2);
 /// A number that always has a sign: "+0.21", "−0.03".
 QString format_difference(double value, int decimals = 2);
 /// 2 decimals; below 0.005 two significant digits ("0.0012"), below 1e-4 "<0.0001".
 QString format_probability(double value);
-/// Significant digits of a number that may mean anything, with a real minus: "0.0159", "−7.34e−07".
+/// A number of unknown kind with significant digits and a real minus: "0.0159", "−7.34e−07".
 QString format_number(double value, int digits = 4);
-/// Three significant digits and a thin unit: "950", "19.1 M", "1.2 G". For FLOPs and counts that need not be
-/// exact.
+/// Three significant digits and a unit prefix: "950", "19.1 M", "1.2 G". For FLOPs and approximate counts.
 QString format_si(double value);
-/// Exact, with thousands separated by commas: "1,204".
+/// Exact, with commas between thousands: "1,204".
 QString format_count(std::int64_t value);
 /// The name of a run's steps (RunInfo::step_unit): "step", or "layer" for exits over layers.
 QString step_word(const std::string& unit);
-QString steps_word(const std::string& unit); ///< more than one
+QString steps_word(const std::string& unit); ///< the plural
 /// "41,200 tokens/s".
 QString format_rate(double perSecond, const QString& unit);
 /// "0:07", "12:30", "1:02:03".
@@ -42,31 +42,31 @@ QString format_duration(double seconds);
 /// "812 B", "14.3 MB", powers of 1000.
 QString format_bytes(std::int64_t bytes);
 
-/// Text that one can see and that cannot reorder its surroundings: control characters, bidirectional
-/// overrides and bytes that are no UTF-8 become "‹0A›"; newline "⏎", tabulator "⇥". Spaces stay as they are.
+/// Makes control characters, bidirectional overrides and invalid UTF-8 visible as "‹0A›", so that they cannot
+/// reorder their surroundings; a newline becomes "⏎", a tabulator "⇥". Spaces stay.
 QString visible_text(std::string_view bytes);
-/// For labels in lists and plots: as visible_text, with leading and trailing spaces as "␣"; a token of spaces
-/// only shows them all. At most \p limit characters, then "…".
+/// For labels in lists and plots: visible_text() with leading and trailing spaces as "␣". A token that has
+/// only spaces shows all of them. At most \p limit characters, then "…".
 QString visible_token(std::string_view bytes, int limit = 40);
-/// The text under token \p row of \p tokens, empty when the spans do not fit the text (a trace from a
-/// stranger).
+/// The text of token \p row of \p tokens; empty if the spans do not fit the text (an untrusted trace).
 std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, std::size_t row);
 
-/// A number as the user types it: with a point, a comma, or the decimal sign of the user's locale. Nothing:
-/// it is no finite number, or "1,500", whose comma may part thousands.
+/// A number that a user typed with a point, a comma, or the decimal sign of the locale. No value: not a
+/// finite number, or an ambiguous comma as in "1,500".
 std::optional<double> typed_number(const QString& text);
 
-/// Text for tooltips, which take for markup what looks like it: `<s>` is a token, and words of a stranger's
-/// trace stand as they are.
+/// Text for a tooltip, protected from being read as markup: `<s>` is a token, and words of an untrusted trace
+/// must appear unchanged.
 QString plain_tip(const QString& text);
 
-/// Shows a tooltip of plain text above \p box (in coordinates of \p widget): the line of text below stays
-/// readable. Below it if there is no room above. Goes when the pointer leaves the box.
+/// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that the line below stays
+/// readable; below the box if there is no room above. Disappears when the pointer leaves the box.
 void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
-// CSV as RFC 4180 has it: full stops, the shortest digits that read back as the same number, nothing for NaN.
+// CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, an empty field for
+// NaN.
 std::string csv_text(const std::string& text);
-/// Bytes of a token: as they are when they are UTF-8, else made visible.
+/// Bytes of a token: unchanged if they are UTF-8, otherwise made visible.
 std::string csv_bytes(const std::string& bytes);
 std::string csv_number(float value);
 std::string csv_number(double value);
@@ -74,23 +74,24 @@ inline std::string csv_number(std::int64_t value) {
     return std::to_string(value);
 }
 
-/// A span of UTF-8 moved to the borders of characters: byte-level tokens begin and end inside of them.
+/// A UTF-8 span moved to character boundaries, because byte-level tokens may begin and end inside characters.
 struct CharacterSpan {
-    /// The characters that begin inside the span, the last one to its end; empty inside a single one.
+    /// The characters that begin inside the span, including the whole last one. Empty if the span is inside a
+    /// single character.
     std::string_view bytes;
-    std::size_t before = 0; ///< bytes of the span that belong to a character begun in front of it
-    std::size_t after = 0;  ///< bytes of the last character behind the span
+    std::size_t before = 0; ///< bytes of the span that belong to an earlier character
+    std::size_t after = 0;  ///< bytes of the last character that follow the span
 };
 
-/// \p begin <= \p end <= text.size(). Bytes that are no UTF-8 are characters of their own.
+/// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row; the end of one that the token before it began is that token's,
-/// where it is shown, too (\p follows), and its text lies next to this one's. Empty if token_bytes() is.
+/// The characters that begin in token \p row. The rest of a character that began in the previous token
+/// belongs to that token, if it is shown directly before (\p follows). Empty if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
-/// A token as visible_token() shows it, and of which characters it is a part: "‹BC› of 今". Empty if
-/// token_bytes() is.
+/// A token as in visible_token(), with the character of which it is a part: "‹BC› of 今". Empty if
+/// token_bytes() is empty.
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 
 } // namespace ponderscope

@@ -13,13 +13,13 @@
 
 namespace ponderscope {
 
-/// Work on traces, one job after the other on a thread of its own. All calls from any thread; the destructor
+/// Runs jobs on traces, one after the other, on its own thread. All functions are thread-safe. The destructor
 /// asks the running job to stop and waits for it.
 class JobQueue {
 public:
     struct Job {
         QString trace;
-        /// Gives up soon once \p stop is set.
+        /// Returns soon after \p stop is set.
         std::function<void(const std::atomic<bool>& stop)> work;
     };
 
@@ -28,9 +28,9 @@ public:
     JobQueue(const JobQueue&) = delete;
     JobQueue& operator=(const JobQueue&) = delete;
 
-    /// \p urgent jobs are what the user waits for now: the newest first.
+    /// \p urgent: the user is waiting for this job. The newest urgent job runs first.
     void post(Job job, bool urgent);
-    /// Drops the waiting jobs of the trace and asks a running one to stop.
+    /// Drops the waiting jobs of the trace and asks its running job to stop.
     void dropTrace(const QString& trace);
     [[nodiscard]] bool idle() const;
 
@@ -40,10 +40,10 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable wake_;
     std::deque<Job> jobs_;
-    QString running_; ///< its trace; empty: nothing runs
+    QString running_; ///< trace of the running job; empty: none
     bool ending_ = false;
     std::atomic<bool> stop_ = false;
-    std::stop_source given_up_; ///< stops the worker's waits for another machine
+    std::stop_source given_up_; ///< stops waits of the worker for another machine
     std::thread worker_;
 };
 

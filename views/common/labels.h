@@ -8,9 +8,9 @@ namespace ponderscope {
 
 class Theme;
 
-/// The name of a section in small capitals ("CANDIDATES BY STEP"), or a plot's title in bold with a soft
-/// remark at the right
-/// ("Gate value by step          steps × tokens, seq 2"). Elides the remark first, the title last.
+/// The name of a section in small capitals ("CANDIDATES BY STEP"), or a plot's bold title with a soft remark
+/// at the right ("Gate value by step          steps × tokens, seq 2"). Shortens the remark first, the title
+/// last.
 class PanelHeader : public QWidget {
     Q_OBJECT
 public:
@@ -33,8 +33,8 @@ private:
     Theme& theme_;
 };
 
-/// Numbers at the right end of a line: it takes the remaining width, shows the beginning of a longer text,
-/// and has all of it as its tip.
+/// Numbers at the right end of a line. Takes the remaining width, shows the beginning of a longer text, and
+/// has the whole text as tooltip.
 class Readout : public QLabel {
 public:
     explicit Readout(Theme& theme, QWidget* parent = nullptr);

@@ -8,34 +8,34 @@
 namespace ponderscope {
 
 /// A panel that shows selection and data, and does no work while it is hidden. This class subscribes to the
-/// changes that concern the panel and calls renew(): at once where the panel is on the screen, else once when
-/// it comes there. A poll without news for the panel's runs makes no call.
+/// changes that concern the panel and calls renew(): at once if the panel is on the screen, otherwise once
+/// when it appears. A poll without changes in the panel's runs makes no call.
 ///
-/// The window says what is on the screen: Qt does not count tabs behind others as hidden, so show events are
-/// not enough. A view outside a dock is on the screen.
+/// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
+/// A view outside a dock always counts as on the screen.
 class LiveView {
 public:
     virtual ~LiveView() = default;
-    /// Whether it computes; screenshots wait for that.
+    /// Whether the panel is computing; screenshots wait until it is not.
     [[nodiscard]] virtual bool isBusy() const = 0;
     void setOnScreen(bool on);
     [[nodiscard]] bool onScreen() const { return onScreen_; }
 
 protected:
-    /// The runs whose changes concern the panel.
+    /// The runs whose changes the panel follows.
     enum class Follows { a, both, all };
-    /// Once, from the constructor of \p self, which is this.
+    /// Call it once, in the constructor of \p self, which is this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
-    /// Calls \p read, a slot of seen(), when the selection shows another sequence or attribution, and when
-    /// the shown sequence, or a signal of it that \p uses, was read or could not be.
+    /// Calls \p read, a slot of seen(), in two cases: the selection shows another sequence or attribution; or
+    /// the shown sequence, or a signal of it for which \p uses is true, was read or failed to be read.
     static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
                                const std::function<bool(const QString& signal)>& uses);
-    /// Reads the selection and the data anew.
+    /// Reads selection and data again.
     virtual void renew() = 0;
-    /// After onScreen() changed, before renew().
+    /// Called before renew() after onScreen() changed.
     virtual void screenChanged() {}
-    /// A slot that calls \p part (a member function without arguments) on the screen, and leaves it to
-    /// renew() otherwise.
+    /// A slot that calls \p part (a member function without arguments) if the panel is on the screen, and
+    /// otherwise leaves the work to renew().
     template <class View>
     [[nodiscard]] auto seen(void (View::*part)()) {
         return [this, view = static_cast<View*>(this), part] {
@@ -46,7 +46,7 @@ protected:
             }
         };
     }
-    /// renew(), now or when it comes onto the screen.
+    /// Calls renew(), now or when the panel appears on the screen.
     void changed();
 
 private:

@@ -8,7 +8,7 @@
 
 namespace ponderscope {
 
-/// Names of files as Qt and as the core have them.
+/// Converts file names between Qt and the core.
 inline std::filesystem::path path_of(const QString& text) {
     return text.toStdU16String();
 }
@@ -17,12 +17,12 @@ inline QString path_text(const std::filesystem::path& path) {
     return QString::fromStdU16String(path.u16string());
 }
 
-/// Whether a trace or a folder lies on another machine (core/remote/address.h): its name begins with ssh://.
+/// Whether a trace or folder is on another machine (core/remote/address.h): its name begins with ssh://.
 inline bool is_elsewhere(const QString& name) {
     return name.startsWith(QLatin1String("ssh://"));
 }
 
-/// "ssh://host" of a name there; empty: it is of this machine.
+/// "ssh://HOST" of a remote name; empty for a local name.
 inline QString machine_of(const QString& name) {
     return is_elsewhere(name) ? name.section(u'/', 0, 2) : QString();
 }

@@ -22,27 +22,26 @@ struct RunKey {
     }
 };
 
-/// At which token of the window a prediction's values are shown. A trace keeps the prediction of token t+1 in
-/// row t, where it was computed. A reader of text looks for the difficulty of a word at the word itself.
+/// The token of the window at which a prediction's values are shown. A trace keeps the prediction of token
+/// t+1 in row t, where it was computed. A reader of text expects the difficulty of a word at the word itself.
 enum class Attribution {
-    predicted,  ///< at the token that was predicted: token t shows row t-1; the first token shows nothing
-    predicting, ///< at the token that computed: token t shows row t; the last token has no target
+    predicted,  ///< at the predicted token: token t shows row t-1; the first token shows nothing
+    predicting, ///< at the predicting token: token t shows row t; the last token has no target
 };
 
-/// The quantities of the text's colour and bars. Text, table, map, legend, figures, sessions and undo
-/// read it; one a window.
+/// The quantities of the text's colour and bars, used by text, table, map, legend, figures, sessions and
+/// undo. One for each window.
 struct TextLook {
     Quantity quantity = Quantity::nll;
-    QString annotation; ///< colours instead of the quantity; empty: the quantity
+    QString annotation; ///< colours by this annotation; empty: by the quantity
     std::optional<Quantity> bars = Quantity::steps;
-    QString barAnnotation;   ///< makes the bars instead; empty: the quantity
+    QString barAnnotation;   ///< bars show this annotation; empty: the quantity
     bool difference = false; ///< A − B of the quantity
     friend bool operator==(const TextLook&, const TextLook&) = default;
 };
 
-/// The one selection that every view shares. Hover shows, click pins, arrows move. Setters emit only on
-/// change. A is the run that is looked at, B the one it is compared with; both always look at the same
-/// sequence number.
+/// The selection that all views share. Hovering shows a token, a click pins it, arrow keys move. Setters emit
+/// only on change. A is the shown run, B the run for comparison; both always show the same sequence number.
 class Selection : public QObject {
     Q_OBJECT
 public:
@@ -55,19 +54,22 @@ public:
     [[nodiscard]] qint64 hover() const { return hover_; } ///< token under the cursor; -1 = none
     [[nodiscard]] qint64 shown() const {
         return hover_ >= 0 ? hover_ : token_;
-    } ///< the token that inspectors show
-    [[nodiscard]] int step() const { return step_; }                             ///< -1 = the last that ran
-    [[nodiscard]] int layer() const { return layer_; }                           ///< -1 = none
-    [[nodiscard]] int head() const { return head_; }                             ///< -1 = mean
+    } ///< the token that the inspectors show
+    [[nodiscard]] int step() const {
+        return step_;
+    }                                                  ///< -1 = the last step that
+                                                       ///< ran
+    [[nodiscard]] int layer() const { return layer_; } ///< -1 = none
+    [[nodiscard]] int head() const { return head_; }   ///< -1 = mean
 
     [[nodiscard]] const TextLook& look() const { return look_; }
     [[nodiscard]] Attribution attribution() const { return attribution_; }
-    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none. Every view goes
-    /// through this.
+    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none. All views use this
+    /// function.
     [[nodiscard]] qint64 rowOf(qint64 token) const {
         return attribution_ == Attribution::predicted ? token - 1 : token;
     }
-    /// The token of the window at which a row is shown; may be one past the last token.
+    /// The token of the window that shows a row. May be one past the last token.
     [[nodiscard]] qint64 tokenOf(qint64 row) const {
         return attribution_ == Attribution::predicted ? row + 1 : row;
     }
@@ -85,7 +87,7 @@ public Q_SLOTS:
     void setLook(const ponderscope::TextLook& look);
 
 Q_SIGNALS:
-    void runsChanged(); ///< A or B
+    void runsChanged(); ///< run A or B
     void sequenceChanged(qint64 sequence);
     void tokenChanged(qint64 token);
     void hoverChanged(qint64 token);
@@ -95,7 +97,7 @@ Q_SIGNALS:
     void lookChanged();
 
 private:
-    /// Stores another value and emits a signal.
+    /// Stores a new value and emits the signals.
     template <class Value, class... Said>
     void set(Value& own, const Value& value, void (Selection::*changed)(Said...));
 

@@ -7,13 +7,13 @@ namespace ponderscope {
 
 class Theme;
 
-/// Fusion in the theme's palette. It differs where Fusion spends room or ink: lines between docks, tabs that
-/// are underlined, flat table headers and tool buttons. The wheel turns a combo box, a number or a slider
-/// only while it has the focus: over any other it scrolls what they stand in.
+/// Qt's Fusion style in the theme's palette, with less ink: lines between docks, underlined tabs, flat table
+/// headers and tool buttons. The wheel changes a combo box, a number or a slider only while it has the focus;
+/// otherwise it scrolls the area around it.
 class Style : public QProxyStyle {
     Q_OBJECT
 public:
-    /// \p theme outlives the style.
+    /// \p theme must outlive the style.
     explicit Style(const Theme& theme);
 
     void polish(QWidget* widget) override;

@@ -20,23 +20,22 @@ namespace ponderscope {
 class Theme;
 
 enum class TableForm {
-    text,    ///< tabulators between cells
+    text,    ///< tabs between cells
     csv,     ///< csv_of (core/stats/data_table.h)
-    markdown ///< as it stands on the screen
+    markdown ///< as on the screen
 };
-/// All rows in the order of \p model: a DataTableModel, or a proxy that sorts and filters one.
+/// All rows in the order of \p model: a DataTableModel, or a proxy that sorts or filters one.
 QString table_text(const QAbstractItemModel& model, TableForm form);
 
-/// "3.214 ± 0.041" where the interval is even, as it nearly always is; else both ends. \p difference: with
-/// signs.
+/// "3.214 ± 0.041" for a symmetric interval, else both ends. \p difference: numbers have signs.
 QString with_interval(const Estimate& estimate, bool difference, int decimals = 3);
 
-/// The look and the habits that tables of the window share: whole rows, no grid, no editing, a quiet header;
-/// Ctrl+C and a context menu copy it as text, CSV or Markdown. \p theme outlives the table.
+/// Sets the common look and behaviour of the window's tables: whole rows, no grid, no editing, a quiet
+/// header; Ctrl+C and a context menu copy as text, CSV or Markdown. \p theme must outlive the table.
 void furnish_table(QTableView& table, Theme& theme);
 
-/// A colour (Qt::DecorationRole) as a dot, like everywhere else in the window, not as the square that Qt
-/// makes of it; names are cut in the middle, where they differ least. \p inset: pixels before it.
+/// Draws a colour (Qt::DecorationRole) as a dot instead of Qt's square. Shortens names in the middle, where
+/// they differ least. \p inset: pixels before the dot.
 QAbstractItemDelegate* dot_delegate(QObject* parent, int inset = 0);
 
 /// The titled columns of a table, in the window's formats. Values for sorting are in Qt::UserRole.

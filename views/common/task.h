@@ -18,8 +18,8 @@
 namespace ponderscope {
 
 #ifdef __SANITIZE_THREAD__
-/// Tells the thread sanitizer about ordering that it cannot see: the lock of Qt's event queue, and the
-/// reference count of a waiting call, lie in a library without instrumentation.
+/// Tells the thread sanitizer about synchronisation that it cannot see: the lock of Qt's event queue and the
+/// reference count of a waiting call are in a library without instrumentation.
 template <typename Call>
 class OrderedCall {
 public:
@@ -39,8 +39,8 @@ private:
 };
 #endif
 
-/// Runs \p call on the thread of \p to, from its event loop, unless \p to is destroyed by then. Any thread
-/// may call this. Earlier work of the caller is visible to \p call. Either thread may destroy the callable.
+/// Runs \p call in the event loop of the thread of \p to, unless \p to is destroyed first. Thread-safe. \p
+/// call sees earlier work of the caller. Either thread may destroy the callable.
 template <typename Call>
 void hand_over(QObject* to, Call call) {
 #ifdef __SANITIZE_THREAD__
@@ -50,15 +50,15 @@ void hand_over(QObject* to, Call call) {
 #endif
 }
 
-/// Runs one piece of work at a time on another thread and delivers its result on the thread of \p owner,
-/// which outlives this.
+/// Runs one piece of work at a time on another thread and delivers the result on the thread of \p owner,
+/// which must outlive the object.
 ///
-/// start(), cancel() and the destructor ask running work to stop and never wait for it. Work that was
-/// overtaken delivers nothing; the next work begins once it has ended, so that two never run at once. Work
-/// therefore holds what it uses by value. The program waits for all work when the application object goes.
+/// start(), cancel() and the destructor ask running work to stop and never wait for it. Replaced work
+/// delivers nothing; the new work starts when the old has ended, so two never run at once. So work must hold
+/// its data by value. At the end of the program, the application object waits for all work.
 class Task {
 public:
-    /// Runs a call on the owner's thread, in order and before the result; not after a cancel.
+    /// Runs a call on the owner's thread, in order and before the result. Dropped after a cancel.
     using Tell = std::function<void(std::function<void()> call)>;
 
     explicit Task(QObject* owner);
@@ -66,8 +66,8 @@ public:
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
-    /// \p work(stop_token), or work(stop_token, Tell), gives a value. done(value) or failed(sentence)
-    /// follows; neither after a cancel.
+    /// \p work(stop_token), or work(stop_token, Tell), returns a value. Then done(value) or failed(sentence)
+    /// is called, unless the work was cancelled.
     template <class Work, class Done, class Failed>
     void start(Work work, Done done, Failed failed) {
         begin(

@@ -15,13 +15,13 @@ class QLabel;
 
 namespace ponderscope {
 
-/// Tokens of a run that were found and that panels speak of instead of all.
+/// Found tokens of a run, to which panels can restrict themselves.
 struct TokenSubset {
-    RunKey run;    ///< run that was searched; other runs over its text have the same tokens
+    RunKey run;    ///< the searched run; other runs over its text have the same tokens
     QString query; ///< the query that found them
-    QString where; ///< searched part: "in sequence 3", "in the whole run"
-    /// For each sequence, the rows of the trace that hold the tokens' values, ascending. The rows take the
-    /// attribution of the window into account. Sequences without such rows are left out.
+    QString where; ///< the searched part: "in sequence 3", "in the whole run"
+    /// For each sequence, the trace rows of these tokens' values, ascending, according to the window's
+    /// attribution. Sequences without such rows are left out.
     std::map<std::int64_t, std::vector<std::int64_t>> rows;
     [[nodiscard]] bool isEmpty() const { return rows.empty(); }
     [[nodiscard]] std::int64_t size() const {
@@ -34,17 +34,17 @@ struct TokenSubset {
     friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
 };
 
-/// \p tokens, ascending, of the sequence that the selection shows in run A.
+/// \p tokens, ascending, of run A's selected sequence, as a subset.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Shows which found tokens a panel covers, with a button that returns to all tokens. Hidden while there are
-/// none.
+/// Shows the found tokens to which a panel is restricted, with a button that returns to all tokens. Hidden
+/// without a restriction.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:
     explicit SubsetChip(Theme& theme, QWidget* parent = nullptr);
     void show(const TokenSubset& subset);
-    [[nodiscard]] QString words() const; ///< empty while it is hidden
+    [[nodiscard]] QString words() const; ///< empty while the chip is hidden
 
 Q_SIGNALS:
     void released();

@@ -16,13 +16,12 @@ namespace ponderscope {
 class AnnotationReader;
 class TraceReader;
 
-/// The contents of a run, without tokens and signal values. Never changed: a run that grew gets another
-/// block.
+/// The contents of a run without tokens and signal values. Immutable: a run that grew gets a new object.
 struct RunContents {
     RunInfo info;
     std::vector<SequenceInfo> sequences; ///< by index
     std::vector<SignalInfo> signals;
-    /// Faults while the run was recorded, and faults of its annotations.
+    /// Faults of the recording, and of the run's annotations.
     std::vector<FaultInfo> faults;
 };
 
@@ -31,22 +30,24 @@ struct TraceContents {
     QStringList files;                                    ///< files to read: the trace itself, or its shards
     std::vector<std::shared_ptr<const RunContents>> runs; ///< by id
     std::vector<TrainingInfo> trainings;
-    qint64 annotationsStamp = 0; ///< of the file of annotations; another one: it was written again. 0: none
+    qint64 annotationsStamp = 0; ///< time stamp of the annotations file; changes when it is written; 0: no
+                                 ///< file
 
     [[nodiscard]] std::shared_ptr<const RunContents> run(qint64 id) const; ///< null: unknown
 };
 
-/// Reads all of it. If a run's block did not change since \p before, the same block is returned; of complete
-/// runs only the number is read again. InputError as TraceReader.
+/// Reads the contents. A run that has not changed since \p before keeps its object; for complete runs only
+/// the number of sequences is compared. Throws the InputErrors of TraceReader.
 TraceContents read_contents(const TraceReader& reader, const TraceContents& before = {});
-/// Whether two trainings say the same.
+/// Whether two lists of trainings are equal.
 bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b);
 
-/// The annotations beside a trace; empty: none, or none that can be read (read_contents reports it).
+/// The annotations beside a trace; empty: none, or unreadable (read_contents reports why).
 std::optional<AnnotationReader> open_annotations(const TraceReader& reader);
 
-/// Reads a sequence's text and tokens in slices, so that it can be given up between them. \p old: what is
-/// known of it already, which is completed; null: nothing. Null: it was given up. InputError as TraceReader.
+/// Reads a sequence's text and tokens in slices, so that reading can stop between them. \p old: the known
+/// part, which is extended; null: none. Returns null if it was stopped. Throws the InputErrors of
+/// TraceReader.
 std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
                                                   const std::optional<AnnotationReader>& annotations,
                                                   const RunKey& run, qint64 sequence,
@@ -55,9 +56,9 @@ std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
 
 struct ReadSignal {
     bool stopped = false;
-    std::shared_ptr<const SignalChunk> chunk; ///< null: the sequence has no values of it
+    std::shared_ptr<const SignalChunk> chunk; ///< null: the sequence has no values of the signal
 };
-/// The same for a signal of it. InputError also where its chunks do not fit together.
+/// The same for a signal of a sequence. InputError also if its chunks do not fit together.
 ReadSignal read_signal(const TraceReader& reader, const RunKey& run, qint64 sequence, const std::string& name,
                        const std::shared_ptr<const SignalChunk>& old, const std::atomic<bool>& stopped);
 

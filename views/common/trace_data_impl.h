@@ -34,7 +34,7 @@ inline std::size_t bytes_of(const SequenceData& data) {
 struct TraceData::Impl {
     static constexpr qint64 page_rows = 4096;
 
-    /// Names a cached block: a sequence (empty name), a signal of a sequence, or a page of a signal.
+    /// The key of a cached block: a sequence (empty name), a signal of a sequence, or a page of a signal.
     struct BlockKey {
         RunKey run;
         qint64 sequence = 0;
@@ -51,21 +51,21 @@ struct TraceData::Impl {
         std::shared_ptr<const SignalChunk> chunk;
         std::size_t bytes = 0;
         std::int64_t tokens = 0; ///< tokens of the sequence when the block was read; for a page, its end
-        quint64 used = 0;        ///< a clock of uses
+        quint64 used = 0;        ///< time of last use, by a counter
         bool pending = false;
-        bool absent = false; ///< asked and not there
-        bool failed = false; ///< absent, because it could not be read: a cable, a disk
+        bool absent = false; ///< requested, but it does not exist
+        bool failed = false; ///< absent because reading failed (network, disk)
     };
 
     explicit Impl(TraceData& self, std::size_t limit) : owner(self), cacheLimit(limit) {}
 
-    /// Runs \p call on the GUI thread, unless the owner is gone by then.
+    /// Runs \p call on the GUI thread, unless the owner is destroyed first.
     template <typename Call>
     void reply(Call call) {
         hand_over(&owner, std::move(call));
     }
 
-    /// Worker thread only. Opens on first use; throws InputError.
+    /// The worker's reader of a trace, opened on first use. Worker thread only. Throws InputError.
     TraceReader& reader(const QString& trace, bool again = false) {
         auto place = readers.find(trace);
         if (again && place != readers.end()) {
@@ -102,7 +102,7 @@ struct TraceData::Impl {
         std::erase_if(labelsPending, [&](const auto& entry) { return entry.first.trace == trace; });
     }
 
-    /// Drops the longest unused blocks that no view holds, until the bound is met.
+    /// Drops the least recently used blocks that no view holds, until the cache fits its limit.
     void trim() {
         while (cached > cacheLimit) {
             auto oldest = blocks.end();
@@ -143,7 +143,7 @@ struct TraceData::Impl {
         blocks[key].failed = true;
     }
 
-    /// Requests failed reads again, now that the file can be read.
+    /// Forgets failed reads, so that the next request reads again.
     [[nodiscard]] bool forgetFailures(const QString& trace) {
         bool any = false;
         for (auto& [key, block] : blocks) {
@@ -214,7 +214,7 @@ struct TraceData::Impl {
             true);
     }
 
-    /// A cancelled load; the next request starts it again.
+    /// Clears a cancelled load; the next request starts it again.
     void abandon(const BlockKey& key) {
         const auto place = blocks.find(key);
         if (place != blocks.end()) {
@@ -237,7 +237,7 @@ struct TraceData::Impl {
             return;
         }
         known = std::move(fresh);
-        // Blocks of sequences that grew are completed; the old ones stay visible until then.
+        // Blocks of sequences that grew are extended; the old ones stay visible until then.
         for (auto& [key, block] : blocks) {
             if (block.pending || !changed.contains(key.run)) {
                 continue;
@@ -248,10 +248,10 @@ struct TraceData::Impl {
             }
             const bool whole = key.page < 0;
             if (block.absent) {
-                block.absent = false; // the next asking tries again
+                block.absent = false; // the next request reads again
             } else if (annotated && key.name.isEmpty() && block.sequence) {
                 block.pending = true;
-                loadSequence(key, block.sequence); // what is read anew lies beside it
+                loadSequence(key, block.sequence); // the new data is read beside the old
             } else if ((whole ? now->tokens : std::min<qint64>(now->tokens, key.page + page_rows)) >
                        block.tokens) {
                 block.pending = true;
@@ -265,7 +265,7 @@ struct TraceData::Impl {
         for (const RunKey& run : changed) {
             Q_EMIT owner.runChanged(run);
         }
-        if (traces.contains(trace)) { // unless it was closed meanwhile
+        if (traces.contains(trace)) { // unless it was closed in the meantime
             Q_EMIT owner.traceChanged(trace);
         }
     }
@@ -281,15 +281,16 @@ struct TraceData::Impl {
     quint64 clock = 0;
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
-    QHash<QString, bool> refreshing; ///< and whether it was requested again meanwhile
-    QSet<QString> live;              ///< keys of `traces` that are no files
-    QHash<QString, int> closings;    ///< of each trace: one that is being opened must not come back
+    QHash<QString, bool> refreshing; ///< the value: whether a refresh was requested again in the meantime
+    QSet<QString> live;              ///< keys of `traces` that are not files
+    QHash<QString, int> closings;    ///< number of closings of each trace, so that an opening in progress
+                                     ///< does not restore it
     QSet<QString> scratch;
 
     // Worker thread
     std::map<QString, TraceReader> readers;
 
-    JobQueue jobs; // goes first: its thread uses what stands above
+    JobQueue jobs; // destroyed first, because its thread uses the members above
 };
 
 } // namespace ponderscope

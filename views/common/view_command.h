@@ -9,19 +9,19 @@
 
 namespace ponderscope {
 
-/// A command that reproduces a view or a dialog outside the window: lines for a POSIX shell or, where no verb
-/// shows it, a piece of Python.
+/// A command that reproduces a view or a dialog outside the window: lines for a POSIX shell, or Python code
+/// if no verb shows this view.
 struct ViewCommand {
     enum class Kind {
-        none,   ///< `text` says why
+        none,   ///< `text` says why there is no command
         shell,  ///< one or more command lines
-        python, ///< a script that prints it
+        python, ///< a script that prints the view
     };
     Kind kind = Kind::none;
     QString text;
 };
 
-/// The interface of panels that have such a command: every panel has it.
+/// The interface of panels with such a command. Every panel has one.
 class ShowsCommand {
 public:
     ShowsCommand() = default;
@@ -33,27 +33,27 @@ public:
 
 /// Quotes \p word for a POSIX shell.
 QString shell_quoted(const QString& word);
-/// "ponderscope ARGUMENTS...", as one would type it.
+/// "ponderscope ARGUMENTS...", quoted for a shell.
 QString shell_command(const QStringList& arguments);
-/// A string of Python, quotes and all.
+/// A Python string literal.
 QString python_quoted(const QString& text);
 
-/// TRACE#RUN, by the run's name, or by its number where the name would be read otherwise.
+/// TRACE#RUN with the run's name, or its number if the name would be ambiguous.
 QString run_reference(const RunKey& key, const RunInfo& info);
-/// The name or number by which a run of its trace is found.
+/// The name or number that identifies a run within its trace.
 QString run_name(const RunInfo& info);
 
 ViewCommand no_command(const QString& why);
-/// Each of \p lines without its "ponderscope".
+/// \p lines: arguments without "ponderscope".
 ViewCommand shell_view(const QList<QStringList>& lines);
-/// Run A as TRACE#RUN; needs one.
+/// Run A as TRACE#RUN. There must be a run A.
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
-/// Why the chosen sequence of run A is not shown, where TraceData has not read it: there is none, it is damaged,
-/// or it is being read.
+/// Why TraceData has no data of the chosen sequence of run A: there is none, it is damaged, or it is being
+/// read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
-/// \p lines, after code that opens `a`, and `b` if \p withB and there is one; or why_no_run.
+/// \p lines after code that opens `a`, and `b` with \p withB if there is a run B; or why_no_run.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,
                         bool withB = false);
 

@@ -7,7 +7,7 @@
 
 namespace ponderscope {
 
-/// The objects that all views of a window share; they outlive the views. Passed by value.
+/// The objects that all views of a window share. They outlive the views. Passed by value.
 struct ViewContext {
     TraceData& data;
     Selection& selection;
