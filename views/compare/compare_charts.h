@@ -12,25 +12,25 @@ namespace ponderscope {
 
 Chart winners_chart(const Winners& winners);
 
-/// Mean NLL of every run with its 95 % interval; the note has the numbers. \p names: of the runs.
+/// Mean NLL of every run with its 95 % interval; the note has the numbers. \p names: names of the runs.
 Chart mean_nll_chart(const RunComparison& comparison, const std::vector<QString>& names);
 
-/// How many tokens have which NLL in the first two runs.
+/// The distribution of the tokens' NLL in the first two runs.
 Chart token_density_chart(const RunComparison& comparison);
 
-/// Token against token: NLL of the first two runs, of at most 30,000 evenly spaced tokens, with the line
-/// if both are equal. The points are the last series and link to their tokens.
+/// The NLL of at most 30,000 evenly spaced tokens, first run against second run, with the line of equality.
+/// The points are the last series and link to their tokens.
 Chart token_pairs_chart(const RunComparison& comparison);
 
 /// A run on a task, as a point of the chart.
 struct TaskPoint {
     std::string run;
-    std::string series; ///< runs of one model under one kind of policy; they are joined by a line
+    std::string series; ///< runs with the same model and policy kind form a series, joined by a line
     TaskReport report;
 };
 
-/// Accuracy against mean steps, or FLOPs a document, with 95 % bands over documents. Over steps, the first
-/// run's accuracy at each step is a dashed line.
+/// Accuracy against mean steps, or against FLOPs per document, with 95 % bands over documents. Over steps, a
+/// dashed line shows the first run's accuracy at each step.
 Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops);
 
 } // namespace ponderscope

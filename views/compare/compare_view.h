@@ -29,10 +29,10 @@ class FigurePanel;
 class SubsetChip;
 class TaskAnswers;
 
-/// The compare tab: every open run over the text of run A as a row with its NLL, interval and paired
-/// difference; beside it figures of A and B, token against token or who wins where, or the answers to tasks.
-/// Computes on a thread of its own, starts by itself when A, B or the open traces change, can be cancelled.
-/// Needs nothing but per-token scalars.
+/// The Compare panel: every open run over the text of run A as a row with its NLL, interval and paired
+/// difference. Beside the table are figures of A and B (token against token, or which run predicts which
+/// tokens better), or the answers to tasks. Computes on its own thread, starts by itself when A, B or the
+/// open traces change, and can be cancelled. Needs only per-token numbers.
 class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -41,17 +41,20 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] DataTableModel* model() const { return model_; }
-    [[nodiscard]] RunKey key(int row) const;                        ///< of the model
-    [[nodiscard]] QComboBox* detail() const { return detail_; }     ///< chooses the detail beside the table
-    [[nodiscard]] FigurePanel* pairs() const { return pairs_; }     ///< token against token
-    [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< who wins where
+    [[nodiscard]] RunKey key(int row) const;                    ///< key of the row's run
+    [[nodiscard]] QComboBox* detail() const { return detail_; } ///< chooses the detail beside the table
+    [[nodiscard]] FigurePanel* pairs() const { return pairs_; } ///< figure "token against token"
+    [[nodiscard]] FigurePanel* winners() const {
+        return winners_;
+    } ///< figure of the tokens that each run
+      ///< predicts better
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
-    /// The comparison that is shown; null before the first has ended.
+    /// The shown comparison; null before the first one has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
     [[nodiscard]] SubsetChip* chip() const { return chip_; }
-    /// The table compares over these tokens alone, until it is given none or another text is compared. The
-    /// figures beside it are of all tokens.
+    /// Restricts the table to these tokens, until the subset is empty or another text is compared. The
+    /// figures always show all tokens.
     void setSubset(const TokenSubset& subset);
 
 public Q_SLOTS:
@@ -61,18 +64,18 @@ Q_SIGNALS:
     void busyChanged(bool busy);
 
 private:
-    /// The request for the comparison, and its runs in the same order. Runs that were cut off or are being
-    /// recorded take part only as A or B, because the comparison covers only tokens that all runs scored.
+    /// The request for the comparison, and its runs in the same order. A partial run takes part only as A or
+    /// B, because the comparison covers only tokens that all runs scored.
     [[nodiscard]] std::pair<ComparisonRequest, std::vector<RunKey>> request() const;
     void screenChanged() override;
-    void renew() override; ///< starts again if what is to be compared has changed
+    void renew() override; ///< restarts the comparison if its inputs have changed
     void begin();
     void clear(const QString& why);
-    void setCurrent(bool current); ///< false: dims a result that is not of the chosen runs
+    void setCurrent(bool current); ///< false: dims a result of other runs than the chosen ones
     void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
     void showDetail();
-    void showComparison(); ///< of all, or of the subset
+    void showComparison(); ///< of all tokens, or of the subset
     [[nodiscard]] QString tip(int row, int column) const;
     void present(const std::shared_ptr<const RunComparison>& comparison);
 
@@ -86,21 +89,21 @@ private:
     QComboBox* detail_;
     TaskAnswers* tasks_;
     QStackedWidget* beside_;
-    Task choosing_; ///< of the subset's tokens among all
+    Task choosing_; ///< selects the subset's tokens from all tokens
     QLabel* message_;
     QProgressBar* progress_;
     QPushButton* cancel_;
     QTimer pending_;
     Task job_;
-    bool cancelled_ = false; ///< by the user, who has not chosen other runs since
-    bool again_ = false;     ///< its runs grew while it computed
+    bool cancelled_ = false; ///< the user cancelled, and has not chosen other runs since
+    bool again_ = false;     ///< the runs grew during the computation
     std::shared_ptr<const RunComparison> shown_;
-    std::shared_ptr<const RunComparison> all_; ///< of which shown_ may be a part
-    std::vector<RunKey> keys_;                 ///< of its runs
+    std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may be a part of it
+    std::vector<RunKey> keys_;                 ///< keys of its runs
     SubsetChip* chip_;
     TokenSubset subset_;
     std::vector<RunKey> wanted_; ///< runs of the running or shown comparison
-    QString stamp_;              ///< and what these held
+    QString stamp_;              ///< contents stamp of these runs
 };
 
 } // namespace ponderscope

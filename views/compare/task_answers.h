@@ -14,7 +14,7 @@ class TaskAnswers : public QTreeWidget {
     Q_OBJECT
 public:
     explicit TaskAnswers(ViewContext context, QWidget* parent = nullptr);
-    void renew(); ///< reads runs A and B anew
+    void renew(); ///< reads runs A and B again
     [[nodiscard]] bool isBusy() const { return job_.isBusy(); }
 
 private:
