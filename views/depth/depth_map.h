@@ -11,47 +11,47 @@
 
 namespace ponderscope {
 
-/// A signal with axes token, layer, source and, perhaps, head, in any order: the weights with which a layer
-/// mixes the values of the layers before it (methods.md section 3). A source that a layer does not read is
-/// NaN. A value; needs no window.
+/// A signal with axes token, layer, source and optionally head, in any order: the weights by which a layer
+/// mixes the values of earlier layers (methods.md section 3). NaN if a layer does not read a source. A value;
+/// needs no window.
 class DepthMap {
 public:
-    /// Whether a signal is of this kind.
+    /// Whether the signal has these axes.
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// InputError when shape and axes do not fit, or when the elements are no numbers that can be shown.
-    /// \p executed: the last step that each row ran.
+    /// InputError: shape and axes do not match, or the element type is unsupported. \p executed: the last
+    /// step that ran for each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
-    [[nodiscard]] std::int64_t rows() const { return rows_; } ///< tokens that were recorded
+    [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens
     [[nodiscard]] std::int64_t layers() const { return layers_; }
     [[nodiscard]] std::int64_t sources() const { return sources_; }
     [[nodiscard]] std::int64_t heads() const { return heads_; }                   ///< 1 without such an axis
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
-    /// The label of each source column, from the signal's description; numbers where it has none.
+    /// The label of each source column, from the signal's description; numbers if it has none.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
-    /// A layer that reads the source for some token.
+    /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// The weight at one row; \p head -1: the mean over the heads. NaN outside, and where the layer has no
-    /// such source.
+    /// The weight in a row; \p head -1: the mean over the heads. NaN outside of the map, and for a source
+    /// that the layer does not read.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
-    /// [layer * sources + source] of one row; all NaN outside.
+    /// [layer * sources + source] of one row; all NaN outside of the map.
     [[nodiscard]] std::vector<float> grid(std::int64_t row, std::int64_t step, std::int64_t head) const;
-    /// The source over all rows, [row * layers + layer]: a layer × token map.
+    /// The weight of a source in all rows, [row * layers + layer]: a layer × token map.
     [[nodiscard]] std::vector<float> over_tokens(std::int64_t source, std::int64_t step,
                                                  std::int64_t head) const;
 
-    /// Means and spreads over tokens, from at most `most_rows` of them, evenly spaced.
+    /// Mean and spread over tokens, from at most `most_rows` evenly spaced tokens.
     struct Averages {
         std::vector<float> mean; ///< [layer * sources + source]; NaN if no token has a value
         std::vector<float>
-            deviation; ///< standard deviation over tokens, and over heads where they are averaged
-        /// [layer] Share of the variance of a layer's weights, over sources and heads, that lies between
-        /// tokens (TokenDependence). NaN if a layer has a single source and so no choice.
+            deviation; ///< standard deviation over tokens, and over heads if heads are averaged
+        /// [layer] The share of variance of a layer's weights, over sources and heads, that lies between
+        /// tokens (TokenDependence). NaN if a layer has a single source, so no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };
@@ -61,7 +61,7 @@ public:
 private:
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
-    [[nodiscard]] std::int64_t row_stride() const; ///< of samples: every Nth row
+    [[nodiscard]] std::int64_t row_stride() const; ///< samples take every Nth row
 
     std::vector<float> values_;
     std::vector<std::int32_t> executed_;

@@ -24,14 +24,14 @@ class Readout;
 class ScaleBar;
 class StepMapCanvas;
 
-/// How layers mix the values of earlier layers: layer × source for the selected token, or its mean and spread
-/// over tokens, and layer × token for the chosen source. Any signal with axes token, layer, source (and head)
-/// of run A; without a source, a hint says what to record.
+/// How layers mix the values of earlier layers: layer × source for the selected token, or mean and spread
+/// over tokens, and layer × token for the chosen source. Shows any signal of run A with axes token, layer,
+/// source (and head). Without such a signal, a hint says what to record.
 ///
-/// A sequence is read only in part: a sample of its rows for averages, the row of the selected token, and the
-/// pyramid of the chosen source's map, in the background.
+/// Reads only a part of a sequence: sampled rows for averages, the row of the selected token, and in the
+/// background the pyramid of the chosen source's map.
 ///
-/// Says that weights are not causes, and which layers hardly depend on the token.
+/// Warns that weights are not causes, and names layers that hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -55,12 +55,12 @@ public:
 
 private:
     void layOut();
-    void connectAll();     ///< its own controls, the selection and the data
-    void renew() override; ///< other signals
+    void connectAll();     ///< connects its controls, the selection and the data
+    void renew() override; ///< reads the signals
     void refreshData();
     void refreshGrid();
     void refreshMap();
-    void redraw(); ///< both
+    void redraw(); ///< redraws both maps
     void sample(const QString& wanted);
     void readRow(qint64 row);
     void showMapScale();
@@ -82,10 +82,10 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    QString sampleOf_; ///< the source of depth_ or of the running task
+    QString sampleOf_; ///< the source of depth_, or of the running task
     QString problem_;  ///< why there is no sample
     Task sampling_;
-    std::optional<DepthMap> row_; ///< of the token that is shown
+    std::optional<DepthMap> row_; ///< the row of the shown token
     qint64 rowOf_ = -1;
     Task reading_;
     MipLoader loader_;
@@ -96,7 +96,7 @@ private:
     int source_ = 0;
     std::shared_ptr<const SequenceData> sequence_;
     std::optional<DepthMap> depth_;
-    std::optional<DepthMap::Averages> averages_;       ///< of averagesOf_
+    std::optional<DepthMap::Averages> averages_;       ///< for averagesOf_
     std::pair<std::int64_t, std::int64_t> averagesOf_; ///< step and head
 };
 
