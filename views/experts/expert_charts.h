@@ -9,13 +9,13 @@
 
 namespace ponderscope {
 
-/// Load of every expert by layer: share of the tokens that chose it.
+/// Load of every expert by layer: the share of tokens that chose it.
 Chart experts_chart(const ExpertUse& use);
-/// How far two runs choose the same experts, by layer.
+/// How often two runs choose the same experts, by layer.
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 
-/// Weights of the chosen experts of one layer, [token * experts + expert]; NaN if a token did not choose
-/// the expert. \p weights: as ExpertRows::ids. \p step: of each token.
+/// Weights of the chosen experts of one layer, [token * experts + expert]; NaN if a token did not choose the
+/// expert. \p weights: in the order of ExpertRows::ids. \p step: the step of each token.
 std::vector<float> expert_map(const ExpertRows& rows, const std::vector<float>& weights, std::int64_t experts,
                               std::int64_t layer, const std::vector<std::int32_t>& step);
 

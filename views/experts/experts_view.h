@@ -21,7 +21,7 @@ class MapHeader;
 class StepMapCanvas;
 
 /// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
-/// one layer by token, coloured by their weights, and figures of their load and of the agreement with run B.
+/// one layer by token, coloured by weight, and figures of their load and of their agreement with run B.
 class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -35,14 +35,15 @@ public:
     [[nodiscard]] QString readout() const;
 
 private:
-    void renew() override; ///< the signal of run A
+    void renew() override; ///< reads the signal of run A
     void screenChanged() override;
-    void refreshMap(); ///< the chosen layer of the sequence
+    void refreshMap(); ///< shows the chosen layer of the sequence
     void nothing(const QString& hint);
     void showCell(qint64 token, int expert);
     void sayToken();                         ///< shows the experts of the selected token
-    void showLayer();                        ///< the layer that the window has chosen, where it has experts
-    [[nodiscard]] std::size_t layer() const; ///< place among the layers with experts
+    void showLayer();                        ///< shows the layer that the window has chosen, if it has
+                                             ///< experts
+    [[nodiscard]] std::size_t layer() const; ///< index among the layers with experts
     [[nodiscard]] QString layerName() const;
 
     TraceData& data_;
