@@ -9,7 +9,7 @@
 
 namespace ponderscope::figure {
 
-/// The legend of a chart: one or two lines above the plot, else a list at its right, so that the plot keeps
+/// The legend of a chart: one or two lines above the plot, else a list on the right, so that the plot keeps
 /// its box.
 class ChartLegend {
 public:
@@ -17,12 +17,15 @@ public:
     ChartLegend(const Style& style, const Chart& chart, QSizeF box);
 
     [[nodiscard]] bool beside() const { return beside_; }
-    [[nodiscard]] double height() const { return height_; } ///< height above the plot; 0 beside it
-    [[nodiscard]] double width() const { return width_; }   ///< width at the right, with the gap
+    [[nodiscard]] double height() const {
+        return height_;
+    }                                                     ///< height above the plot; 0 if the legend is
+                                                          ///< beside it
+    [[nodiscard]] double width() const { return width_; } ///< width at the right, including the gap
     /// The height of the list in one column.
     [[nodiscard]] double listHeight() const;
-    /// Above: into \p box from its top. Beside: at its right, between the heights of \p plot; \p end: where a
-    /// series ends, so that the names are at the ends of the lines.
+    /// Above: into the top of \p box. Beside: on its right, between the heights of \p plot. \p end: the end
+    /// of each series, so that names are at the ends of the lines.
     void draw(DisplayList& list, const QRectF& box, const QRectF& plot,
               const std::function<double(const Chart::Series&)>& end) const;
 
@@ -30,7 +33,7 @@ private:
     struct Entry {
         const Chart::Series* series;
         QString name;
-        double width; ///< sample and name
+        double width; ///< of sample and name
     };
     double flow(DisplayList* list, const QRectF& box) const; ///< returns the height
     void drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const;
@@ -41,11 +44,11 @@ private:
     bool beside_ = false;
     double height_ = 0;
     double width_ = 0;
-    std::vector<double> columns_; ///< widths, of the list
-    int rows_ = 0;                ///< in each
+    std::vector<double> columns_; ///< widths of the list's columns
+    int rows_ = 0;                ///< rows in each column
 };
 
-/// A point of a series.
+/// Draws a point of a series.
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Chart::Series& series,
                 const QColor& colour);
 

@@ -26,27 +26,25 @@ class FigureFile;
 class FigureForm;
 class NameList;
 
-/// The figure workbench: all kinds, the runs that a figure shows, a form of its keys, and the figure itself
-/// at true size, also in grey and as deuteranopes see it; several figures on one page. Writes the figure, its
-/// numbers as CSV and its specification (FILE.json), shows the command line for it, and stays open for the
-/// next figure.
+/// The figure workbench: all kinds, the runs of a figure, a form of its keys, and the figure at true size,
+/// also in grey and as seen with deuteranopia; several figures on one page. Writes the figure, its numbers as
+/// CSV and its specification (FILE.json), shows the command line for it, and stays open for the next figure.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:
-    /// \p initial: what the window shows, its first run A and its second B. Needs an open trace.
+    /// \p initial: the figure of the window's content; its first run is A, its second B. Needs an open trace.
     ExportDialog(ViewContext context, figure::FigureSpec initial, QWidget* parent = nullptr);
 
     [[nodiscard]] figure::FigureSpec spec() const;
     [[nodiscard]] QString file() const;
     void setFile(const QString& file);
     [[nodiscard]] figure::FigureMaker& maker() { return maker_; }
-    /// Writes figure, numbers and specification; true when all are on disk. What went wrong is shown in the
-    /// dialog: other figures of these names are not replaced unless \p replace says so.
+    /// Writes figure, numbers and specification. True if all files are on disk; otherwise the dialog shows
+    /// the error. Replaces files of another figure only with \p replace.
     bool write(bool replace = false);
-    /// Files that writing would replace and that are not of this very figure.
+    /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay() const;
-    /// Opens a specification: its kind, its runs and its look. False, with a message, when that is
-    /// impossible.
+    /// Opens a specification: its kind, runs and look. False, with a message, if this is impossible.
     bool openSpec(const QString& file);
     [[nodiscard]] QString message() const;
     [[nodiscard]] QString commandLine() const;
@@ -55,18 +53,18 @@ public:
     [[nodiscard]] FigureForm* form() const { return form_; }
     [[nodiscard]] figure::FigurePreview* preview() const { return preview_; }
     void setKind(figure::FigureKind kind);
-    /// Puts the figure that is shown on the page of panels.
+    /// Adds the shown figure to the page of panels.
     void addPanel();
 
 Q_SIGNALS:
     void exported(const QStringList& files);
-    void dockWanted(const ponderscope::figure::FigureSpec& spec); ///< the figure as a panel of the window
+    void dockWanted(const ponderscope::figure::FigureSpec& spec); ///< add the figure as a panel of the window
 
 private:
     [[nodiscard]] std::vector<figure::SeriesSpec> namedSeries() const;
     [[nodiscard]] QWidget* buildForm();
     void fillRuns();
-    void fillEntries(); ///< of the figure that was made
+    void fillEntries(); ///< lists the entries of the current figure
     void fillChoices();
     void apply(const figure::FigureSpec& spec);
     void kindChanged();
@@ -85,9 +83,9 @@ private:
     std::vector<figure::FigureSpec> panels_;
     figure::FigureMaker maker_;
     QListWidget* kinds_;
-    QLabel* about_;     ///< content of the kind
-    NameList* runs_;    ///< of this text
-    NameList* entries_; ///< of the legend
+    QLabel* about_;     ///< describes the kind
+    NameList* runs_;    ///< runs over this text
+    NameList* entries_; ///< entries of the legend
     FigureForm* form_;
     QScrollArea* formArea_ = nullptr;
     QComboBox* vision_;

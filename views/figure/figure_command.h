@@ -7,17 +7,18 @@
 
 namespace ponderscope::figure {
 
-/// A figure of what the window looks at: run A, run B where it is over the same text, sequence and
-/// attribution. Without a run A it has no runs.
+/// A figure of the window's content: run A, run B if it has the same text, sequence and attribution. Without
+/// a run A it has no runs.
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
-/// The run of an open trace that a specification names; null: there is none.
+/// The run of an open trace that a specification names; null: not open.
 const RunInfo* run_named(const TraceData& data, const RunName& name);
-/// Numbers of the palette for runs, so that they have the colours of the Library; empty if the order of
-/// the runs gives the same.
+/// Palette numbers that give the runs their colours of the Library; empty if the order of the runs gives
+/// these colours.
 std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs);
-/// `ponderscope figure - -o KIND.pdf` with the specification as its input: nothing but the trace is needed.
+/// `ponderscope figure - -o KIND.pdf` with the specification as standard input. The command needs only the
+/// trace.
 QString figure_command(const FigureSpec& spec, const QString& file = {});
-/// The same for "Copy as command", or why there is no run.
+/// The same for "Copy as Command", or the reason why there is no run.
 ViewCommand figure_view(const TraceData& data, const Selection& selection, const FigureSpec& spec);
 
 } // namespace ponderscope::figure

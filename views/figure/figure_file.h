@@ -11,8 +11,8 @@ class QLineEdit;
 
 namespace ponderscope {
 
-/// The file that a figure goes to: its name, its format, and the writing. Figure, numbers and specification
-/// (FILE.json) stand beside each other; files of another figure are not replaced unasked.
+/// The output file of a figure: chooses its name and format, and writes it. Figure, numbers and specification
+/// (FILE.json) are beside each other. Files of another figure are never replaced without a question.
 class FigureFile : public QWidget {
     Q_OBJECT
 public:
@@ -20,14 +20,16 @@ public:
 
     [[nodiscard]] QString file() const;
     void setFile(const QString& file);
-    /// A free name of the figure kind: beside \p trace, or with \p trace empty where the file is now.
+    /// Sets an unused name for the figure kind: beside \p trace, or with an empty \p trace in the current
+    /// folder.
     void setFreeName(const QString& kind, const QString& trace = {});
-    /// Files that writing would replace and that are not of this very figure.
+    /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay(const figure::FigureSpec& spec) const;
-    /// Writes, perhaps under another name that the user chose. Nothing: the user cancelled. InputError.
+    /// Writes the files, possibly under another name that the user chose. Empty: the user cancelled.
+    /// InputError.
     QStringList askAndWrite(const figure::FigureSpec& spec, const figure::Figure& made,
                             const figure::Fonts& fonts);
-    /// InputError: a file cannot be written, or is of another figure and \p replace does not say so.
+    /// InputError: a file cannot be written, or belongs to another figure and \p replace is false.
     QStringList write(const figure::FigureSpec& spec, const figure::Figure& made, const figure::Fonts& fonts,
                       bool replace);
 

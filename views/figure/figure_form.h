@@ -13,25 +13,25 @@ class QFormLayout;
 
 namespace ponderscope {
 
-/// A form for the keys of a figure's specification, made from the table of keys: a row for each key that the
-/// kind has.
+/// A form for the keys of a figure's specification, made from the table of keys. It has a row for each key of
+/// the kind.
 class FigureForm : public QWidget {
     Q_OBJECT
 public:
-    /// \p wanted: which keys have a row; empty: all.
+    /// \p wanted: selects the keys; empty: all keys.
     explicit FigureForm(std::function<bool(const figure::FieldForm&)> wanted, QWidget* parent = nullptr);
 
     void setSpec(const figure::FigureSpec& spec);
     [[nodiscard]] const figure::FigureSpec& spec() const { return spec_; }
-    /// Offers values, as (value, text), for a key that takes any text; call before setSpec.
+    /// Offers values, as (value, text), for a key with free text. Call it before setSpec.
     void setChoices(const QString& key, const QList<std::pair<QString, QString>>& choices) {
         choices_[key] = choices;
     }
-    /// The widget that edits a key; null: the kind does not have it.
+    /// The widget that edits a key; null: the kind does not have this key.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
     [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
-    /// Titles of ranges that are not in the specification, because an end is missing, is no number, or is not
-    /// below the other.
+    /// Titles of invalid ranges, which are not in the specification: an end is missing, is not a number, or
+    /// is not below the other end.
     [[nodiscard]] QStringList unusedRanges() const;
 
 Q_SIGNALS:
@@ -51,7 +51,7 @@ private:
     QFormLayout* rows_;
 };
 
-/// Names of halting rules and policies in one line, with commas.
+/// Splits a line at the commas between halting rules or policies.
 QStringList listed_policies(const QString& line);
 
 } // namespace ponderscope

@@ -32,61 +32,60 @@ class FigurePreview;
 }
 
 /// A figure in a panel: the figure of a specification for the shown runs, computed in the background while
-/// visible, with a form of the specification's keys. Charts are plots that zoom and answer the cursor; other
-/// kinds are the page itself. A page of panels is a row of charts. A mark that stands for a token drives the
-/// selection and has a ring where the selection has the token. The command and
-/// the exported figure are the specification.
+/// visible, with a form of the specification's keys. Charts are interactive plots; other kinds are shown as a
+/// page. A page of panels is a row of charts. A click on a token's mark selects the token; the selected
+/// token's mark has a ring. The command and the exported figure use the same specification.
 class FigurePanel : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
-    /// \p spec: kind and keys; its runs are set by the window.
+    /// \p spec: kind and keys. The window sets the runs.
     FigurePanel(ViewContext context, figure::FigureSpec spec, QWidget* parent = nullptr);
     ~FigurePanel() override;
 
     [[nodiscard]] ViewCommand viewCommand() const override;
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
-    /// The specification, with the runs of the window.
+    /// The specification, including the window's runs.
     [[nodiscard]] figure::FigureSpec spec() const;
-    /// The plot of the figure, or of one chart of the page.
+    /// The plot of the figure, or of one chart on the page.
     [[nodiscard]] ChartPlot* chart(std::size_t place = 0) const { return cells_[place].plot; }
-    /// Keys of the figure, or those that all charts of the page share.
+    /// Form of the figure's keys, or of the keys that all charts of the page share.
     [[nodiscard]] FigureForm* form() const { return form_; }
-    /// The form above one chart, of the keys that choose what the chart shows.
+    /// The form above one chart, with the keys that choose the chart's content.
     [[nodiscard]] FigureForm* ownForm(std::size_t place) const { return cells_[place].form; }
     [[nodiscard]] QString hint() const;
-    /// Ends reading and leaves the screen; back there it begins anew.
+    /// Stops reading and leaves the screen. Reading starts again when the panel returns.
     void cancel();
-    /// Other keys; of the same kind.
+    /// Replaces the keys; the kind must stay the same.
     void setSpec(figure::FigureSpec spec);
-    /// Calls \p change with each chart before it is shown, and with those that are shown.
+    /// Calls \p change for each chart before it is shown, and for the shown charts.
     void decorate(std::function<void(Chart&)> change);
-    /// Leaves the room of the shared keys to the charts.
+    /// Hides the form of shared keys, to give the space to the charts.
     void hideForm();
 
 Q_SIGNALS:
-    /// A mark that stands for something was clicked: Chart::Series::links.
+    /// The user clicked a mark with this link (Chart::Series::links).
     void linkChosen(const QString& link);
 
 private:
     struct Cell {
         FigureForm* form = nullptr;
         ChartPlot* plot = nullptr;
-        Chart chart;                              ///< without decoration; empty: none
-        QHash<QString, ChartPlot::Mark> tokens{}; ///< marks of tokens, by their links
+        Chart chart;                              ///< without decoration; empty: no chart
+        QHash<QString, ChartPlot::Mark> tokens{}; ///< marks of tokens by their links
         figure::FigurePreview* page = nullptr;
-        std::unique_ptr<figure::Figure> made; ///< on the page
+        std::unique_ptr<figure::Figure> made; ///< the page's figure
     };
     struct Gathered {
         figure::FigureSpec spec;
         figure::FigureData data;
-        QString problem; ///< there is no data
+        QString problem; ///< why there is no data
     };
     void renew() override;
     void addCell(QHBoxLayout& row, const figure::FigureSpec& spec);
     void showParts(const std::vector<Gathered>& all);
     void showCell(Cell& cell, const figure::FigureSpec& spec, const figure::FigureData& data);
     void plot(Cell& cell);
-    void showTokens(); ///< rings around those that the selection has
+    void showTokens(); ///< draws rings around the selected tokens
     void showHint(const QString& sentence);
     static void showProblem(Cell& cell, const QString& sentence);
     /// Why the figure could not be made; empty: the figure is shown.
@@ -98,21 +97,21 @@ private:
     ViewContext context_;
     figure::FigureSpec spec_;
     Task work_;
-    QString asked_;  ///< the specification that is shown or under way
-    QString grown_;  ///< how far its runs were then
-    QTimer pending_; ///< until what has grown since is read
+    QString asked_;  ///< the specification that is shown or in progress
+    QString grown_;  ///< the sizes of its runs at that time
+    QTimer pending_; ///< delay before growing runs are read again
     std::unique_ptr<figure::Fonts> fonts_;
     FigureForm* form_;
-    QScrollArea* side_; ///< of the form
+    QScrollArea* side_; ///< contains the form
     std::vector<Cell> cells_;
     std::function<void(Chart&)> decorate_;
-    std::vector<std::string> named_; ///< in the legends of the charts that are shown
+    std::vector<std::string> named_; ///< names in the legends of the shown charts
     QWidget* body_;
     QLabel* notices_;
     QLabel* hint_;
 };
 
-/// Figures beside each other.
+/// A page of figures side by side.
 figure::FigureSpec page_of(std::initializer_list<figure::FigureKind> kinds);
 /// Loss, steps and gradient of trainings.
 figure::FigureSpec training_page();

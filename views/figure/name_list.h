@@ -10,19 +10,19 @@
 
 namespace ponderscope {
 
-/// Runs or legend entries of a figure: checked where they are drawn, dragged into their order, renamed by a
-/// double click.
+/// A list of runs or legend entries of a figure: check boxes choose the drawn ones, dragging orders them, a
+/// double click renames one.
 class NameList : public QListWidget {
     Q_OBJECT
 public:
     NameList(const QString& name, const QString& tip, QWidget* parent);
 
     QListWidgetItem* add(const std::string& name, const std::string& shown, bool checked);
-    /// The name as it was added.
+    /// The original name.
     [[nodiscard]] std::string nameAt(int row) const;
-    /// Whether these are the names of the list, in any order.
+    /// Whether the list has exactly these names, in any order.
     [[nodiscard]] bool hasAll(const std::vector<std::string>& names) const;
-    /// Renamed entries; with \p order also omitted entries, or all if they were moved.
+    /// Renamed entries. With \p order also omitted entries, or all entries if the order changed.
     [[nodiscard]] std::vector<figure::SeriesSpec> changed(bool order) const;
 };
 

@@ -13,8 +13,8 @@
 
 namespace ponderscope::figure {
 
-/// Reads the data of a specification on another thread and lays it out on the GUI thread. A new request
-/// replaces the one under way. Ends in `ready` or `failed`.
+/// Reads a specification's data on another thread and creates the layout on the GUI thread. A new request
+/// replaces the one in progress. Ends with `ready` or `failed`.
 class FigureMaker : public QObject {
     Q_OBJECT
 public:
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] bool isBusy() const { return reading_.isBusy(); }
     [[nodiscard]] const Figure* figure() const {
         return figure_.get();
-    } ///< the last one that was made; null after a failure
+    } ///< the last figure; null after a failure
     [[nodiscard]] const Fonts* fonts() const { return fonts_.get(); }
 
 Q_SIGNALS:
@@ -41,21 +41,21 @@ private:
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
     std::shared_ptr<const FigureData>
-        data_; ///< of the last figure, so that a change of its look needs no reading
+        data_; ///< data of the last figure, so that a change of its look needs no reading
     std::optional<FigureSpec> dataOf_;
 };
 
-/// A figure on its paper, as large as it will be in print.
+/// A figure on paper, at its printed size.
 class FigurePreview : public QWidget {
     Q_OBJECT
 public:
     explicit FigurePreview(QWidget* parent = nullptr);
-    /// \p figure and \p fonts must stay alive until the next call; null: nothing is shown.
+    /// \p figure and \p fonts must stay alive until the next call; null: shows nothing.
     void setFigure(const Figure* figure, const Fonts* fonts);
-    /// Sets the available width. A page is shown at true size, or smaller, with a note, if it is wider than
-    /// \p pixels.
+    /// Sets the available width in pixels. A page is shown at true size; a wider page is shown smaller, with
+    /// a note.
     void setRoom(int pixels);
-    /// Shows it as it would be seen in grey or without green cones.
+    /// Shows the figure in grey, or as seen without green cones.
     void setVision(Vision vision);
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -64,7 +64,7 @@ protected:
 
 private:
     Vision vision_ = Vision::normal;
-    int room_ = 0; ///< 0: no end
+    int room_ = 0; ///< 0: unlimited
     [[nodiscard]] double zoom() const;
     [[nodiscard]] double pixelsPerPoint() const;
     const Figure* figure_ = nullptr;

@@ -17,45 +17,46 @@ class TraceReader;
 
 namespace ponderscope::figure {
 
-/// \p run with its name in place of its number, if a run in \p runs (all runs of the trace) has that number.
+/// \p run with its name if a run in \p runs (all runs of the trace) has its number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
-/// The rows of one run in a figure: those behind tokens [first, last) of its sequence.
+/// The rows of one run in a figure, for tokens [first, last) of its sequence.
 struct RunRows {
     RunName name;
     RunInfo info;
     SequenceInfo sequence;
     std::int64_t first = 0;
     std::int64_t last = 0;
-    TokenColumns rows; ///< from rows.first on; holds every row that a token of the range shows, and the
-                       ///< tokens themselves
-    std::string text;  ///< of the whole sequence; empty for ids only
+    TokenColumns rows; ///< from rows.first on; includes the tokens, and every row that a token of the range
+                       ///< shows
+    std::string text;  ///< text of the whole sequence; empty for runs with ids only
     std::function<std::string(std::int32_t)>
-        bytes_of_id; ///< from the trace's vocabulary; "" when it is not there
+        bytes_of_id; ///< from the trace's vocabulary; "" for an unknown id
 
-    /// Index of the row that a token shows; no value: it has none (the first token, shown as predicted).
+    /// Index of the row that a token shows. No value: it shows none (the first token with
+    /// Attribution::predicted).
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);
     }
     [[nodiscard]] std::int64_t count() const { return last - first; }
-    /// The label for readers: the run's name, with "(partial)" if the run was cut off.
+    /// The run's name for readers; a partial run adds "(partial)".
     [[nodiscard]] std::string label() const;
 };
 
-/// A signal with a value a token and step, for the same tokens.
+/// A per-step signal for the same tokens.
 struct StepSignal {
     SignalInfo info;
-    std::int64_t steps = 0;                 ///< of the second axis
-    std::vector<std::vector<float>> values; ///< [token - first][step]; NaN: not recorded, or nothing to
-                                            ///< predict; empty: the token shows no row
+    std::int64_t steps = 0;                 ///< size of the second axis
+    std::vector<std::vector<float>> values; ///< [token - first][step]; NaN: not recorded, or no target;
+                                            ///< empty: the token shows no row
     std::vector<std::int64_t>
-        executed; ///< [token - first]: the last step that ran, -1 if the token shows no row
+        executed; ///< [token - first]: the last step that ran; -1 if the token shows no row
 };
 
-/// Reads what \p spec asks for. InputError when the run, sequence, tokens or signal are not there.
+/// Reads the rows for \p spec. InputError: the run, sequence, tokens or signal do not exist.
 RunRows load_rows(const FigureSpec& spec, const RunName& name);
-/// An annotation of the same tokens, [token - first]: numbers, or numbers of `classes`; NaN: none.
+/// An annotation of the same tokens, [token - first]: numbers, or indices in `classes`; NaN: no value.
 struct TokenAnnotations {
     bool category = false;
     std::vector<std::string> classes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of a specification's keys, for what reads, writes and edits them.
+// The table of a specification's keys, for reading, writing and editing.
 #pragma once
 
 #include "core/base/json.h"
@@ -12,13 +12,13 @@
 
 namespace ponderscope::figure {
 
-/// A key of a specification that is a plain member: how it is read, edited and written.
+/// A key of a specification that is a plain member: how to read, edit and write it.
 struct Field {
     enum Writes : unsigned {
         always = 0,
-        changed = 1, ///< only if it differs from its default
-        read = 2,    ///< by kinds that read the key
-        charts = 4   ///< by charts
+        changed = 1, ///< written only if it differs from its default
+        read = 2,    ///< written by kinds that read the key
+        charts = 4   ///< written by charts
     };
     FieldForm form;
     unsigned writes;
@@ -32,10 +32,10 @@ struct Field {
     }
 };
 
-/// All fields, in the order in which they are written.
+/// All fields, in the order of writing.
 const std::vector<Field>& fields();
 
-/// InputError: the key has no such value.
+/// Throws InputError: the value is invalid for the key.
 [[noreturn]] void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
                                const std::vector<std::string_view>& known);
 

@@ -14,28 +14,28 @@
 
 namespace ponderscope::figure {
 
-/// Everything in a display list is in points (72 points = 1 inch = 25.4 mm), y downwards, origin at the upper
-/// left corner.
+/// All lengths in a display list are in points (72 points = 1 inch = 25.4 mm). y points downwards; the origin
+/// is the upper left corner.
 constexpr double points_per_mm = 72.0 / 25.4;
 
 enum class Align { left, center, right };
 
-/// An invalid colour means: do not stroke.
+/// Without a valid colour there is no stroke.
 struct Stroke {
     QColor color;
     double width = 0.5;
     std::vector<double> dash; ///< lengths of dashes and gaps in points; empty: solid
-    bool round = false;       ///< round caps and joins, otherwise butt caps and mitred joins
+    bool round = false;       ///< round caps and joins; false: butt caps and mitred joins
 };
 
-/// Text styles know a size, a weight and a colour; the typeface is always the figure's.
+/// Size, weight and colour of text. The typeface is always the figure's.
 struct TextStyle {
     double size = 8;
     bool bold = false;
     QColor color = Qt::black;
 };
 
-// The items of a figure. Fills use the non-zero rule; an invalid fill colour means: do not fill.
+// The items of a figure. Fills use the non-zero rule; without a valid colour there is no fill.
 struct RectItem {
     QRectF rect;
     QColor fill;
@@ -43,23 +43,23 @@ struct RectItem {
     double radius = 0;
 };
 struct PathItem {
-    QPainterPath path; ///< lines and cubic curves
+    QPainterPath path; ///< consists of lines and cubic curves
     QColor fill;
     Stroke stroke;
 };
 struct TextItem {
     QString text;
-    QPointF at; ///< on the baseline: its left end, middle or right end
+    QPointF at; ///< on the baseline, at the left end, middle or right end
     TextStyle style;
     Align align = Align::left;
     double rotation = 0; ///< degrees, counter-clockwise, about `at`
 };
-/// Drawn without interpolation: each pixel is a rectangle.
+/// An image without interpolation: each pixel is a rectangle.
 struct ImageItem {
     QRectF target;
     QImage image;
 };
-/// Everything up to the matching ClipEnd is cut to the rectangle (and to the clips around it).
+/// Everything up to the matching ClipEnd is clipped to the rectangle (and to the clips around it).
 struct ClipBegin {
     QRectF rect;
 };
@@ -67,8 +67,8 @@ struct ClipEnd {};
 
 using Item = std::variant<RectItem, PathItem, TextItem, ImageItem, ClipBegin, ClipEnd>;
 
-/// A figure before it is a file: items in painting order. A plain value; the back ends (pdf, svg, png) read
-/// only this list, so that the formats agree.
+/// A figure before it becomes a file: items in painting order. A plain value. The back ends (pdf, svg, png)
+/// read only this list, so the formats agree.
 class DisplayList {
 public:
     DisplayList() = default;
@@ -88,7 +88,7 @@ public:
     void image(const QRectF& target, const QImage& image);
     void beginClip(const QRectF& rect);
     void endClip();
-    /// Appends all items of another list, moved by an offset; its size is ignored.
+    /// Appends all items of another list, moved by an offset. Ignores its size.
     void append(const DisplayList& other, QPointF offset);
 
 private:

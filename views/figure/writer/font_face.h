@@ -19,44 +19,49 @@ struct hb_font_t;
 
 namespace ponderscope::figure {
 
-/// A font cut down to some glyphs.
+/// A font reduced to some glyphs.
 struct FontSubset {
-    QByteArray font; ///< TrueType, or the CFF table alone; without hints: figures are drawn at any scale
-    std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each old glyph in a PDF (ISO 32000-1, 9.7.4)
+    QByteArray font; ///< TrueType, or the CFF table alone; without hints, because figures are drawn at any
+                     ///< scale
+    std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each original glyph in a PDF (ISO 32000-1,
+                                                  ///< 9.7.4)
 };
 
-/// A font face, read by HarfBuzz: metrics in em from the font's own tables, so that they depend neither on
-/// the screen nor on hinting. Used on one thread.
+/// A font face, read by HarfBuzz. Metrics are in em from the font's tables, so they depend neither on the
+/// screen nor on hinting. For one thread.
 class FontFace {
 public:
-    /// Face \p index of a file. EnvironmentError when it is damaged or cannot be embedded: without outlines,
-    /// variable, or not allowed by its licence (OS/2 fsType).
-    /// \p pictures: one of coloured pictures instead of outlines (CBDT, sbix), as emoji are.
+    /// Face \p index of a file. EnvironmentError: the face is damaged or cannot be embedded (no outlines, a
+    /// variable font, or the licence in OS/2 fsType forbids it). \p pictures: accept a face with coloured
+    /// pictures instead of outlines (CBDT, sbix), as for emoji.
     FontFace(const std::string& path, unsigned index, QString family, bool pictures = false);
 
-    [[nodiscard]] hb_font_t* font() const { return font_.get(); } ///< its units: units_per_em() an em
+    [[nodiscard]] hb_font_t* font() const { return font_.get(); } ///< one em is units_per_em() units
     [[nodiscard]] int units_per_em() const;
     [[nodiscard]] const QString& family() const { return family_; }
-    [[nodiscard]] const QByteArray& name() const { return name_; } ///< a PostScript name
-    [[nodiscard]] bool is_cff() const { return cff_; }             ///< PostScript outlines, else TrueType
+    [[nodiscard]] const QByteArray& name() const { return name_; } ///< PostScript name
+    [[nodiscard]] bool is_cff() const { return cff_; }             ///< PostScript outlines; false: TrueType
     [[nodiscard]] double ascender() const { return ascender_; }
     [[nodiscard]] double descender() const { return descender_; } ///< negative
     [[nodiscard]] double cap_height() const { return cap_height_; }
     [[nodiscard]] double x_height() const { return x_height_; }
-    [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: it has none
+    [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: no glyph
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
-    [[nodiscard]] bool is_pictures() const { return pictures_; } ///< outlines and subsets are of no use then
-    /// The picture of a glyph, with its alpha; null: the font has none for this glyph, or a damaged one.
+    [[nodiscard]] bool is_pictures() const {
+        return pictures_;
+    } ///< then outlines and subsets are
+      ///< unavailable
+    /// The picture of a glyph with alpha; null: the font has none, or it is damaged.
     [[nodiscard]] const QImage& picture(std::uint32_t glyph) const;
     [[nodiscard]] QRectF picture_box(std::uint32_t glyph) const; ///< em, y downwards, from the baseline
     [[nodiscard]] double advance(std::uint32_t glyph) const;
     /// y downwards, origin on the baseline.
     [[nodiscard]] const QPainterPath& outline(std::uint32_t glyph) const;
 
-    /// For a PDF, which has shaped its text: glyphs and their widths, no characters. The same glyphs give the
+    /// For a PDF, whose text is already shaped: glyphs and widths, no characters. The same glyphs give the
     /// same bytes.
     [[nodiscard]] FontSubset subset(const std::set<std::uint32_t>& glyphs) const;
-    /// For programs that shape on their own, as browsers do: a whole font file of these characters.
+    /// For programs that shape text themselves, such as browsers: a complete font file with these characters.
     [[nodiscard]] QByteArray subset(const std::set<char32_t>& characters) const;
 
 private:

@@ -14,21 +14,20 @@
 
 namespace ponderscope::figure {
 
-/// The default font of figures, which every machine with Ponderscope has.
+/// The default font of figures, installed with Ponderscope.
 inline constexpr const char* default_family = "DejaVu Sans";
 
-/// The typeface of a figure, regular and bold, and behind it the fonts of this machine for letters that it
-/// lacks: Noto Sans first, then in fontconfig's order; whatever the user's language. Emoji come from a font
-/// of coloured pictures where the machine has one. Copies share what is loaded; used on one thread.
+/// The typeface of a figure, regular and bold, with fallback fonts of this machine for missing letters: Noto
+/// Sans first, then fontconfig's order, whatever the user's language. Emoji come from a font with coloured
+/// pictures if the machine has one. Copies share loaded fonts. For one thread.
 class Fonts {
 public:
-    /// EnvironmentError when the family is not installed, is damaged or cannot be embedded (FontFace).
+    /// EnvironmentError: the family is not installed, is damaged or cannot be embedded (FontFace).
     static Fonts load(const QString& family = QString::fromLatin1(default_family));
-    /// Families of this machine with outlines. Loading a family shows whether it can be embedded.
+    /// Families of this machine with outlines. Whether a family can be embedded is known after loading.
     static QStringList families();
 
     [[nodiscard]] const QString& family() const;
-    /// The placeholder of a picture in a text, so that the text can be set around it and copied.
     [[nodiscard]] const FontFace& face(bool bold) const;
     /// Valid until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
@@ -37,7 +36,7 @@ public:
     [[nodiscard]] double descent(const TextStyle& style) const;    ///< points below the baseline, positive
     [[nodiscard]] double cap_height(const TextStyle& style) const; ///< points
     [[nodiscard]] double x_height(const TextStyle& style) const;   ///< points
-    /// Cut at the end with "…" so that it is at most \p width points wide.
+    /// The text, shortened at the end with "…" to at most \p width points.
     [[nodiscard]] QString elided(const QString& text, const TextStyle& style, double width) const;
 
 private:
@@ -46,20 +45,20 @@ private:
     std::shared_ptr<Shelf> shelf_;
 };
 
-/// Characters of the list's texts that no font of this machine has, each once, in code point order. They are
-/// drawn as empty boxes.
+/// Characters of the list's texts that no font of this machine has, without repeats, in code point order.
+/// They are drawn as empty boxes.
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts);
 
-/// A picture of a text: an emoji.
+/// A picture within a text: an emoji.
 struct PlacedPicture {
     const FontFace* face = nullptr;
     std::uint32_t glyph = 0;
-    QTransform place; ///< of the square from (0, 0), the picture's upper left corner, to (1, 1) on the page
+    QTransform place; ///< maps the unit square, with the picture's upper left corner at (0, 0), to the page
 };
 std::vector<PlacedPicture> pictures_of(const TextItem& item, const Fonts& fonts);
 
-/// The text without its pictures as one outline, moved and rotated as the item says: for back ends that do
-/// not set text themselves.
+/// The text without its pictures as one outline, moved and rotated as the item requires, for back ends
+/// without text output.
 QPainterPath outline_of(const TextItem& item, const Fonts& fonts);
 
 } // namespace ponderscope::figure
