@@ -11,9 +11,9 @@
 namespace ponderscope {
 
 enum class HaltingChart { steps, nll, gates, entropy, probability };
-/// \p unit: RunInfo::step_unit.
+/// The title of a chart. \p unit: RunInfo::step_unit.
 QString halting_title(HaltingChart chart, const std::string& unit = "step");
-/// Shares of the tokens that stopped at each step.
+/// The shares of tokens that stopped at each step.
 Chart steps_chart(const std::vector<std::int64_t>& counts, const std::string& unit);
 Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
 

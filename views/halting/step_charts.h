@@ -17,32 +17,33 @@
 
 namespace ponderscope {
 
-/// Name of a group; \p by: what the tokens are grouped by, as for steps_by_type_chart.
+/// Name of a group; \p by: the criterion of the groups, as for steps_by_type_chart.
 QString group_name(const TokenGrouping::Group& group, const std::string& by);
-/// A token type by its bytes; by its id where the vocabulary does not have it.
+/// The bytes of a token type; its id if the vocabulary lacks the bytes.
 QString type_name(std::int32_t id, const std::string& bytes);
 
-/// Mean and middle half of something by step, from step \p first on: a band, a line, and points with a \p
-/// label of the step, the mean, and the first and the third quartile.
+/// Mean and middle half of a quantity by step, from step \p first on: a band, a line, and points labelled
+/// with the step's \p label, the mean, and the first and third quartile.
 std::vector<Chart::Series>
 spread_series(std::span<const Spread> steps, std::size_t first,
               const std::function<QString(std::size_t k, double mean, double low, double high)>& label);
 
 /// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
-/// tokens that ran the step and, of ranks, have a target. Signals that compare with earlier steps begin where
-/// they have some; divergences and distances stand on a logarithmic axis. Reads in slices. InputError: the
-/// run has no such signal (its own are named).
+/// tokens that ran the step. For ranks, only tokens with a target count. Signals that compare steps begin at
+/// their first value; divergences and distances have a logarithmic axis. Reads in slices. InputError: the run
+/// lacks the signal; the message lists the run's signals.
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {});
 
 /// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
-/// to the right. \p signal: its name, with or without `layer_`. InputError: the run has none such (its own
-/// are named), or its values are ids.
+/// to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal (the
+/// message lists its signals), or the values are ids.
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
-/// the clusters or blocks that have some of a group's tokens. \p attribution: whose type a row counts for.
+/// the clusters or blocks that contain tokens of the group. \p attribution: which token's type counts for a
+/// row.
 Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
                           Attribution attribution, const std::stop_token& stop = {});
 
