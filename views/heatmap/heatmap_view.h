@@ -20,44 +20,45 @@ class LayerMap;
 class MapHeader;
 class StepMapCanvas;
 
-/// The step × token heatmap of any signal that has a value a token and step: a chooser of the signal, the
-/// map, its scale with unit, and the value under the cursor in numbers. Shows run A and the sequence of the
-/// selection; follows a run that is being recorded. Long sequences are drawn from a pyramid that is made in
-/// the background when they are shown; of the trace only what is near is read then.
+/// The step × token heatmap of any signal with a value for each token and step: a chooser of the signal, the
+/// map, its scale with unit, and the numbers under the cursor. Shows run A and the sequence of the selection;
+/// follows a run that is being recorded. Long sequences are drawn from a pyramid, which is made in the
+/// background; then only the visible part is read from the trace.
 ///
-/// Needs signals by step in the trace (`record --record steps`, or the method's own, such as gates); says so
-/// otherwise.
+/// Needs per-step signals in the trace (`record --record steps`, or the method's own, such as gates);
+/// otherwise shows a hint.
 class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
-    /// Another map below this one, over the same tokens: they move together. Null when as many stand there as
-    /// can be told apart.
+    /// Adds a map over the same tokens below this one; the maps move together. Null: there is no room for
+    /// another map.
     HeatmapView* addMap(const QString& signal);
     void removeMap(HeatmapView* map);
-    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< the maps below
+    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< the maps below this one
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
-    [[nodiscard]] bool hasSignal() const; ///< run A has it; a hidden panel may show that of another run
-    void
-    setSignalName(const QString& name); ///< kept for runs that have it; otherwise the first of a run is shown
+    [[nodiscard]] bool hasSignal() const;    ///< whether run A has the signal; a hidden panel may still show
+                                             ///< that of another run
+    void setSignalName(const QString& name); ///< the signal to show in runs that have it; other runs show
+                                             ///< their first signal
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// The layers of the selected token, for runs with a read-out at every layer.
     [[nodiscard]] LayerMap* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override;
-    /// From this number of cells on a pyramid is used; for tests.
+    /// Sets the number of cells from which a pyramid is used; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
-    /// "token 5 “seventeen” · step 2 · 0.71", empty when the cursor is elsewhere.
+    /// "token 5 “seventeen” · step 2 · 0.71"; empty if the cursor is not on the map.
     [[nodiscard]] QString readout() const;
 
 private:
-    HeatmapView(ViewContext context, HeatmapView& first); ///< below another one
+    HeatmapView(ViewContext context, HeatmapView& first); ///< a map below \p first
     void fillMore(class QMenu& menu);
     void moveWith(HeatmapView& other);
     void takeView();
-    void renew() override; ///< the signals of run A
+    void renew() override; ///< reads the signals of run A
     void screenChanged() override;
     void refreshMap();
     void refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
@@ -68,18 +69,18 @@ private:
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
-    HeatmapView* above_ = nullptr;   ///< the first map, if this one is below it
-    std::vector<HeatmapView*> more_; ///< of the first one
+    HeatmapView* above_ = nullptr;   ///< the first map, if this map is below it
+    std::vector<HeatmapView*> more_; ///< the maps below the first one
     StepMapCanvas* canvas_;
     MapHeader* header_;
     LayerMap* layers_;
     QComboBox* chooser_;
     MipLoader loader_;
-    double scaledFor_ = 0; ///< tokens in view
+    double scaledFor_ = 0; ///< number of visible tokens
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;
-    QString unreadable_; ///< the signal that was requested and could not be read
-    // Inputs of the current map, so that nothing is made twice.
+    QString unreadable_; ///< name of a signal that could not be read
+    // Inputs of the current map, to avoid making it twice.
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const SignalChunk> chunk_;
     Attribution attribution_ = Attribution::predicted;

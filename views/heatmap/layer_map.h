@@ -18,10 +18,10 @@ namespace ponderscope {
 class DepthGrid;
 class ScaleBar;
 
-/// The read-out of every layer at every step of the chosen token: layers downwards, steps to the right, of
-/// any signal with a value a token, step and layer (`record --record steps,layers`). Hidden for runs that
-/// have none. A click chooses step and layer for all views. Reads the row that it shows, and the range of all
-/// rows.
+/// The read-out of every layer at every step of the selected token: layers from top to bottom, steps to the
+/// right, for any signal with a value for each token, step and layer (`record --record steps,layers`). Hidden
+/// for runs without such a signal. A click selects step and layer in all views. Reads the shown row, and the
+/// range of all rows.
 class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -32,11 +32,11 @@ public:
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
 
 Q_SIGNALS:
-    /// "layer 3 · step 1 · 2.31 nats", empty when the cursor is elsewhere.
+    /// "layer 3 · step 1 · 2.31 nats"; empty if the cursor is not on the map.
     void readoutChanged(const QString& text);
 
 private:
-    /// Values of a signal; \p at: the row, or how many tokens there are.
+    /// The key of a signal's values. \p at: the row, or the number of tokens.
     struct Place {
         RunKey run;
         qint64 sequence = -1;
@@ -46,14 +46,14 @@ private:
     };
     using Range = std::pair<float, float>;
 
-    void renew() override; ///< other signals
+    void renew() override; ///< reads the signals
     void refresh();
     void read(const Place& row);
     void readRange(const Place& all);
     void nothing(const QString& hint);
     void draw();
     void say(int row, int step);
-    [[nodiscard]] const SignalInfo& info() const; ///< of the chosen signal; there is one
+    [[nodiscard]] const SignalInfo& info() const; ///< the chosen signal, which must exist
     [[nodiscard]] QString valueOf(float value) const;
 
     TraceData& data_;
@@ -63,14 +63,14 @@ private:
     DepthGrid* grid_;
     ScaleBar* scale_;
     std::vector<SignalInfo> infos_;
-    std::vector<std::string> layers_; ///< name of the rows
+    std::vector<std::string> layers_; ///< names of the rows
     Task reading_;
     Task ranging_;
-    Place wanted_;                   ///< the row that is read, or that shall be next
-    Place shown_;                    ///< place of row_
-    std::optional<SignalChunk> row_; ///< of one token
-    Place ranged_;                   ///< place of range_ or of its running computation
-    std::optional<Range> range_;     ///< of all tokens, so that words can be compared
+    Place wanted_;                   ///< the row that is being read or is next
+    Place shown_;                    ///< key of row_
+    std::optional<SignalChunk> row_; ///< one token's values
+    Place ranged_;                   ///< key of range_, or of its running computation
+    std::optional<Range> range_;     ///< range over all tokens, so that words are comparable
 };
 
 } // namespace ponderscope

@@ -15,22 +15,22 @@ class ScaleBar;
 class StepMapCanvas;
 class Theme;
 
-/// The line above a map: the signal, its scale, and at the right the numbers of the cell under the cursor.
+/// The line above a map: the signal, its scale, and at the right the numbers under the cursor.
 class MapHeader : public QWidget {
     Q_OBJECT
 public:
     MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent = nullptr);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    /// Behind the scale.
+    /// Inserts a widget after the scale.
     void insert(QWidget* widget);
-    /// Fixed ends for the map's signal, set here or in another panel, are the ends of the scale.
+    /// Uses fixed ends for the map's signal, set here or in another panel.
     void setRanges(ColourRanges& ranges);
     /// Fits the scale of the canvas and shows it.
     void showScale(const QString& unit, bool halted);
     void setReadout(const QString& text);
     [[nodiscard]] QString readout() const;
-    void clear(); ///< no scale, no readout
+    void clear(); ///< removes scale and readout
 
 private:
     [[nodiscard]] QString signalName() const;

@@ -14,34 +14,34 @@ namespace ponderscope {
 
 class StepMapCanvas;
 
-/// A heatmap that is too long to be held: what to read of a trace, and how its elements become rows.
+/// A heatmap that is too long for memory: what to read from a trace, and how to turn its elements into rows.
 struct MipRequest {
     RunKey run;
-    std::shared_ptr<const SequenceData> sequence; ///< for the steps that ran
-    SignalInfo info;                              ///< its name is read
+    std::shared_ptr<const SequenceData> sequence; ///< has the executed steps
+    SignalInfo info;                              ///< the signal to read
     Attribution attribution = Attribution::predicted;
     StepMap::Rows rows = StepMap::Rows::steps;
-    std::string what; ///< beside the signal's name, what is picked of it: "source 3 head -1"
-    /// Values [n * steps] of a chunk of n tokens, with the steps that they ran. InputError for a shape that
-    /// does not fit. Called on another thread.
+    std::string what; ///< identifies the part of the signal that is shown: "source 3 head -1"
+    /// Returns values [n * steps] from a chunk of n tokens and their executed steps. InputError: the shape
+    /// does not match. Called on another thread.
     std::function<std::vector<float>(SignalChunk chunk, std::vector<std::int32_t> executed)> pick;
 };
 
-/// Shows a long heatmap on a canvas: makes its pyramid, and reads the page that is in view where single
-/// tokens can be told apart, on threads of its own. Until there is a map, the canvas shows the progress, or
-/// the error. GUI thread.
+/// Shows a long heatmap on a canvas: makes its pyramid, and reads the visible page if single tokens are
+/// distinguishable, on its own threads. Until the map exists, the canvas shows the progress or the error. GUI
+/// thread.
 class MipLoader : public QObject {
     Q_OBJECT
 public:
     explicit MipLoader(StepMapCanvas& canvas, QObject* parent = nullptr);
 
-    /// Whether the map is shown at once, because the last request had the same pyramid.
+    /// Returns whether the map is shown at once, because the last request had the same pyramid.
     bool show(MipRequest request);
     void cancel();
     [[nodiscard]] bool isBusy() const { return building_.isBusy() || paging_.isBusy(); }
 
 Q_SIGNALS:
-    void shown(); ///< the canvas has the map, or another page of it
+    void shown(); ///< the canvas has the map, or another page
 
 private:
     void put();
@@ -51,7 +51,8 @@ private:
     MipRequest request_;
     std::shared_ptr<const MipPyramid> mips_;
     std::shared_ptr<const StepMap::Page> page_;
-    std::pair<std::int64_t, std::int64_t> asked_{-1, -1}; ///< rows of the last page, read or under way
+    std::pair<std::int64_t, std::int64_t> asked_{-1, -1}; ///< rows of the last page that was read or is being
+                                                          ///< read
     Task building_;
     Task paging_;
 };

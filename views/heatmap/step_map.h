@@ -14,36 +14,36 @@ namespace ponderscope {
 
 class MipPyramid;
 
-/// A signal with a value a token and step, as a heatmap shows it: columns are tokens of the window, rows are
-/// steps. Needs no window; a value, never changed after it was made.
+/// The content of a heatmap for a signal with a value for each token and step: columns are tokens of the
+/// window, rows are steps. An immutable value; needs no window.
 class StepMap {
 public:
     enum class Kind : std::uint8_t {
         value,
         halted, ///< the step did not run
-        missing ///< no value: not recorded, not scored, or a token that shows no row
+        missing ///< no value: not recorded, not scored, or the token shows no row
     };
     struct Cell {
         Kind kind = Kind::missing;
-        float value = 0; ///< of Kind::value
+        float value = 0; ///< for Kind::value
     };
-    /// The meaning of the rows. Layers and experts have a value or none; steps may halt.
+    /// The meaning of the rows. Steps may halt; layers and experts have a value or none.
     enum class Rows : std::uint8_t { steps, layers, experts };
 
-    /// Rows [first, first + values.size() / steps) of a signal, as they were recorded.
+    /// Rows [first, first + values.size() / steps) of a recorded signal.
     struct Page {
         std::int64_t first = 0;
         std::vector<float> values;
     };
 
     StepMap() = default;
-    /// A long sequence from its pyramid: columns of pixels come from its blocks, single tokens from \p page,
-    /// which may be null; tokens outside show their block. Shares everything that it is given.
+    /// A long sequence with its pyramid. Columns of pixels use the pyramid's blocks. Single tokens use \p
+    /// page, which may be null; tokens outside of the page show their block. Shares its arguments.
     StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
             std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution,
             Rows rows = Rows::steps);
-    /// \p chunk [tokens, steps] over the whole \p sequence (shorter is possible while a run is being
-    /// recorded). InputError: another shape, or an element type that cannot be shown.
+    /// \p chunk [tokens, steps] covers the whole \p sequence (or less, while a run is being recorded).
+    /// InputError: another shape, or an unsupported element type.
     StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk, const SignalInfo& info,
             Attribution attribution);
     /// \p values [token * steps + step].
@@ -57,32 +57,31 @@ public:
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.
     [[nodiscard]] Cell at(std::int64_t token, std::int64_t step) const;
-    /// The scale of look_of(): its upper end is a round number above 99 % of the values.
+    /// The scale of look_of(). Its upper end is a round number above 99 % of the values.
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const;
-    /// Whether at() tells recorded values of these tokens, and not those of blocks.
+    /// Whether at() returns recorded values for these tokens, instead of values of blocks.
     [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
 
-    /// Cells of \p count columns over tokens [first, last), which may be fractions of tokens: [column * steps
-    /// + step]. A column has the mean of the tokens that begin in it (at least of the token under its left
-    /// edge) and have a value. It is halted when none of its tokens ran the step. Time grows with the tokens
-    /// in view.
+    /// Cells of \p count columns over tokens [first, last), which may be fractions: [column * steps + step].
+    /// A column has the mean of the values of all tokens that begin in it (at least the token under its left
+    /// edge). It is halted if none of its tokens ran the step. Time grows with the visible tokens.
     [[nodiscard]] std::vector<Cell> columns(double first, double last, int count) const;
 
 private:
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;
     /// The mean of rows [begin, end), which must exist.
     [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step) const;
-    [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< rows
-    [[nodiscard]] ValueLook fitted() const;                               ///< to the quantiles
+    [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< whether the page has these rows
+    [[nodiscard]] ValueLook fitted() const;                               ///< the look for the quantiles
 
     SignalInfo info_;
     Attribution attribution_ = Attribution::predicted;
     Rows rows_ = Rows::steps;
     std::int64_t tokens_ = 0;
     std::int64_t steps_ = 0;
-    std::int64_t recorded_ = 0; ///< rows
+    std::int64_t recorded_ = 0; ///< number of recorded rows
     std::shared_ptr<const SequenceData> sequence_;
     std::shared_ptr<const MipPyramid> mips_;
     std::shared_ptr<const Page> page_;

@@ -12,29 +12,29 @@
 
 namespace ponderscope {
 
-/// Paints a StepMap and nothing else: steps as rows, tokens as columns of pixels, the selected column
-/// outlined. The wheel zooms along the tokens, dragging pans, hovering and clicking drive the shared
-/// selection, arrows move it.
+/// Paints a StepMap: steps as rows, tokens as columns of pixels, the selected column outlined. The wheel
+/// zooms along the tokens, dragging pans, hovering and clicks set the shared selection, arrow keys move it.
 ///
-/// A paint costs one pass over the visible tokens if view or data changed, else a copy of the picture.
+/// If view or data changed, painting takes one pass over the visible tokens; otherwise it copies the cached
+/// picture.
 class StepMapCanvas : public QWidget {
     Q_OBJECT
 public:
     StepMapCanvas(ViewContext context, QWidget* parent = nullptr);
 
-    /// Null: nothing to show. The tokens in view stay where the number of tokens stays or grows.
+    /// Null: shows nothing. The visible tokens stay if the number of tokens stays or grows.
     void setMap(std::shared_ptr<const StepMap> map);
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
-    /// Fits the scale to the visible values: to the means if a pixel covers many tokens, with the
-    /// ends that are held. A new map has the scale of single tokens until then.
+    /// Fits the scale to the visible values, or to their means if a pixel covers many tokens; \p held fixes
+    /// the ends. A new map has the scale of single tokens until then.
     void fitScale(const HeldRange& held = {});
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
-    /// The text in the middle when there is no map.
+    /// The text in the middle if there is no map.
     void setHint(const QString& hint);
     [[nodiscard]] QString hint() const { return hint_; }
 
-    /// Tokens in view: [first, last), perhaps fractions.
+    /// Visible tokens [first, last), possibly fractions.
     [[nodiscard]] double viewFirst() const { return first_; }
     [[nodiscard]] double viewLast() const { return last_; }
     void setView(double first, double last);
@@ -45,17 +45,17 @@ public:
     /// -1 outside the plot.
     [[nodiscard]] qint64 tokenAt(QPointF position) const;
     [[nodiscard]] int stepAt(QPointF position) const;
-    /// Tokens of one pixel column, at least 1.
+    /// Number of tokens in a pixel column, at least 1.
     [[nodiscard]] double tokensPerPixel() const;
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 Q_SIGNALS:
-    /// The cell under the cursor; -1, -1 when there is none.
+    /// The cell under the cursor; -1, -1: none.
     void cellHovered(qint64 token, int step);
     void viewChanged();
-    void viewMoved(); ///< by the user, not because of another map
+    void viewMoved(); ///< the user moved the view
 
 protected:
     void paintEvent(QPaintEvent* event) override;
@@ -69,18 +69,18 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void drop(); ///< the cached picture
+    void drop(); ///< drops the cached picture
     void render();
     void bringIntoView(qint64 token);
     void outline(class QPainter& painter, qint64 token, bool pinned) const;
     void drawAxes(class QPainter& painter) const;
     [[nodiscard]] QRectF columnRect(qint64 token) const;
     [[nodiscard]] int rowTop(std::int64_t row) const;
-    /// Values of the columns in view, ascending.
+    /// Values of the visible columns, ascending.
     [[nodiscard]] std::vector<float> mergedValues() const;
     void moveToken(qint64 by);
     void moveRow(int by);
-    void chooseRow(int row); ///< the shared step or layer, as the map has it
+    void chooseRow(int row); ///< sets the shared step or layer, whichever the rows are
 
     TraceData& data_;
     Selection& selection_;
@@ -90,7 +90,7 @@ private:
     QString hint_;
     double first_ = 0;
     double last_ = 0;
-    QImage picture_; ///< one pixel high a step, one wide a device pixel of the plot
+    QImage picture_; ///< one pixel high for each step, one device pixel wide for each column
     QPointF pressed_;
     double pressedFirst_ = 0;
     bool down_ = false;
