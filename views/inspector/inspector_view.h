@@ -13,8 +13,8 @@ namespace ponderscope {
 
 class InspectorCanvas;
 
-/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
-/// open trace; candidates and curves need per-step signals. Follows hover within a frame: one report, one
+/// The panel on the right: what runs A and B computed at the shown token (Selection::shown). Needs an open
+/// trace; candidates and curves need per-step signals. Follows hovering within a frame: one report, one
 /// paint, no child widgets.
 class InspectorView : public QScrollArea, public LiveView, public ShowsCommand {
     Q_OBJECT
@@ -23,18 +23,18 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] const TokenReport& report() const { return report_; }
-    /// Candidates a step: 3, or 10 after a click on the section's name.
+    /// Candidates for each step: 3, or 10 after a click on the section's name.
     [[nodiscard]] int candidatesShown() const { return most_; }
     void setCandidatesShown(int most);
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] bool isBusy() const override { return false; }
 
 public Q_SLOTS:
-    void refresh(); ///< at once; changes of the selection and arriving data do it by themselves, once per
-                    ///< turn of the event loop
+    void refresh(); ///< refreshes at once; otherwise a refresh follows a change of selection or data, once in
+                    ///< each turn of the event loop
 
 private:
-    void renew() override; ///< refresh(), once in a turn of the event loop
+    void renew() override; ///< schedules refresh() once in a turn of the event loop
 
     TraceData& data_;
     Selection& selection_;
