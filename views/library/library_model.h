@@ -7,16 +7,15 @@
 
 namespace ponderscope {
 
-/// Open traces, and below each its runs. Items hold their keys; everything else is read from the data when it
-/// is requested.
+/// Open traces, and below each its runs. Items hold keys; all other data comes from TraceData on request.
 class LibraryModel : public QStandardItemModel {
     Q_OBJECT
 public:
     enum Role {
-        KeyRole = Qt::UserRole, ///< RunKey (of a trace: its path with run 0)
+        KeyRole = Qt::UserRole, ///< RunKey (for a trace: its path with run 0)
         ColourRole,             ///< QColor of a run
-        DetailRole,             ///< "NLL 3.214   steps 2.31"; of a trace: "not saved", or empty
-        PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own
+        DetailRole,             ///< "NLL 3.214   steps 2.31"; for a trace: "not saved", or empty
+        PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own rule
         SideRole,               ///< "A", "B", "AB" or empty
         StateRole,              ///< "partial", or empty
     };
@@ -24,7 +23,7 @@ public:
     explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
 
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
-    /// Asks for another name of a run and changes nothing here.
+    /// Requests a new name for a run and changes nothing itself.
     bool setData(const QModelIndex& index, const QVariant& value, int role) override;
 
     [[nodiscard]] QModelIndex indexOf(const RunKey& key) const;
@@ -34,7 +33,7 @@ Q_SIGNALS:
 
 private:
     void synchronise(const QString& path);
-    void touch(const QModelIndex& index); ///< has other data now, and so have the runs below it
+    void touch(const QModelIndex& index); ///< reports new data for the item and the runs below it
     [[nodiscard]] QVariant traceData(const QString& path, int role) const;
     [[nodiscard]] QVariant runData(const RunKey& key, int role) const;
 

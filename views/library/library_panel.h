@@ -18,8 +18,8 @@ class LibraryModel;
 class PanelHeader;
 class SequenceModel;
 
-/// The left dock: traces with their runs, and the sequences of run A. A click shows a run as A; a click on
-/// the "B" at a row's end, or B on the keyboard, compares with it.
+/// The left dock: traces with their runs, and the sequences of run A. A click selects run A. A click on the
+/// "B" at a row's end, or key B, selects run B.
 class LibraryPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
@@ -29,14 +29,14 @@ public:
     [[nodiscard]] LibraryModel& model() { return *model_; }
     [[nodiscard]] SequenceModel& sequenceModel() { return *sequenceModel_; }
     [[nodiscard]] ViewCommand viewCommand() const override;
-    /// Actions for a trace or a run.
+    /// Adds actions for a trace or a run.
     void fillMenu(QMenu& menu, const QModelIndex& index);
     [[nodiscard]] QSize sizeHint() const override { return {252, 600}; }
 
 Q_SIGNALS:
     void renameRequested(const ponderscope::RunKey& run, const QString& name);
     void removeRequested(const ponderscope::RunKey& run);
-    /// Copy it into a trace of the user's choice.
+    /// The user wants to copy the run into a trace.
     void keepRequested(const ponderscope::RunKey& run);
 
 protected:
@@ -46,11 +46,11 @@ protected:
 private:
     void choose(const QModelIndex& index, bool asB);
     void showMenu(const QPoint& position);
-    void showRun();      ///< the row of run A
-    void showSequence(); ///< the row of the selected sequence, scrolled to when another one is selected
+    void showRun();      ///< selects the row of run A
+    void showSequence(); ///< selects the row of the selected sequence, and scrolls to it if it changed
     void showCounts();
     void showHint();
-    void fitRuns(); ///< the runs take what they need, the sequences the rest
+    void fitRuns(); ///< gives the runs the height that they need, and the sequences the rest
 
     ViewContext context_;
     LibraryModel* model_;
@@ -58,7 +58,7 @@ private:
     QTreeView* runs_;
     QListView* sequences_;
     PanelHeader* sequenceHeader_;
-    QLabel* hint_; ///< hint while no trace is open
+    QLabel* hint_; ///< shown while no trace is open
 };
 
 } // namespace ponderscope

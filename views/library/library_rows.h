@@ -7,7 +7,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// Draws rows of LibraryModel: a run's colour, name, numbers, and whether it is A or B.
+/// Draws rows of LibraryModel: a run's colour, name and numbers, and whether it is A or B.
 class RunRows : public QStyledItemDelegate {
     Q_OBJECT
 public:
@@ -15,11 +15,12 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override;
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
-    /// Fills the editor only when it opens, so that the updates of a recording do not overwrite typed text.
+    /// Fills the editor when it opens and not later, so that updates of a recording do not overwrite typed
+    /// text.
     void setEditorData(QWidget* editor, const QModelIndex& index) const override;
     void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                               const QModelIndex& index) const override;
-    /// The area of the "B" button of a row: a click there compares with this run.
+    /// The area of a row's "B" button. A click on it selects the run as B.
     [[nodiscard]] static QRect sideRect(const QRect& row);
 
 private:

@@ -11,16 +11,17 @@
 
 namespace ponderscope {
 
-/// Sequences of run A: number, title, mean NLL, and a strip of the NLL along each.
+/// Sequences of run A: number, title, mean NLL, and a strip of the NLL along the sequence.
 class SequenceModel : public QAbstractListModel {
     Q_OBJECT
 public:
     enum Role {
         SequenceRole = Qt::UserRole, ///< index in the trace, from 0
-        NllRole,                     ///< mean, double; NaN when nothing was scored
-        BarcodeRole, ///< QList<float> of positions 0..1, NaN = nothing; asking starts to read the sequence
+        NllRole,                     ///< mean, double; NaN if no token was scored
+        BarcodeRole, ///< QList<float> of positions 0..1, NaN = no value; a request starts to read the
+                     ///< sequence
     };
-    static constexpr int bars = 72; ///< of a strip
+    static constexpr int bars = 72; ///< number of bars in a strip
 
     explicit SequenceModel(const ViewContext& context, QObject* parent = nullptr);
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -35,7 +36,7 @@ private:
 
     ViewContext context_;
     RunKey run_;
-    std::shared_ptr<const RunContents> contents_; ///< of run_; null: unknown
+    std::shared_ptr<const RunContents> contents_; ///< contents of run_; null: unknown
     struct Strip {
         std::int64_t tokens = -1;
         QList<float> bars;
