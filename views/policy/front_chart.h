@@ -10,30 +10,30 @@
 
 namespace ponderscope {
 
-/// A run as it was recorded: a point that is no replay.
+/// A recorded run as a point of the chart.
 struct RunPoint {
     QString name;
     int ink = Chart::a;
     double steps = 0;
     double nll = 0;
     double flops = 0;
-    double seconds = std::numeric_limits<double>::quiet_NaN(); ///< of a token, as the recording took
-    std::string policy; ///< policy of the rerun; empty: an ordinary run
+    double seconds = std::numeric_limits<double>::quiet_NaN(); ///< recording time per token
+    std::string policy;                                        ///< policy of a rerun; empty: an ordinary run
 };
 
-/// How fronts are drawn.
+/// The look of fronts.
 struct FrontLook {
-    std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are not known), "steps" or "time"
-    bool bands = false;           ///< 95 % bands of the loss against full, where the points have them
+    std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are unknown), "steps" or "time"
+    bool bands = false;           ///< 95 % bands of the loss against `full`, if the points have them
     std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
 };
 
-/// Perplexity against what it costs. Runs come after the fronts.
+/// Perplexity against cost. Runs come after the fronts.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look = {});
 /// Adds a run to a chart of fronts.
 void add_run(Chart& fronts, const RunPoint& run);
-/// Adds a replay, as of a slider, to a chart of fronts.
+/// Adds a replay, for example of a slider, to a chart of fronts.
 void add_replay(Chart& fronts, const PolicyPoint& point);
 
 } // namespace ponderscope

@@ -9,33 +9,33 @@
 
 namespace ponderscope {
 
-// Charts of policies beyond their fronts. Replays are marked as such.
+// Charts of policies other than fronts. Replays are labelled as replays.
 
-/// How rules are set against each other at equal cost.
+/// How to compare rules at equal cost.
 struct MatchedLook {
-    std::vector<std::string> policies;   ///< kinds; empty: all that the run can be replayed with
-    std::string against = blind_rule;    ///< the rule that is zero
-    bool over_flops = false;             ///< else over mean steps
+    std::vector<std::string> policies;   ///< kinds; empty: all kinds that the run can replay
+    std::string against = blind_rule;    ///< the reference rule, drawn at zero
+    bool over_flops = false;             ///< false: over mean steps
     std::vector<MatchedRule> plain = {}; ///< runs of plain models over the same rows, points at their FLOPs
-    std::optional<MatchedComparison> reruns = {}; ///< results of the model with the rules: points with bands
+    std::optional<MatchedComparison> reruns = {}; ///< results of reruns with the rules: points with bands
 };
 
-/// Rules at equal cost: NLL minus the NLL of one rule over mean steps or FLOPs, with bands over the whole
-/// chart; dots where a rule thinks better than the best blind rule. Costs are those that the rule at zero
-/// reaches. InputError: a rule that the run lacks signals for, FLOPs that the trace does not know, a rule at
-/// zero that stops all tokens or none at every threshold.
+/// Rules at equal cost: NLL minus the NLL of the reference rule over mean steps or FLOPs, with bands over the
+/// whole chart. Dots mark costs at which a rule is better than the best blind rule. The costs are those that
+/// the reference rule reaches. InputError: the run lacks a rule's signals, the trace has no FLOPs, or the
+/// reference rule stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
-/// The loss of the best blind rule and of random halting against one policy at equal cost.
+/// The loss of the best blind rule and of random halting minus that of one policy at equal cost.
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options);
 
-/// NLL, steps or FLOPs against the first parameter of policies, as a share of its range if there are several
-/// policies. InputError: as above, or FLOPs that the trace does not know.
+/// NLL, steps or FLOPs against the first parameter of policies; with several policies, the parameter is a
+/// share of its range. InputError: as above, or the trace has no FLOPs.
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop);
 
-/// The model's own rule where the run has its signals, else entropy.
+/// The model's own rule if the run has its signals, else entropy.
 std::string usual_policy(const ReplayTable& table);
 
 } // namespace ponderscope

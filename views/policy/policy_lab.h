@@ -34,19 +34,19 @@ struct PolicyKind;
 struct ReplayResult;
 struct RerunDifference;
 
-/// The steps that a policy would have given to the tokens of one sequence, by replay.
+/// The steps of one sequence's tokens under a policy, by replay.
 struct ReplayedSteps {
     RunKey run;
     qint64 sequence = -1;
     QString policy;                  ///< "entropy:theta=1.37"
     qint64 maxSteps = 0;             ///< K
-    std::vector<std::int32_t> steps; ///< by row of the sequence
+    std::vector<std::int32_t> steps; ///< for each row of the sequence
 };
 
-/// Asks what another halting policy would have done: policy, threshold, histogram of steps, the text coloured
-/// by the steps it would have had, and the point among the fronts of all policies. All numbers are replays of
-/// recorded signals and marked as such, except the exact rerun of the policy: if an open trace has one, its
-/// numbers and its difference from the replay are shown beside it.
+/// Shows what another halting policy would have done: policy, threshold, histogram of steps, the text
+/// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
+/// of recorded signals and are labelled so. If an open trace has an exact rerun of the policy, its numbers
+/// and its difference from the replay are shown, too.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -55,50 +55,51 @@ public:
     ~PolicyLab() override;
 
     [[nodiscard]] bool isBusy() const override;
-    /// Only policies whose signals the run has are offered.
+    /// Offers only policies whose signals the run has.
     [[nodiscard]] QComboBox* policies() const { return policy_; }
     [[nodiscard]] QSlider* slider() const { return slider_; }
-    /// Takes a number beside the slider's places.
+    /// Accepts numbers between the slider's positions.
     [[nodiscard]] QLineEdit* threshold() const { return threshold_; }
-    /// Back to where the slider begins: the threshold of the model's own rule, if it has one.
+    /// Resets the slider to its start: the threshold of the model's own rule, if it has one.
     [[nodiscard]] QToolButton* reset() const { return reset_; }
     [[nodiscard]] ChartPlot* histogram() const { return histogram_; }
-    /// The fronts of the chosen policy and of the model's own, with the replay that the slider chooses.
+    /// The fronts of the chosen policy and of the model's own rule, with the slider's replay.
     [[nodiscard]] FigurePanel* front() const { return front_; }
     [[nodiscard]] QString policyText() const { return spec_; }
     [[nodiscard]] QString summary() const;
     [[nodiscard]] bool coloursText() const;
     void setColoursText(bool on);
     [[nodiscard]] QPushButton* rerunButton() const { return rerun_; }
-    /// The result or the progress of the exact rerun; empty: none.
+    /// The result or progress of the exact rerun; empty: none.
     [[nodiscard]] QString rerunText() const;
-    /// A rerun that was requested is under way; negative: none is. Its end shows as a run of the trace.
+    /// Progress of a requested rerun; negative: none is running. The finished rerun appears as a run of the
+    /// trace.
     void setRerunProgress(int perMille);
-    /// Completes a policy table (every policy at its slider, and the existing reruns) or a front (bands as in
-    /// the window).
+    /// Adds to a policy table every policy at its slider's position and the existing reruns, or to a front
+    /// the bands as in the window.
     void fillFigure(figure::FigureSpec& spec) const;
 
 public Q_SLOTS:
-    /// Shows it as if its slider had been moved there.
+    /// Shows this policy as if the slider were there.
     void setPolicy(const QString& policy);
 
 Q_SIGNALS:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
-    void figureWanted(); ///< the table of all policies
+    void figureWanted(); ///< the user wants the table of all policies
     /// Replayed steps of the shown sequence; null: the text shows the recorded steps.
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
 private:
-    void renew() override; ///< another table
+    void renew() override; ///< reads another table
     void screenChanged() override;
-    void choosePolicy();  ///< another kind: its thresholds
-    void replayNow();     ///< another threshold
-    void remember();      ///< the position of the slider
-    void takeThreshold(); ///< takes the threshold that was typed
+    void choosePolicy();  ///< chooses another kind with its thresholds
+    void replayNow();     ///< replays another threshold
+    void remember();      ///< stores the slider's position
+    void takeThreshold(); ///< uses the typed threshold
     void drawFront();
     void tellText();
-    void findRerun(); ///< of the policy that is shown
+    void findRerun(); ///< finds a rerun of the shown policy
     void showRerun();
 
     ViewContext context_;
@@ -116,15 +117,15 @@ private:
     QWidget* body_;
     ChartPlot* histogram_;
     FigurePanel* front_;
-    std::vector<std::string> drawn_;          ///< policies of the front
-    QString exact_;                           ///< policy chosen elsewhere; empty: the slider's
-    std::map<std::string, QString> followed_; ///< by kind: where its slider was moved to
-    std::vector<double> values_;              ///< thresholds of the slider's places
+    std::vector<std::string> drawn_;          ///< policies in the front
+    QString exact_;                           ///< a policy chosen elsewhere; empty: the slider's
+    std::map<std::string, QString> followed_; ///< the last slider position of each kind
+    std::vector<double> values_;              ///< thresholds at the slider's positions
     const PolicyKind* kind_ = nullptr;
     std::unique_ptr<ReplayResult> result_;
     QString spec_;
     Task comparing_;
-    RunKey rerunKey_; ///< rerun of difference_ or of its running computation
+    RunKey rerunKey_; ///< the rerun of difference_, or of its running computation
     QString rerunSpec_;
     std::unique_ptr<RerunDifference> difference_;
     QString rerunProblem_;
