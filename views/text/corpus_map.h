@@ -15,32 +15,32 @@
 
 namespace ponderscope {
 
-/// All sequences of run A at once, or A − B, one pixel a token (or a few, where there is room): the far end
-/// of the zoom, in the colours and on the scale of the text. Two bytes a token are kept; sequences are read
-/// one after the other while the map is on the screen.
+/// All sequences of run A at once, or A − B, one pixel (or a few) for each token, in the colours and on the
+/// scale of the text: the smallest zoom level. Keeps two bytes for each token. Sequences are read one after
+/// the other while the map is on the screen.
 class CorpusMap : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit CorpusMap(const ViewContext& context, QWidget* parent = nullptr);
 
-    /// Sets the quantity and its look: everything in \p text except the values.
+    /// Sets the quantity and its look: all members of \p text except the values.
     void setShown(const TokenValues& text);
-    /// Pixels a token, 1 to 8.
+    /// Pixels per token, 1 to 8.
     [[nodiscard]] int cell() const { return cell_; }
     void setCell(int pixels);
     [[nodiscard]] bool isBusy() const { return wanted_ >= 0; }
-    /// The token under a point of the viewport; sequence -1: none.
+    /// The token at a point of the viewport; sequence -1: none.
     struct Place {
         qint64 sequence = -1;
         qint64 token = -1;
     };
     [[nodiscard]] Place placeAt(const QPoint& point) const;
-    /// The colour of a token, as it is drawn.
+    /// The colour with which a token is drawn.
     [[nodiscard]] QRgb colourOf(qint64 sequence, qint64 token) const;
 
 Q_SIGNALS:
-    void zoomedIn(); ///< beyond the largest pixel
-    /// A click: the selection is there already.
+    void zoomedIn(); ///< the user zoomed in beyond the largest pixel
+    /// The user clicked a token; the selection has it already.
     void chosen();
 
 protected:
@@ -57,14 +57,14 @@ private:
     struct Strip {
         qint64 sequence = 0;
         qint64 tokens = 0;
-        qint64 other = 0;                  ///< tokens of B there; 0: it has none, or there is no B to read
-        std::vector<std::uint16_t> values; ///< bfloat16, NaN for nothing; empty: not read yet
+        qint64 other = 0;                  ///< tokens of B; 0: B lacks the sequence, or there is no B
+        std::vector<std::uint16_t> values; ///< bfloat16, NaN for no value; empty: not read yet
         qint64 top = 0;                    ///< first row of cells
         qint64 rows = 0;
     };
     void restart();
     void askNext();
-    /// std::nullopt: a block that the values need is still being read.
+    /// std::nullopt: a needed block is still being read.
     [[nodiscard]] std::optional<TokenValues> valuesOf(const Strip& strip);
     void take(Strip& strip, const TokenValues& values);
     [[nodiscard]] const Strip* stripOf(qint64 sequence) const;
@@ -80,12 +80,12 @@ private:
     qint64 rows_ = 0;
     qint64 wanted_ = -1; ///< index of the strip that is being read; -1: none
     RunKey run_;
-    RunKey other_;         ///< B of what is kept; none if A alone is shown
-    std::size_t next_ = 0; ///< strips before it have been read
-    std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< of A and B, until both are there
+    RunKey other_;         ///< run B of the stored values; none if only A is shown
+    std::size_t next_ = 0; ///< all strips before this index are read
+    std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< A's and B's data, until both are loaded
     qint64 maxSteps_ = 0;
     WheelNotches wheel_;
-    std::vector<QRgb> colours_; ///< by bfloat16
+    std::vector<QRgb> colours_; ///< for each bfloat16 value
 };
 
 } // namespace ponderscope

@@ -25,25 +25,25 @@ namespace ponderscope {
 class HitModel;
 class TextView;
 
-/// Ctrl+F: finds text, "#id", a /pattern/ or a condition in the shown sequence, and in all sequences of the
-/// run if that is wanted; Enter next, Shift+Enter previous (from sequence to sequence then), Escape
-/// closes. Hits are outlined and, when wanted, listed with the words around them; Compare can be restricted to
-/// them.
+/// The find bar (Ctrl+F): finds text, "#id", a /pattern/ or a condition in the shown sequence, or in all
+/// sequences of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other
+/// sequences), Escape closes. Hits are outlined and, optionally, listed with the words around them. Compare
+/// can be restricted to them.
 class FindBar : public QWidget {
     Q_OBJECT
 public:
     FindBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
     void open();
     void setQuery(const QString& query);
-    [[nodiscard]] QString query() const; ///< empty when the bar is closed
+    [[nodiscard]] QString query() const; ///< empty if the bar is closed
     [[nodiscard]] HitModel& model() { return *model_; }
     void setListed(bool on);
-    /// The list takes no more than a part of \p height, so that the text stays in sight.
+    /// The list uses at most a part of \p height, so that the text stays visible.
     void setRoom(int height);
     /// Whether all sequences of the run are searched.
     void setWholeRun(bool on);
-    [[nodiscard]] const std::vector<qint64>& hits() const { return hits_; } ///< in the shown sequence
-    /// The hits in the whole run; null if the run was not searched, or the search has not ended.
+    [[nodiscard]] const std::vector<qint64>& hits() const { return hits_; } ///< hits in the shown sequence
+    /// The hits in the whole run; null: the run was not searched, or the search is still running.
     [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
     /// The found tokens, for other panels.
@@ -52,7 +52,7 @@ public:
 
 Q_SIGNALS:
     void queryChanged();
-    void sent(const ponderscope::TokenSubset& subset); ///< for Compare
+    void sent(const ponderscope::TokenSubset& subset); ///< the user sent the hits to Compare
 
 public Q_SLOTS:
     void next();
@@ -69,7 +69,7 @@ private:
     void go(qint64 direction);
     void showStatus();
     void searchRun();
-    /// Moves to the next or previous sequence that has hits. False: no other sequence has any.
+    /// Moves to the next or previous sequence with hits. False: no other sequence has any.
     bool leave(qint64 direction);
 
     ViewContext context_;
@@ -77,16 +77,17 @@ private:
     QLineEdit* edit_;
     QLabel* status_;
     std::vector<qint64> hits_;
-    QString problem_; ///< with the pattern; empty when all is well
-    QString hint_;    ///< instead of "not found"
+    QString problem_; ///< error in the pattern; else empty
+    QString hint_;    ///< replaces "not found"
     QToolButton* send_;
     Task inRun_;     ///< the search of the whole run
-    Task searching_; ///< of long texts
+    Task searching_; ///< search in long texts
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< query of found_, or of the running search
-    qint64 arriving_ = 0; ///< a direction: the next sequence is entered at its first (1) or last (-1) hit
-    std::shared_ptr<std::atomic<qint64>> searched_; ///< sequences, while a run is searched
+    qint64 arriving_ = 0; ///< direction into the next sequence: select its first (1) or last (-1) hit
+    std::shared_ptr<std::atomic<qint64>> searched_; ///< number of searched sequences during a search of the
+                                                    ///< run
     QTimer* progress_;
     QTimer* delay_;
     QToolButton* listed_;

@@ -13,16 +13,16 @@ namespace ponderscope {
 
 /// The hits of a query in all sequences of a run.
 struct FoundInRun {
-    std::map<qint64, qint64> counts; ///< tokens of the window, by sequence; those without any are not in it
-    std::map<std::int64_t, std::vector<std::int64_t>> rows; ///< of TokenSubset
-    bool more = false;                                      ///< there are more than are kept
+    std::map<qint64, qint64> counts; ///< number of found tokens for each sequence with hits
+    std::map<std::int64_t, std::vector<std::int64_t>> rows; ///< TokenSubset::rows
+    bool more = false;                                      ///< some hits were not kept
 
     [[nodiscard]] qint64 size() const;
 };
 
-/// Reads the run once, a sequence after the other, with a reader of its own: for a thread of its own. \p
-/// done: sequences that were searched, for others to look at. InputError as TraceReader; Cancelled by \p
-/// stop.
+/// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p done: number
+/// of searched sequences, readable by other threads. Throws the InputErrors of TraceReader. \p stop throws
+/// Cancelled.
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        std::atomic<qint64>& done, const std::stop_token& stop);
 

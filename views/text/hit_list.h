@@ -20,7 +20,7 @@ public:
 
     /// \p hits: ascending tokens of \p block.
     void show(std::shared_ptr<const SequenceData> block, std::vector<qint64> hits);
-    [[nodiscard]] QModelIndex indexOf(qint64 token) const; ///< invalid when it is no hit
+    [[nodiscard]] QModelIndex indexOf(qint64 token) const; ///< invalid: not a hit
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;

@@ -19,30 +19,30 @@ struct TokenSpan {
     friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
 };
 
-/// Means of a span in a run over its tokens that have an NLL, in the attribution of the window; NaN: none.
-/// Compare gives their intervals.
+/// Means of a span in a run, over its tokens with an NLL, by the window's attribution; NaN: no such token.
+/// The Compare panel has their intervals.
 struct SpanMeans {
     qint64 scored = 0;
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats
-    double entropy = nll;                                  ///< nats; NaN unless all of these tokens have one
-    double steps = nll;                                    ///< NaN without pondering
-    double difference = nll; ///< NLL of A minus B; NaN if B does not read the same tokens
+    double entropy = nll;                                  ///< nats; NaN unless all these tokens have one
+    double steps = nll;                                    ///< NaN without pondering steps
+    double difference = nll; ///< NLL of A minus NLL of B; NaN if B has other tokens
 };
 
-/// \p b: null without a B. Linear in the tokens of the span.
+/// \p b: null without a run B. Linear in the tokens of the span.
 SpanMeans span_means(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                      Attribution attribution);
 /// In one line: "37 tokens (12 to 48) · NLL 4.31 · …".
 QString describe_span(const SpanMeans& means, TokenSpan span);
 
-/// Largest number of tokens of an excerpt.
+/// Largest number of tokens that are copied.
 inline constexpr qint64 most_copied = 20'000;
-/// The text itself; ids if there is no text.
+/// The text itself; ids for runs without text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
-/// Gives the tokens of a span a class of an annotation beside the trace, which is made if it does not exist;
-/// other tokens keep theirs. An empty class takes the span's away. InputError: the annotation has numbers, or
-/// an invalid name. EnvironmentError.
+/// Gives the tokens of a span a class of an annotation beside the trace, which is created if it does not
+/// exist. Other tokens keep their classes. An empty class removes those of the span. InputError: the
+/// annotation has numbers or an invalid name. EnvironmentError.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 

@@ -16,20 +16,20 @@ namespace ponderscope {
 
 class TextView;
 
-/// The bar of the selected span below the text: means, copy, label. Visible while there is a span.
+/// The bar of the selected span below the text: means, copy, label. Visible while a span is selected.
 class SpanBar : public QWidget {
     Q_OBJECT
 public:
     SpanBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
     void copy() const;
-    /// Writes the label beside the trace, on a thread of its own; the text has it when it is written.
+    /// Writes the label beside the trace on another thread. The text shows the label when it is written.
     void label(const QString& annotation, const QString& name);
-    /// Asks for a class of the span, or of the selected token without a span. \p wanted: the annotation that
-    /// is suggested.
+    /// Asks for a class for the span, or for the selected token without a span. \p wanted: the suggested
+    /// annotation.
     void askForLabel(const QString& wanted);
-    /// Gives the selected token the note "bookmark", or takes it away. Another note stays.
+    /// Adds the note "bookmark" to the selected token, or removes it. Other notes stay.
     void toggleBookmark();
-    /// Actions for the span, for a menu.
+    /// Adds actions for the span to a menu.
     void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
     [[nodiscard]] bool isBusy() const { return writing_.isBusy(); }
@@ -44,7 +44,7 @@ protected:
 
 private:
     void showSpan();
-    /// False, with a message, if the trace takes no labels.
+    /// False, with a message, if labels cannot be written for the trace.
     [[nodiscard]] bool canLabel();
     [[nodiscard]] TokenSpan spanOrToken() const;
     void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,

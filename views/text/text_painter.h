@@ -13,23 +13,23 @@ using Qt::StringLiterals::operator""_s;
 /// The annotation that holds notes and bookmarks.
 inline const QString note_annotation = u"note"_s;
 
-/// Draws the lines of a text: a background for each token by its value, ticks of steps or a bar under it, its
+/// Draws the lines of a text: a background for each token by its value, ticks of steps or a bar below it, its
 /// letters, flags of notes, and outlines of found, hovered and selected tokens.
 struct TextPainter {
     static constexpr int margin_left = 24;
-    const TextLayout& layout; ///< of a sequence
+    const TextLayout& layout; ///< layout of a sequence
     const TokenValues& values;
-    const TokenValues& bars;                ///< no values: none
-    const std::vector<std::int32_t>& ticks; ///< steps that ran, by row; empty: no ticks
-    qint64 max_steps;                       ///< ticks of a token
+    const TokenValues& bars;                ///< empty values: no bars
+    const std::vector<std::int32_t>& ticks; ///< executed steps for each row; empty: no ticks
+    qint64 max_steps;                       ///< number of ticks for a token
     const std::vector<qint64>& found;       ///< ascending
-    bool found_alone;                       ///< all other tokens are drawn pale
+    bool found_alone;                       ///< draw all other tokens in pale colours
     TokenSpan span;
     const ViewContext& context;
 
-    /// The background of a token in a line whose top is \p top.
+    /// The background of a token in a line with the top \p top.
     [[nodiscard]] static QRectF box(const TextLayout::PlacedToken& placed, qreal top, qreal height);
-    /// \p ascent: from the top to the baseline. \p height: of a background.
+    /// \p ascent: from the top to the baseline. \p height: height of the background.
     void paint(QPainter& painter, qint64 line, qreal top, qreal height, qreal ascent) const;
 
 private:

@@ -28,21 +28,21 @@ class TokenModel;
 
 /// The zoom level of the text.
 enum class TextZoom {
-    tokens, ///< one line a token, with its numbers
-    text,   ///< running text, in a size of choice
-    corpus, ///< one pixel a token, all sequences
+    tokens, ///< one line for each token, with its numbers
+    text,   ///< running text in a chosen size
+    corpus, ///< one pixel for each token, all sequences
 };
 
-/// The centre of the window: what colours the text, its legend, the text.
+/// The centre of the window: the chooser of the text's colour, its legend, and the text.
 class TextPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit TextPanel(const ViewContext& context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
-    /// A figure of what the text shows: its tokens, its colour, A and B.
+    /// A figure of the text's content: its tokens, its colour, A and B.
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
     [[nodiscard]] TextView& view() { return *view_; }
-    /// The reason why the text has no colour, as shown over the text; empty when all is well.
+    /// Why the text has no colour, as shown over the text; else empty.
     [[nodiscard]] QString notice() const;
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }
@@ -52,33 +52,33 @@ public:
     [[nodiscard]] CorpusMap& corpus() { return *corpus_; }
     [[nodiscard]] QTableView& table() { return *table_; }
     [[nodiscard]] TextZoom zoom() const { return zoom_; }
-    [[nodiscard]] bool isBusy() const; ///< something of what is shown is still being laid out or read
+    [[nodiscard]] bool isBusy() const; ///< whether visible content is still being laid out or read
 
 public Q_SLOTS:
     void find();
-    void findText(const QString& query); ///< opens the find bar with it
-    void listNotes();                    ///< lists every token that has a note
+    void findText(const QString& query); ///< opens the find bar with this query
+    void listNotes();                    ///< lists all tokens with a note
     void findNext();
     void findPrevious();
-    /// Changes what colours and what makes bars; a replay that colours the text ends.
+    /// Sets the quantities of colour and bars. Ends a replay that colours the text.
     void setLook(const ponderscope::TextLook& look);
     void setDifference(bool on);
-    /// Hides everything except the text and the meaning of its colours, for presentation.
+    /// Shows only the text and the meaning of its colours, for presentations.
     void setPlain(bool plain);
     void setQuantity(ponderscope::Quantity quantity);
-    void setAnnotation(const QString& name); ///< colours by it; empty: by the quantity again
+    void setAnnotation(const QString& name); ///< colours by this annotation; empty: by the quantity
     void setBars(std::optional<ponderscope::Quantity> quantity);
-    void setBarAnnotation(const QString& name); ///< bars by it; empty: by the quantity again
+    void setBarAnnotation(const QString& name); ///< bars show this annotation; empty: the quantity
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn() { zoomBy(1); }   ///< larger text, then one line a token
     void zoomOut() { zoomBy(-1); } ///< smaller text, then the map
 
 Q_SIGNALS:
-    void replayDismissed(); ///< a recorded quantity was chosen while the text showed a replay
+    void replayDismissed(); ///< the user chose a recorded quantity while the text showed a replay
     void helpRequested();
-    void figureWanted(); ///< of the chosen span
+    void figureWanted(); ///< the user wants a figure of the chosen span
     void failed(const QString& sentence);
-    void viewChanged(); ///< quantity, bars, difference, zoom or what is searched for
+    void viewChanged(); ///< quantity, bars, difference, zoom or search query
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -86,7 +86,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void fillBoxes(); ///< what can colour the text and make bars, and what does
+    void fillBoxes(); ///< fills the choosers of colour and bars
     void zoomBy(int points);
     void buildZoom();
     void showRow(qint64 token);

@@ -16,43 +16,43 @@
 
 namespace ponderscope {
 
-/// Steps that a policy would have given to the tokens of a sequence, by row.
+/// Steps of a sequence's tokens under a policy, for each row.
 struct TextReplay {
     RunKey run;
-    qint64 sequence = -1; ///< -1: none
+    qint64 sequence = -1; ///< -1: no replay
     QString policy;
     qint64 maxSteps = 0;
     std::vector<std::int32_t> steps;
 };
 
-/// The text of a sequence: one rounded background a token by a quantity, its steps as ticks below, the
-/// selection as an outline. Lays out in slices and paints what is visible. Hover shows, click pins, arrows
-/// move.
+/// The text of a sequence: each token has a rounded background by a quantity, its steps as ticks below, and
+/// an outline if selected. The layout is made in slices; only the visible part is painted. Hovering shows, a
+/// click pins, arrow keys move.
 class TextView : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit TextView(const ViewContext& context, QWidget* parent = nullptr);
 
-    // The look of the text, as the selection carries it.
+    // The look of the text, stored in the selection.
     [[nodiscard]] Quantity quantity() const { return look().quantity; }
     [[nodiscard]] const QString& annotation() const { return look().annotation; }
     [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
     [[nodiscard]] const QString& barAnnotation() const { return look().barAnnotation; }
     [[nodiscard]] bool showsDifference() const { return look().difference; }
-    /// The ends of the current colour scale, for every run and sequence until they are set again; each
-    /// quantity, its difference and each annotation has its own. Nothing: from the values.
+    /// The fixed ends of the current colour scale, for every run and sequence. Each quantity, its difference
+    /// and each annotation has its own ends. No value: determined by the values.
     [[nodiscard]] HeldRange range() const;
     void setRange(const HeldRange& range);
-    [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all that are held
-    /// Tokens chosen together, by dragging or with Shift: from where that began to the pinned one. Empty
-    /// if one token alone is pinned.
+    [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all fixed ranges
+    /// Tokens that were selected together, by dragging or with Shift: from the first token to the pinned one.
+    /// Empty if a single token is pinned.
     [[nodiscard]] TokenSpan span() const;
-    void setSpan(TokenSpan span); ///< pins its last token; empty: unpins
-    /// The text of a token's note: its class in the annotation `note_annotation`. Such tokens carry a flag.
+    void setSpan(TokenSpan span); ///< pins the last token; empty: unpins
+    /// The note of a token: its class in the annotation `note_annotation`. Tokens with a note have a flag.
     [[nodiscard]] QString noteAt(qint64 token) const;
 
-    /// While it fits the run and sequence on the screen, the text is coloured by these steps and its ticks
-    /// show them; the legend says that it is a replay. Cheap enough for a slider.
+    /// While the replay fits the visible run and sequence, the text is coloured by its steps, and the ticks
+    /// show them; the legend says "replay". Fast enough for a slider.
     void setReplay(TextReplay replay);
     [[nodiscard]] bool showsReplay() const;
     [[nodiscard]] const TextReplay& replay() const { return replay_; }
@@ -60,31 +60,29 @@ public:
     [[nodiscard]] const TokenValues& values() const { return values_; }
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence() const { return layout_.sequence(); }
-    /// Whether all tokens are placed, so that the screen is final.
+    /// Whether all tokens are placed, so that the picture is final.
     [[nodiscard]] bool settled() const;
 
-    /// The box of a token in coordinates of the viewport; empty if it is not placed or not in the visible
-    /// part.
+    /// The box of a token in coordinates of the viewport; empty: not placed, or not visible.
     [[nodiscard]] QRectF tokenRect(qint64 token) const;
     [[nodiscard]] qint64 tokenAt(const QPointF& viewportPosition, bool nearest = false) const;
-    /// Tokens of the lines that can be seen: [first, end).
+    /// Tokens of the visible lines: [first, end).
     [[nodiscard]] qint64 firstVisibleToken() const;
     [[nodiscard]] qint64 endVisibleToken() const;
     void scrollTo(qint64 token);
-    /// A token's numbers as the tooltip has them, in one line; empty when there is none.
+    /// The numbers of a token as in the tooltip, in one line; empty: no such token.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending: a fine outline. \p alone: they are what is looked at, and the rest of the text
-    /// steps back.
+    /// Found tokens, ascending, get a fine outline. \p alone: all other tokens are drawn in pale colours.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 Q_SIGNALS:
     void valuesChanged();  ///< colours, scale or data
-    void contentChanged(); ///< another sequence, or more of it
-    void otherChanged();   ///< another B, or its tokens here are there by now
+    void contentChanged(); ///< another sequence, or more tokens of this one
+    void otherChanged();   ///< another run B, or B's tokens were loaded
     void spanChanged();
-    /// The context menu is wanted: for a token, or -1 beside all.
+    /// The user opened the context menu for a token; -1: outside of all tokens.
     void menuWanted(qint64 token, const QPoint& globalPosition);
-    /// Zoomed beyond the largest (in) or the smallest text.
+    /// The user zoomed beyond the largest (in) or the smallest text size.
     void zoomedBeyond(bool in);
 
 protected:
@@ -112,21 +110,22 @@ private:
     void showLook();
     void reload();
     void recolour();
-    /// Run B's data of the sequence.
+    /// Data of run B for the sequence.
     struct Compared {
         RunKey run;
-        std::shared_ptr<const SequenceData> block; ///< null: none, or it is being read
-        bool listed = false;                       ///< it has this sequence
+        std::shared_ptr<const SequenceData> block; ///< null: no data, or being read
+        bool listed = false;                       ///< run B has this sequence
         friend bool operator==(const Compared&, const Compared&) = default;
     };
     [[nodiscard]] Compared compared() const;
     void restyle();
-    void place(); ///< a slice of layout, then again until all is placed
+    void place(); ///< lays out a slice, and continues until all tokens are placed
     void updateRange();
     void updateToken(qint64 token);
     void showSelected();
     void moveTo(qint64 token, bool extend = false);
-    /// Pins a token; \p extend: the span from what was pinned before, or from where the span begins, to it.
+    /// Pins a token. \p extend: selects the span to it from the previously pinned token, or from the span's
+    /// start.
     void pin(qint64 token, bool extend);
     [[nodiscard]] bool hasTicks() const { return barAnnotation().isEmpty() && bars() == Quantity::steps; }
     [[nodiscard]] bool hasBars() const {
@@ -142,18 +141,18 @@ private:
     TextLook drawnLook_;
     ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;
-    TokenValues barValues_; ///< of bars that are no ticks
-    qint64 anchor_ = -1;    ///< where the span begins; -1: there is none
+    TokenValues barValues_; ///< values of bars other than ticks
+    qint64 anchor_ = -1;    ///< start of the span; -1: no span
     bool pinning_ = false;
-    qint64 pressed_ = -1; ///< under the mouse when its button went down
+    qint64 pressed_ = -1; ///< token where the mouse button was pressed
     WheelNotches wheel_;
-    std::vector<qint64> marks_; ///< found
-    bool alone_ = false;        ///< all others are drawn pale
-    Compared compared_;         ///< of what is coloured, where B takes part
+    std::vector<qint64> marks_; ///< found tokens
+    bool alone_ = false;        ///< draw all other tokens in pale colours
+    Compared compared_;         ///< run B's data for the coloured values
     qint64 maxSteps_ = 0;
     qint64 drawnSelected_ = -1;
     qint64 drawnHover_ = -1;
-    qint64 wanted_ = -1; ///< to be scrolled to as soon as it is placed
+    qint64 wanted_ = -1; ///< scroll to this token as soon as it is placed
     QTimer placing_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace ponderscope {
 
-/// The numbers of a token, a line for each group, as its tooltip has them; empty: no such token.
+/// The lines of a token's tooltip, one for each group of numbers; empty: no such token.
 QStringList token_lines(const SequenceData* shown, qint64 token, const TokenValues& values,
                         const Selection& selection, qint64 max_steps);
 /// Why no text is shown; empty: \p shown has tokens.

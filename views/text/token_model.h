@@ -13,26 +13,27 @@
 
 namespace ponderscope {
 
-/// The tokens of the shown sequence, one a row: position, token, every quantity of A, the quantities of B if
-/// it has the same tokens, and every annotation; what the text is coloured by colours the token. Reads the
-/// blocks as it is asked; nothing is copied. Sorting orders row numbers, in the order of the text while
-/// nobody sorted.
+/// The tokens of the shown sequence, one in each row: position, token, every quantity of A, those of B if it
+/// has the same tokens, and every annotation. The token's cell has the text's colour. Reads the blocks on
+/// request and copies nothing. Sorting orders row numbers; without sorting, rows are in the order of the
+/// text.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { place_column, token_column, first_quantity };
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
-    /// \p other: that of run B, or null. \p values: the text's own, which outlive the model; null: no
-    /// colours.
+    /// \p other: the block of run B, or null. \p values: the text's values, which must outlive the model;
+    /// null: no colours.
     void show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
               const TokenValues* values);
     /// The token of a row, and the row of a token; -1: none.
     [[nodiscard]] qint64 tokenOf(int row) const;
     [[nodiscard]] int rowOf(qint64 token) const;
-    /// Rows without a value are last in both orders. An invalid column gives the order of the text.
+    /// Sorts; rows without a value come last in both orders. An invalid column restores the order of the
+    /// text.
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
-    /// Colours or attribution changed.
+    /// Call it after a change of colours or attribution.
     void recolour();
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
@@ -42,18 +43,18 @@ public:
 
 private:
     [[nodiscard]] QVariant colour(std::size_t token) const;
-    /// The annotation of a column behind the quantities; null: the column is no annotation.
+    /// The annotation of a column after the quantities; null: not an annotation.
     [[nodiscard]] const TokenAnnotation* annotation(int column) const;
-    /// The run and the quantity of a column; null: it is of neither.
+    /// The run and the quantity of a column; null: not a quantity.
     [[nodiscard]] std::pair<const SequenceData*, Quantity> quantityAt(int column) const;
-    [[nodiscard]] double valueAt(int column, std::size_t token) const; ///< NaN: none
+    [[nodiscard]] double valueAt(int column, std::size_t token) const; ///< NaN: no value
     void reorder();
 
     ViewContext context_;
     std::shared_ptr<const SequenceData> block_;
     std::shared_ptr<const SequenceData> other_;
-    std::vector<std::uint32_t> order_; ///< tokens by row; empty: as they stand in the text
-    std::vector<std::uint32_t> rows_;  ///< rows by token
+    std::vector<std::uint32_t> order_; ///< token of each row; empty: in the order of the text
+    std::vector<std::uint32_t> rows_;  ///< row of each token
     int sorted_ = -1;
     Qt::SortOrder way_ = Qt::AscendingOrder;
     const TokenValues* values_ = nullptr;

@@ -8,19 +8,19 @@
 
 namespace ponderscope {
 
-/// How one token is written on the screen.
+/// How one token appears on the screen.
 struct TokenText {
-    QString text;             ///< the drawn text; never empty
+    QString text;             ///< the text to draw; never empty
     bool spaceBefore = false; ///< one leading space became a gap
     bool special =
-        false; ///< drawn softly: control characters, bare white space, bytes of a cut character, ids
-    bool breakAfter = false;  ///< holds a newline: the line ends here
-    bool breakBefore = false; ///< a line may start here although no space precedes (scripts without spaces)
-    bool ideograph = false;   ///< breakBefore is true after any character: no part of a visible character
+        false; ///< drawn softly: control characters, only white space, bytes of a split character, ids
+    bool breakAfter = false;  ///< contains a newline, so the line ends here
+    bool breakBefore = false; ///< a line may begin here without a space (scripts without spaces)
+    bool ideograph = false;   ///< breakBefore holds after any character: the token begins with an ideograph
 };
 
-/// \p bytes: the characters that begin in the token (CharacterSpan); empty for a run on ids and for tokens
-/// without text (a start token), which show \p label, or their id when it is empty.
+/// \p bytes: the characters that begin in the token (CharacterSpan). Empty for a run with ids only and for
+/// tokens without text (a start token); then the result is \p label, or the id if the label is empty.
 TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label = {});
 
 } // namespace ponderscope
