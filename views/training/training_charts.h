@@ -16,7 +16,7 @@
 
 namespace ponderscope {
 
-/// A training of a trace with all of its curves and the runs that it recorded on its way.
+/// A training of a trace with all its curves and the runs that it recorded.
 struct TrainingRecord {
     std::filesystem::path trace;
     TrainingInfo info;
@@ -27,46 +27,45 @@ struct TrainingRecord {
         std::string name;
         std::int64_t step = 0;
     };
-    std::vector<Snapshot> snapshots; ///< in the order of their steps
+    std::vector<Snapshot> snapshots; ///< in the order of steps
 
-    /// nullptr: there is none.
+    /// nullptr: no such curve.
     [[nodiscard]] const TrainingCurve* curve(std::string_view name, std::int64_t place = 0) const;
     [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
 };
 
-/// All trainings of a trace; empty if it has none. InputError: the trace cannot be read. Cancelled.
+/// All trainings of a trace; empty if there are none. InputError: the trace cannot be read. Cancelled.
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
-/// The trainings that \p name means: a training of that name, the one that recorded the run of that name or
-/// number, or all if the name is empty or of a run that no training recorded. InputError: there are none, or
-/// none with that name.
+/// The trainings for \p name: the training with this name; the training that recorded the run with this name
+/// or number; or all trainings, if the name is empty or belongs to a run that no training recorded.
+/// InputError: no trainings, or none with this name.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
 struct TrainingChartOptions {
     std::string axis = "steps"; ///< the x axis: "steps", "tokens" or "seconds"
-    /// Weight of earlier values in a running mean of the loss and other noisy quantities, 0 (as measured) to
-    /// below 1; measurements on held-out text are never smoothed.
+    /// Weight of earlier values in a running mean of the loss and other noisy quantities: 0 (no smoothing) to
+    /// below 1. Held-out measurements are never smoothed.
     double smoothing = 0;
 };
 
-/// A chart of trainings. \p what is "loss" (with the NLL of held-out text), "mean_steps" (with the mean steps
-/// on held-out text), or any other quantity that a training has, with one line for each place of its axis.
-/// Other names give an empty chart. Trainings have one colour each; places of the axis of a single training
-/// have one each. Rings are the runs that a training recorded; the note says how far unfinished trainings
-/// are.
+/// A chart of trainings. \p what is "loss" (with the held-out NLL), "mean_steps" (with the held-out mean
+/// steps), or another quantity of a training, with one line for each place of its axis. Other names give an
+/// empty chart. Each training has a colour; for a single training, each place has one. Rings mark recorded
+/// runs; the note gives the progress of unfinished trainings.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
-/// The quantities of all trainings that "loss" and "mean_steps" do not show, each once, gates and shares
-/// first.
+/// The quantities of all trainings that "loss" and "mean_steps" do not show, without repeats, gates and
+/// shares first.
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
-/// The progress of a training, or why it failed; empty: the training has ended.
+/// The progress of a training, or the reason of its failure; empty: the training has ended.
 QString training_state(const TrainingInfo& training);
 
-/// A running mean without a bias towards its beginning: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). A NaN stays NaN
+/// A running mean without bias towards the first values: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). NaN stays NaN
 /// and does not count.
 std::vector<double> smoothed(std::span<const double> values, double weight);
 
