@@ -6,13 +6,14 @@
 
 namespace ponderscope::cli {
 
-/// Becomes ponderscope-desktop with these arguments: the one beside this program, or that on PATH.
-/// InputError: there is none.
+/// Replaces this process by ponderscope-desktop with these arguments: the program beside this one, or the one
+/// on PATH. InputError: not found.
 [[noreturn]] void become_desktop(std::vector<std::string> arguments);
 
-/// Becomes ponderscope-engine with this program's own arguments: the one beside it or in ../lib/ponderscope.
-/// LibTorch is the one that the engine was built with; if it is gone, the same version is searched in
-/// Torch_DIR, LIBTORCH and the folder of ./run. InputError: no engine, or none of these.
+/// Replaces this process by ponderscope-engine with this program's arguments: the program beside this one or
+/// in ../lib/ponderscope. Uses the LibTorch with which the engine was built. If that is missing, searches for
+/// the same version in Torch_DIR, LIBTORCH and the folder of ./run. InputError: neither engine nor LibTorch
+/// was found.
 [[noreturn]] void become_engine(char** argv);
 
 } // namespace ponderscope::cli

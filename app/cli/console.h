@@ -20,7 +20,7 @@ using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers 
 /// Exit codes of every verb.
 enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
 
-/// How to print progress on stderr: a line that rewrites itself on a terminal, one JSON object a line for
+/// How to print progress on stderr: a line that is rewritten on a terminal, one JSON object on each line for
 /// programs, or nothing.
 enum class ProgressStyle { automatic, json, none };
 
@@ -30,8 +30,8 @@ struct ProgressOption {
     void add_to(CLI::App& verb);
 };
 
-/// Turns Progress into output with rate and time left. The sink may be called as often as the work likes; it
-/// prints at most five times a second, and always when an activity ends.
+/// Prints Progress with rate and remaining time. The sink may be called at any rate; it prints at most five
+/// times a second, and always at the end of an activity.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(ProgressStyle style);
@@ -39,11 +39,11 @@ public:
     ProgressPrinter(const ProgressPrinter&) = delete;
     ProgressPrinter& operator=(const ProgressPrinter&) = delete;
 
-    /// Valid while this object lives.
+    /// Valid while the object lives.
     [[nodiscard]] ProgressSink sink();
-    /// Ends the line on a terminal.
+    /// Ends the progress line on a terminal.
     void finish();
-    /// A line on standard error for each, where a person reads what is written there.
+    /// Prints each notice on a line of standard error, unless the output is for programs.
     void note(const std::vector<std::string>& notices);
     /// Whether progress is printed.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
@@ -62,16 +62,16 @@ private:
     std::int64_t first_done_ = 0;
 };
 
-/// Stops when the user presses Ctrl+C (SIGINT), the terminal is gone (SIGHUP) or the process is asked to end
-/// (SIGTERM). The second of these ends at once.
+/// Requests a stop when the user presses Ctrl+C (SIGINT), the terminal closes (SIGHUP) or the process is
+/// asked to end (SIGTERM). A second signal ends the process at once.
 std::stop_token stop_on_interrupt();
-/// Whether one of these signals arrived. ssh may receive the signal too, and its failure can be noticed
-/// before the stop is requested: callers treat such a failure as the user's wish.
+/// Whether one of these signals has arrived. ssh may receive the signal too and fail before the stop is
+/// requested; callers treat such a failure as a cancellation.
 bool interrupted();
 
 /// Prints \p document to standard output.
 void print_json(const nlohmann::json& document);
-/// A line for each, after \p indent.
+/// Prints each notice on a line, after \p indent.
 void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
 
 /// "4.6 GB", powers of 1000.

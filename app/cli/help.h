@@ -5,8 +5,8 @@
 
 namespace ponderscope::cli {
 
-/// Gives the program and its verbs their help, 80 columns wide. `--help` of a verb fits on a screen of 80 x
-/// 50: purpose, usage, the options that most people need in a clause each, one example. `--help-all` has
+/// Formats the help of the program and its verbs, 80 columns wide. `--help` of a verb fits on a screen of 80
+/// x 50: purpose, usage, the most important options with a clause each, one example. `--help-all` describes
 /// every option in full.
 void format_help(CLI::App& program);
 

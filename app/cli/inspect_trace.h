@@ -7,13 +7,13 @@
 
 namespace ponderscope::cli {
 
-/// Whether `inspect` takes that for a trace: a file or shards of one; else it is a checkpoint's.
+/// Whether `inspect` treats the path as a trace (a file or shards); otherwise it is a checkpoint.
 bool is_trace(const std::filesystem::path& path);
 
 /// Prints a description of a trace, as text or JSON.
 void inspect_trace(const std::filesystem::path& path, bool json);
 
-/// `inspect` of traces alone, which needs no LibTorch.
+/// `inspect` for traces only, which needs no LibTorch.
 void add_inspect_trace(CLI::App& program);
 
 } // namespace ponderscope::cli

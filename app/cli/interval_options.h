@@ -14,31 +14,31 @@
 
 namespace ponderscope::cli {
 
-/// How intervals are made; shared by every verb that prints some.
+/// Options of intervals, shared by all verbs that print intervals.
 struct IntervalOptions {
     BootstrapOptions bootstrap;
     std::string resample = "auto";
 
     void add_to(CLI::App& verb);
-    /// Takes in what the flags say; call before the first use of `bootstrap`.
+    /// Applies the flags. Call it before the first use of `bootstrap`.
     void begin(ProgressPrinter& printer);
-    /// The settings of a report's intervals, as keys of the report.
+    /// Adds the settings of a report's intervals to its keys.
     void write_to(nlohmann::json& report, const Resampling& resampling) const;
     /// "95 % intervals, paired bootstrap: 1,200 clusters drawn whole, 10,000 replicates"
     [[nodiscard]] std::string sentence(const Resampling& resampling) const;
 };
 
-/// Options of every verb that reports numbers of runs: intervals, progress, and how the result is given.
+/// Options of all verbs that report numbers of runs: intervals, progress, and output format.
 struct ReportOptions {
-    std::string reference; ///< TRACE.ponder#RUN, for verbs that take one run
+    std::string reference; ///< TRACE.ponder#RUN, for verbs with one run
     IntervalOptions intervals;
     ProgressOption progress;
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the positional run. Its help is \p what, then the note that the name is optional.
+    /// Adds the run as a positional argument. Its help is \p what and the note that the name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
-    /// \p csv_help: help of --csv; nullptr: the verb has no --csv.
+    /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);
     /// Writes --csv and prints JSON, if requested. False: the caller prints text.
     [[nodiscard]] bool give(const std::function<std::string()>& table,

@@ -12,7 +12,7 @@
 
 namespace ponderscope::cli {
 
-/// The numbers that an option takes, both ends included. Every option that takes a number is checked by it.
+/// Checks that an option's number lies in a range, both ends included. All numeric options use it.
 template <typename Number>
 CLI::Validator number_from(Number low, Number high = std::numeric_limits<Number>::max(),
                            bool without_low = false) {
@@ -28,7 +28,7 @@ CLI::Validator number_from(Number low, Number high = std::numeric_limits<Number>
                     fits = fits && std::isfinite(*value);
                 }
                 if (fits) {
-                    text = shortest(*value); // read on as it was read here: 010 is ten
+                    text = shortest(*value); // replace the text by the parsed number: 010 is ten
                     return {};
                 }
                 return std::string("expected ") +
@@ -37,7 +37,7 @@ CLI::Validator number_from(Number low, Number high = std::numeric_limits<Number>
             },
             range};
 }
-/// The same without its lower end.
+/// The same without the lower end.
 inline CLI::Validator number_above(double low, double high = std::numeric_limits<double>::max()) {
     return number_from(low, high, true);
 }

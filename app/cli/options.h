@@ -17,42 +17,43 @@
 
 namespace ponderscope::cli {
 
-/// CHECKPOINT and where it runs; shared by every verb that computes.
+/// CHECKPOINT and its device; shared by all verbs that run a model.
 struct ModelOptions {
     std::filesystem::path checkpoint;
     std::string method;
-    std::int64_t steps = 0;  ///< recurrences; 0: the config's
-    std::int64_t layers = 0; ///< the first so many; 0: all
+    std::int64_t steps = 0;  ///< recurrences; 0: the config's number
+    std::int64_t layers = 0; ///< number of first layers to keep; 0: all
     std::string device = "cpu";
     std::string dtype = "float32";
 
     void add_to(CLI::App& verb, bool positional = true);
-    /// Opens the checkpoint; asks for --method where the config fits several (InputError that lists them).
+    /// Opens the checkpoint. InputError if the config fits several methods: the message lists them and asks
+    /// for --method.
     [[nodiscard]] Checkpoint open() const;
-    /// Loads it and prints what a person should hear of it (Engine::notices).
+    /// Loads the checkpoint and prints its notices (Engine::notices).
     [[nodiscard]] Engine load(const Checkpoint& opened, ProgressPrinter& progress,
                               std::stop_token stop) const;
     [[nodiscard]] LoadOptions load_options(ProgressPrinter& progress, std::stop_token stop) const;
 };
 
-/// How a loaded model is run: what may replace its own decisions and schedule.
+/// Options that change how a loaded model runs.
 struct RunOptions {
-    std::string jacobi;      ///< a number, "exact", or empty: as the config says
-    std::string policy;      ///< a halting policy, or empty: the method's own
+    std::string jacobi;      ///< a number, "exact", or empty: the config's choice
+    std::string policy;      ///< a halting policy; empty: the method's own rule
     std::string force_steps; ///< "12:3,17:0"; empty: none
-    std::string attention;   ///< "0,3-5:1", layers and heads; empty: none
+    std::string attention;   ///< "0,3-5:1", layers and heads; empty: not recorded
     std::string kv;          ///< what later tokens see of a stopped token; empty: the method's default
     std::optional<std::int64_t> prefix; ///< absent: none in a score, the prompt in a generation
     std::string start_state;            ///< "random:7", "zero", a file; empty: random
 
     void add_to(CLI::App& verb);
-    /// InputError: a text that is none of these, or something that the engine's method does not have.
+    /// InputError: an invalid text, or an option that the engine's method does not support.
     void apply(Engine& engine) const;
-    /// InputError: --force-steps names a token that is not there.
+    /// InputError: --force-steps names a token that does not exist.
     void check_places(const std::vector<SequenceInput>& sequences) const;
 };
 
-/// The input: text files, a prompt, ids, or the ids of a recorded run.
+/// The input: text files, a prompt, ids, or the sequences of a recorded run.
 struct InputOptions {
     std::vector<std::filesystem::path> texts;
     std::string prompt;
@@ -61,31 +62,33 @@ struct InputOptions {
     TextReading reading;
 
     void add_to(CLI::App& verb, bool with_ids);
-    /// Exactly one kind must be given (InputError).
+    /// InputError unless exactly one kind is given.
     void check() const;
     [[nodiscard]] std::vector<SequenceInput> read(const Tokenizer* tokenizer,
                                                   const Checkpoint& checkpoint) const;
     [[nodiscard]] std::string source() const;
 };
 
-/// The tokenizer of the folder, when it has one; checked against the model's vocabulary.
+/// The tokenizer of the checkpoint's folder, if it has one; checked against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
-/// The tokenizer's notices, and whether it has far fewer tokens than the model's \p vocabulary_size rows.
+/// The tokenizer's notices, including one if it has far fewer tokens than the model's \p vocabulary_size
+/// rows.
 std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// The tokenizer, where text must be read. InputError if \p tokenizer is null; its message suggests --ids.
+/// The tokenizer, for verbs that must read text. InputError if \p tokenizer is null; its message suggests
+/// --ids.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
-/// --bos and --parse-special.
+/// Adds --bos and --parse-special.
 void add_reading(CLI::App& app, TextReading& reading, bool windows);
-/// --temperature, --top-k, --top-p and --seed.
+/// Adds --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
-/// InputError: --top-k or --top-p with a temperature of 0, which takes the likeliest token.
+/// InputError: --top-k or --top-p with a temperature of 0, which always takes the most likely token.
 void check_sampling(const GenerateOptions& options);
 
-/// The run that was just recorded, by its number: a name can be a number, too.
+/// The run with this number. A just recorded run is found by number, because a name can look like a number.
 RunInfo run_of_number(const TraceReader& reader, std::int64_t number);
-/// TRACE#RUN as one types it: by the run's name, or by its number where the name would be read otherwise or
-/// is not seen as it is.
+/// TRACE#RUN as a user types it: with the run's name, or with its number if the name would be ambiguous or
+/// contains invisible characters.
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run);
 
 } // namespace ponderscope::cli

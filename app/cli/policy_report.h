@@ -20,20 +20,20 @@ namespace ponderscope::cli {
 struct PolicyPoint {
     PolicySpec spec;
     PolicyOutcome replayed;
-    std::vector<std::int64_t> histogram; ///< of the replay: scored tokens that stopped at k
+    std::vector<std::int64_t> histogram; ///< of the replay: number of scored tokens that stopped at k
     struct Exact {
         std::string run; ///< TRACE#RUN
         PolicyOutcome outcome;
-        RerunDifference difference; ///< to the replay
+        RerunDifference difference; ///< difference from the replay
         Agreement agreement;
     };
     std::optional<Exact> exact;
 };
 
-/// The gap between the fronts of a swept policy and of the first one.
+/// The gap between the fronts of a swept policy and of the first policy.
 struct FrontGap {
     std::string a, b;
-    bool exact = false; ///< of reruns
+    bool exact = false; ///< computed from reruns
     FrontComparison fronts;
 };
 
@@ -52,7 +52,7 @@ struct PolicyReport {
 
     void print(const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
-    /// Points, and below each its rerun.
+    /// A table of the points, each followed by its rerun.
     [[nodiscard]] DataTable table() const;
 };
 

@@ -8,9 +8,9 @@
 
 namespace ponderscope::cli {
 
-/// Full, then the policies in the order in which they were named, each with the settings of its sweeps
-/// ([KIND:]KEY=VALUES). A policy that is named with the swept number keeps its row. \p notices: policies that
-/// a sweep of "threshold" does not fit. InputError: a key that no policy has, a wrong spec.
+/// Returns `full`, then the policies in the given order, each with the settings of its sweeps
+/// ([KIND:]KEY=VALUES). A policy whose number is also in the sweep keeps its row. \p notices: policies to
+/// which a sweep of "threshold" does not apply. InputError: a key that no policy has, or an invalid spec.
 std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
                                       const std::vector<std::string>& sweeps,
                                       std::vector<std::string>& notices);

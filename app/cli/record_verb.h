@@ -34,15 +34,15 @@ struct RecordVerb {
     std::filesystem::path patch_file;
     bool patched_only = false;
     bool resume = false;
-    bool overwrite = false; ///< the run of the same name goes when the new one is complete
+    bool overwrite = false; ///< remove the run of the same name when the new run is complete
     bool compress = false;
     bool no_candidates = false;
     bool json = false;
     World world;
 
     void run();
-    /// Joins the other processes of the world: selects the GPU of this one and shows one progress line for
-    /// all.
+    /// Joins the other processes of the world: selects this process's GPU and shows one progress line for all
+    /// processes.
     void enter_world();
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
@@ -52,28 +52,28 @@ struct RecordVerb {
                      const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what) const;
-    /// Sequences in memory, or a source that is read during the recording.
+    /// Records sequences in memory, or a source that is read during the recording.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
     [[nodiscard]] RecordReport record_corpus(const Engine& engine, const Checkpoint& checkpoint,
                                              const Tokenizer* tokenizer, ProgressPrinter& printer,
                                              const std::stop_token& stop);
-    /// --text that is read while it is recorded, not before.
+    /// Whether --text is read during the recording.
     [[nodiscard]] bool streams_texts() const;
     void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
-    /// A sentence about patches of steps that their tokens no longer ran; empty: there are none.
+    /// One sentence about patches of steps that their tokens did not run; empty: all were applied.
     [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
                                             const Engine& engine) const;
-    std::unique_ptr<TextSource> corpus; ///< read through before the model is loaded; null: texts in memory
-    bool corpus_taken = false;          ///< by the first share
+    std::unique_ptr<TextSource> corpus; ///< read once before the model is loaded; null: texts in memory
+    bool corpus_taken = false;          ///< the first share has used the corpus
     std::vector<PlannedPatch> patches;
-    std::optional<RecordReport> plain; ///< of the run without patches, beside the patched run
-    std::string left_out;              ///< of the lines: a sentence, or nothing
+    std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
+    std::string left_out;              ///< one sentence about skipped lines; empty: none
     std::int64_t lines_left_out = 0;
-    /// The checkpoint with the user's changes, which the run stores.
+    /// Opens the checkpoint with the user's changes, which the run stores.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,

@@ -15,7 +15,7 @@
 
 namespace ponderscope::cli {
 
-/// How a verb that replays policies runs the model with them, too.
+/// Options for verbs that replay policies and may also rerun the model with them.
 struct RerunOptions {
     ModelOptions model; ///< without a checkpoint: replays only
     std::string kv;     ///< empty: kv_of_rerun of the run
@@ -24,13 +24,13 @@ struct RerunOptions {
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: options of reruns if there are none; reruns that would hide the shards of a trace.
+    /// InputError: rerun options without reruns, or reruns that would hide the shards of a trace.
     void check(const TraceReader& reader) const;
     /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
         return output.empty() ? reader.path() : output;
     }
-    /// Runs of trace() that hold the reruns of \p specs, found there or made now, in their order.
+    /// The runs of trace() that are the reruns of \p specs, in this order. Missing ones are computed.
     [[nodiscard]] std::vector<RunInfo> make(const TraceReader& reader, const RunInfo& source,
                                             const ReplayTable& table, const std::vector<PolicySpec>& specs,
                                             ProgressPrinter& printer, const std::stop_token& stop) const;

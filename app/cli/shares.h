@@ -16,9 +16,8 @@ struct Share {
     std::filesystem::path trace;
 };
 
-/// The shares of the run recorded to \p trace that this process records: one share, or with \p resume some
-/// shares of the earlier processes. InputError: a shard exists and is not to be resumed, or shards of two
-/// worlds.
+/// The shares that this process records of the run for \p trace: one share, or with \p resume some shares of
+/// the earlier processes. InputError: a shard exists without \p resume, or shards belong to two worlds.
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume);
 
 } // namespace ponderscope::cli

@@ -10,24 +10,25 @@
 
 namespace ponderscope::cli {
 
-/// Each verb has one file. Each function adds its subcommand to the program; the subcommand's callback does
-/// the work and throws ponderscope::Error; run_program turns that into a sentence and an exit code. A
-/// callback that ends with another code than 0 throws CheckFailed or Cancelled.
+/// Each verb has its own file. add_NAME adds the verb's subcommand to the program; its callback does the work
+/// and throws ponderscope::Error, which run_program turns into a message and an exit code. A callback with
+/// another exit code than 0 throws CheckFailed or Cancelled.
 #define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
-/// For options that name an output file. An existing file is replaced, unless it is a trace or a checkpoint's
-/// weights: a mistyped name would destroy it.
+/// A check for options with an output file. An existing file is replaced, except a trace or a checkpoint's
+/// weights, which a mistyped name would destroy.
 CLI::Validator replaces_no_trace();
-/// Whether verbs.def has it as one of the engine's.
+/// Whether verbs.def assigns the verb to the engine.
 bool runs_in_engine(std::string_view name);
-/// The first argument that is no option; nullptr: there is none.
+/// The first argument that is not an option; nullptr: none.
 const char* verb_of(int argc, char** argv);
 
-/// Prints the error and its id on standard error, with \p prints_json on standard output too. Its exit code.
+/// Prints the error and its id on standard error, and with \p prints_json also on standard output. Returns
+/// its exit code.
 int fail(const Error& error, bool prints_json = false);
 /// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
