@@ -11,37 +11,37 @@ class QJsonObject;
 
 namespace ponderscope {
 
-/// The part of `ponderscope inspect --json` of a checkpoint folder that the window needs.
+/// The part of `ponderscope inspect --json` for a checkpoint folder that the window needs.
 struct CheckpointAbout {
     QString folder;
     QString architecture;
-    QString method;         ///< the one that its config names
-    QStringList candidates; ///< several: the user chooses
-    QString depthMixing;    ///< "none" without
+    QString method;         ///< the method in its config
+    QStringList candidates; ///< several: the user must choose
+    QString depthMixing;    ///< "none": without depth mixing
     qint64 maxSteps = 0;
     qint64 layers = 0;
     double parameters = 0;
-    double memoryBytes = 0; ///< of a run in float32
-    bool tokenizer = true;  ///< false: runs on ids only
-    QString tokenizerError; ///< why it cannot be used
-    QString notSupported;   ///< why it cannot be run; empty: it can
+    double memoryBytes = 0; ///< memory of a run in float32
+    bool tokenizer = true;  ///< false: takes ids only
+    QString tokenizerError; ///< why the tokenizer cannot be used
+    QString notSupported;   ///< why the checkpoint cannot run; empty: it can
     QStringList notices;
     [[nodiscard]] bool ambiguous() const { return candidates.size() > 1; }
     /// "gpt_neox · ponderlm, 3 steps · 6 layers · 1.3 M parameters · about 210 MB in float32"
     [[nodiscard]] QString sentence() const;
 };
 
-/// Asks the command line program what a folder holds, in a process of its own: reading a checkpoint from a
-/// stranger must not be able to take the window with it. The newest question counts.
+/// Asks the command line program for a folder's content, in a separate process, so that an untrusted
+/// checkpoint cannot crash the window. Only the newest request is answered.
 class CheckpointInquiry : public QObject {
     Q_OBJECT
 public:
     using QObject::QObject;
-    /// The program that is started instead of the one beside this; for tests.
+    /// Sets the program to start, in place of the one beside this program; for tests.
     void setProgram(const QString& program) { program_ = program; }
-    /// Ends in known or failed, unless another folder is asked about first.
+    /// Ends with known or failed, unless another request follows.
     void ask(const QString& folder);
-    void giveUp() { engine_.reset(); } ///< no answer comes
+    void giveUp() { engine_.reset(); } ///< drops the request
     [[nodiscard]] bool isRunning() const { return engine_ != nullptr; }
 
 Q_SIGNALS:
@@ -52,7 +52,7 @@ private:
     void read(const QString& folder, const QJsonObject& object);
 
     QString program_;
-    std::unique_ptr<EngineProcess> engine_; ///< null: nothing is asked
+    std::unique_ptr<EngineProcess> engine_; ///< null: no request
 };
 
 } // namespace ponderscope

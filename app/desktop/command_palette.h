@@ -17,19 +17,19 @@ class Theme;
 /// An action of a menu.
 struct Command {
     QPointer<QAction> action;
-    QString path; ///< of the menus that lead to it: "View → Appearance"
+    QString path; ///< path of its menus: "View → Appearance"
     QString text; ///< without mnemonics
 };
 
-/// How well \p text fits \p typed: its letters in order, anywhere; beginnings of words count more. Negative:
-/// not at all.
+/// How well \p text matches \p typed: all letters in order, anywhere; letters at the beginning of words count
+/// more. Negative: no match.
 int command_score(const QString& typed, const QString& text);
 
-/// Every action of these menus with its path. Emits aboutToShow, so that dynamic menus fill.
+/// All actions of these menus with their paths. Emits aboutToShow, so that dynamic menus are filled.
 std::vector<Command> commands_of(const QList<QAction*>& menus);
 
-/// Ctrl+K: any action of the program by typing a part of its name, best match first. The last row finds the
-/// typed text. Arrows choose, Enter triggers, Escape closes.
+/// The command palette (Ctrl+K): runs an action of the program by a part of its name, best match first. The
+/// last row searches for the typed text. Arrows choose, Enter runs, Escape closes.
 class CommandPalette : public QDialog {
     Q_OBJECT
 public:

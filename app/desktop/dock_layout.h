@@ -18,8 +18,8 @@ namespace ponderscope {
 
 class LiveView;
 
-/// The docks of a window: one for every registered panel, their first layout, folding in small windows, and a
-/// maximized panel.
+/// The docks of a window: one for each registered panel, the default layout, its changes in small windows,
+/// and a maximized panel.
 class DockLayout : public ShellPart {
     Q_OBJECT
 public:
@@ -28,27 +28,28 @@ public:
 
     void addPanels(const ViewContext& context);
     [[nodiscard]] const std::vector<QDockWidget*>& docks() const { return docks_; }
-    [[nodiscard]] QDockWidget* dock(const QString& name) const; ///< null: there is none of that name
-    [[nodiscard]] QWidget* panel(const QString& name) const;    ///< in the dock; null: none
+    [[nodiscard]] QDockWidget* dock(const QString& name) const; ///< null: no such dock
+    [[nodiscard]] QWidget* panel(const QString& name) const;    ///< the panel in the dock; null: no such
+                                                                ///< panel
     [[nodiscard]] static QDockWidget* focusedDock();            ///< null: the text has the focus
-    /// Brings a panel to the front. False: there is none of that name.
+    /// Brings a panel to the front. False: no such panel.
     bool raise(const QString& name);
-    [[nodiscard]] bool isBusy() const; ///< a panel computes
+    [[nodiscard]] bool isBusy() const; ///< whether a panel is computing
 
-    /// The panels as they come, for a window of this size: low windows show the docks under the text as tabs,
-    /// narrow windows show the inspector beside the library.
+    /// Applies the default layout for this window size: in low windows the docks below the text become tabs,
+    /// in narrow windows the inspector is beside the library.
     void arrange();
-    void fitPanels(); ///< the same after the window was resized, for panels that are where they came
+    void fitPanels(); ///< applies it after a resize to panels that are at their default place
     /// Maximizes a panel; a second call restores the layout.
     void maximise(QDockWidget* dock);
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
-    [[nodiscard]] QByteArray layoutState() const; ///< of all panels, whatever fills the window
-    /// Restores the result of saveState(). Every change of the whole layout goes through here. The layout of
-    /// a window that was not shown yet is kept until showPending(): Qt keeps a copy of the layout of a window
-    /// that will be maximised, and restores it over a newer layout. False: the layout has another version.
+    [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while one is maximized
+    /// Restores the result of layoutState(). Every change of the whole layout uses this function. Before the
+    /// window is shown, the layout is stored until showPending(): Qt copies the layout of a window that will
+    /// be maximized, and would restore the copy over a newer layout. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
-    void showPending(); ///< the window is shown
+    void showPending(); ///< call it when the window is shown
 
 Q_SIGNALS:
     void copyRequested(QWidget* panel);
@@ -56,23 +57,24 @@ Q_SIGNALS:
 
 private:
     void addPanel(const Panel& panel, QWidget* view);
-    [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< in a window of this size
-    /// Puts these panels, by number, where they come in a window of this size.
+    [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
+    /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress: Qt keeps places of the layout in a drag, which must not change then.
+    /// Ends a dock drag in progress, because Qt stores parts of the layout that must not change during a
+    /// drag.
     void putDown();
 
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;
     std::vector<LiveView*> live_;
-    bool low_ = false;    ///< the lower panels were put among the upper ones
-    bool narrow_ = false; ///< the inspector was put beside the library
+    bool low_ = false;    ///< the lower panels are tabs of the upper ones
+    bool narrow_ = false; ///< the inspector is beside the library
     QDockWidget* maximised_ = nullptr;
-    QByteArray beforeMaximised_; ///< the layout
-    QByteArray layoutToCome_;    ///< once the window is on the screen
+    QByteArray beforeMaximised_; ///< layout before a panel was maximized
+    QByteArray layoutToCome_;    ///< layout to restore when the window is shown
 };
 
-/// No larger than this part of a screen, and within it; untouched where it is.
+/// Limits a window to a share of the screen and moves it into the screen; unchanged if it already fits.
 void fit_window(QWidget& window, const QRect& screen);
 
 } // namespace ponderscope

@@ -10,36 +10,36 @@
 
 namespace ponderscope {
 
-/// The command line as a child process: the engine may run out of memory or die without taking the window
-/// with it. If its paths are on another machine (ssh://…), it runs there, and continues if the connection
-/// breaks. Cuts its two streams into lines and says how it ended. GUI thread only.
+/// The command line program as a child process, because the engine may run out of memory or crash, and the
+/// window must survive. If its paths are on another machine (ssh://…), it runs there and continues after a
+/// lost connection. Splits both streams into lines and reports how the process ended. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:
     explicit EngineProcess(QObject* parent = nullptr);
-    ~EngineProcess() override; ///< ends a run that is still going
+    ~EngineProcess() override; ///< ends a running process
 
     enum class End {
         done,
         cancelled,
-        refused, ///< it said why: a sentence
-        cut,     ///< the connection to its machine; it goes on there
+        refused, ///< it reported an error message
+        cut,     ///< lost connection to its machine, where it continues
         crashed,
     };
 
-    /// The program that is started instead of the one beside this; for tests.
+    /// Sets the program to start, in place of the one beside this program; for tests.
     void setProgram(const QString& program) { program_ = program; }
-    /// An error message; empty: it starts.
+    /// Starts the program. Returns an error message; empty: success.
     [[nodiscard]] QString start(const QStringList& arguments);
     [[nodiscard]] bool isRunning() const { return process_.state() != QProcess::NotRunning; }
-    /// Asks it to stop as Ctrl+C does; it is killed if it does not within ten seconds.
+    /// Stops the process as Ctrl+C does; kills it after ten seconds.
     void cancel();
 
 Q_SIGNALS:
     void started();
-    void outputLine(const QByteArray& line); ///< of stdout, without its end; never empty
-    void errorLine(const QByteArray& line);  ///< of stderr
-    /// \p sentence: its last line on stderr that was no JSON, when it was refused.
+    void outputLine(const QByteArray& line); ///< a line of stdout without its end; never empty
+    void errorLine(const QByteArray& line);  ///< a line of stderr
+    /// \p sentence: if refused, its last line on stderr that is not JSON.
     void ended(ponderscope::EngineProcess::End end, const QString& sentence);
     void failedToStart(const QString& sentence);
 
@@ -50,26 +50,26 @@ private:
     void interrupt();
 
     QString program_;
-    QString machine_; ///< "ssh://host"; empty: this machine
+    QString machine_; ///< "ssh://HOST"; empty: this machine
     QProcess process_;
     QTimer patience_;
     QByteArray output_;
     QByteArray errors_;
     QString sentence_;
     bool cancelling_ = false;
-    bool heard_ = false; ///< the program said something: it was started
+    bool heard_ = false; ///< the program printed something, so it had started
 };
 
-/// A verb as a program to start. Where its paths are names on another machine (ssh://host/path), it runs
-/// there, through ssh, and the paths are that machine's.
+/// A verb as a program to start. If its paths are on another machine (ssh://HOST/PATH), it runs there through
+/// ssh, and the paths are those of that machine.
 struct EngineCommand {
     QString program;
     QStringList arguments;
-    QString machine; ///< "ssh://host"; empty: this one
-    QString problem; ///< why it cannot be started, a sentence
+    QString machine; ///< "ssh://HOST"; empty: this machine
+    QString problem; ///< why it cannot start, one sentence
 };
 
-/// \p program runs \p arguments here.
+/// The command for `PROGRAM ARGUMENTS`.
 EngineCommand engine_command(const QString& program, const QStringList& arguments);
 
 } // namespace ponderscope

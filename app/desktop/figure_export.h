@@ -14,21 +14,21 @@ namespace ponderscope {
 
 class ExportDialog;
 
-/// The figure workbench, which begins with what the window shows.
+/// The figure workbench, which starts with the window's content.
 class FigureExport : public ShellPart {
     Q_OBJECT
 public:
     using ShellPart::ShellPart;
     ~FigureExport() override;
-    [[nodiscard]] ExportDialog* dialog() const; ///< null unless it is open
-    /// The view of a panel, from which figures of its kinds start.
+    [[nodiscard]] ExportDialog* dialog() const; ///< null: not open
+    /// Completes a figure's specification from the view that requests it.
     using Filler = std::function<void(figure::FigureSpec& spec)>;
     void addFiller(Filler fill) { fillers_.push_back(std::move(fill)); }
 
 public Q_SLOTS:
-    /// Opens the workbench. Nothing without a run.
+    /// Opens the workbench. Does nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
-    /// Shows a figure as a panel of its own until it is closed.
+    /// Shows a figure as its own panel until it is closed.
     void dockFigure(const ponderscope::figure::FigureSpec& spec);
 
 private:

@@ -18,15 +18,15 @@ public:
     Greeting(const Shell& shell, DockLayout& docks, RunController& runs);
     ~Greeting() override;
     [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
-    /// The page was shown, or something was opened before it could be.
+    /// Whether the page was shown, or something was opened before.
     [[nodiscard]] bool isDone() const { return greeted_; }
     void placeWelcome();
 
 public Q_SLOTS:
-    void showWelcome(); ///< over the panels; hidden when anything opens
+    void showWelcome(); ///< covers the panels until something opens
     void hideWelcome();
-    void openSample();            ///< the user's copy of the recorded sample
-    void recordSample(int model); ///< over the passage, into a trace of the user's own
+    void openSample();            ///< opens the user's copy of the recorded sample
+    void recordSample(int model); ///< records a model over the sample text into the user's own trace
 
 Q_SIGNALS:
     void openWanted(const QString& path);

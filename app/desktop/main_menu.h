@@ -14,21 +14,21 @@ namespace ponderscope {
 
 class TopBar;
 
-/// The commands of a window. Each is an action of the menu bar: the palette, the list of shortcuts and the
-/// keyboard take them from there.
+/// The commands of a window. Each command is an action of the menu bar, from which palette, list of shortcuts
+/// and keyboard take it.
 class MainMenu : public ShellPart {
     Q_OBJECT
 public:
     MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top);
 
 public Q_SLOTS:
-    void showPalette(); ///< Ctrl+K: any action by its name
+    void showPalette(); ///< Ctrl+K: runs an action by its name
     void showShortcuts();
     void showAbout();
-    /// Help on the panel that has the focus; on the text otherwise.
+    /// Help on the focused panel, otherwise on the text.
     void showHelp();
-    /// Copies the command that reproduces \p panel to the clipboard. A message confirms it, or gives the
-    /// reason why there is no command.
+    /// Copies the command that reproduces \p panel to the clipboard. A message confirms it, or says why there
+    /// is no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 
@@ -41,9 +41,9 @@ Q_SIGNALS:
 private:
     void buildViewMenu(QMenu* view);
     void fillRecent(QMenu* menu);
-    /// Fills \p menu with the entries of a drop-down list whenever it opens.
+    /// Fills \p menu with the entries of a combo box whenever it opens.
     void fillFrom(QMenu* menu, QComboBox& box);
-    /// The panel that has the focus; the text otherwise.
+    /// The focused panel, otherwise the text.
     [[nodiscard]] QWidget* focusedPanel() const;
 
     WindowParts parts_;

@@ -29,8 +29,8 @@ class TopBar;
 class WhatIf;
 struct Launch;
 
-/// The window: the library at the left, the text in the centre, heatmap and tabs below, the inspector at the
-/// right. Owns the open traces, the selection that all views share, and the parts that do the work.
+/// The window: the library on the left, the text in the centre, heatmap and tabs below, the inspector on the
+/// right. Owns the open traces, the shared selection, and the parts that do the work.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 public:
@@ -38,16 +38,16 @@ public:
     MainWindow(Theme& theme, Settings& settings, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    /// Follows the command line: restores the last geometry and panels, or takes the size of a picture; shows
-    /// the window; then opens the files that the command line names.
+    /// Follows the command line: restores geometry and panels, or takes the size of a screenshot; shows the
+    /// window; then opens the files of the command line.
     void start(const Launch& launch);
-    /// Shows the requests of the command line once they are loaded.
+    /// Applies the command line's requests after loading.
     void apply(const Launch& launch);
-    /// Something is still being read, laid out or computed.
+    /// Whether something is still being read, laid out or computed.
     [[nodiscard]] bool isBusy() const;
     [[nodiscard]] const QStringList& errors() const { return errors_; }
     [[nodiscard]] QString statusText() const;
-    /// Brings a panel to the front; false when there is none of that name.
+    /// Brings a panel to the front. False: no such panel.
     bool raisePanel(const QString& name);
 
     [[nodiscard]] TraceData& data() { return data_; }
@@ -62,18 +62,18 @@ public:
     [[nodiscard]] SessionState& session() const { return *session_; }
     [[nodiscard]] Greeting& greeting() const { return *greeting_; }
     [[nodiscard]] MainMenu& menu() const { return *menu_; }
-    /// The panel of a class that a caller knows.
+    /// The panel with a known class.
     template <class View>
     [[nodiscard]] View& panel() const {
         return *findChild<View*>();
     }
 
 public Q_SLOTS:
-    /// A trace, TRACE#RUN, or a checkpoint folder (which opens the Run dialog).
+    /// Opens a trace, TRACE#RUN, or a checkpoint folder (which opens the Run dialog).
     void open(const QString& path);
     void openFiles();
-    void openLocation(); ///< asks for a name, of another machine too
-    /// Another window on the same settings, with traces of its own.
+    void openLocation(); ///< asks for a path, also on another machine
+    /// Opens another window with the same settings and its own traces.
     void newWindow();
 
 protected:

@@ -12,26 +12,26 @@ namespace ponderscope {
 
 class Theme;
 
-/// Messages about errors and results, never modal. The bar lies over the bottom of the window, so the layout
-/// does not move. If the pointer is there, the bar opens at the top.
+/// Messages about errors and results, never modal. The bar covers the bottom of the window, so the layout
+/// does not move. It opens at the top if the pointer is at the bottom.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until they are closed. A success disappears after a few seconds, or when
-    /// another message is shown.
+    /// Errors and notices stay until they are closed. A success disappears after a few seconds, or with the
+    /// next message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
-    /// \p id names the event ("trace.removed") whatever the sentence says. A message that is shown already is
-    /// not added again. The bar keeps the last three errors and notices; an error removes the notices.
+    /// \p id identifies the event ("trace.removed"), whatever the sentence. A message that is already shown
+    /// is not added again. The bar keeps the last three errors and notices; an error removes the notices.
     void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Removes a message that no longer applies.
     void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const;
     [[nodiscard]] QStringList ids() const;
-    /// Whether a message of this id that contains \p part (a path, a name) is shown.
+    /// Whether a message with this id is shown that contains \p part (a path, a name).
     [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
-    [[nodiscard]] Kind kind() const; ///< the most severe kind shown; sets the colours of the bar
+    [[nodiscard]] Kind kind() const; ///< the most severe shown kind, which sets the colours
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }
 
 protected:
@@ -51,7 +51,7 @@ private:
     std::vector<Message> messages_;
     QLabel* label_;
     QTimer fading_;
-    bool above_ = false; ///< at the top, as the pointer was at the bottom
+    bool above_ = false; ///< the bar is at the top
 };
 
 } // namespace ponderscope

@@ -12,12 +12,12 @@ namespace ponderscope {
 class Theme;
 struct PanelHelp;
 
-/// A panel in its dock: what must not be concluded is below it, and a dock smaller than the panel scrolls.
-/// Low docks leave the caveat to the title's "?".
+/// A panel in its dock, with the warning against wrong conclusions below it. A dock smaller than the panel
+/// scrolls. In low docks the warning is only in the title's "?".
 class PanelFrame : public QWidget {
     Q_OBJECT
 public:
-    /// \p caveat may be empty.
+    /// \p caveat: the warning; may be empty.
     PanelFrame(QWidget* panel, const QString& caveat, Theme& theme);
     [[nodiscard]] QWidget* panel() const { return panel_; }
 
@@ -29,15 +29,15 @@ private:
     QLabel* caveat_;
 };
 
-/// The panel that a dock frames.
+/// The panel inside a dock's frame.
 QWidget* panel_of(const QDockWidget& dock);
 
-/// The slim line above a panel, by which it is dragged: the panel's name, or, if a tab or the view shows the
-/// name, what must not be concluded; help, copy, float and close at the right.
+/// The title bar of a dock, by which it can be dragged: the panel's name, or the warning if a tab or the view
+/// already shows the name; buttons for help, copy, float and close on the right.
 class DockTitle : public QWidget {
     Q_OBJECT
 public:
-    /// \p help may be null; \p heading: what the panel shows.
+    /// \p help may be null. \p heading: what the panel shows.
     DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme);
     [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
@@ -45,7 +45,7 @@ public:
 
 Q_SIGNALS:
     void copyRequested();
-    void maximiseRequested(); ///< over the whole window, or back
+    void maximiseRequested(); ///< the user wants to maximize the panel, or to restore it
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -11,12 +11,12 @@ class QWidget;
 
 namespace ponderscope {
 
-/// The default position of a panel. Panels with the same position share it as tabs.
+/// The default position of a panel. Panels with the same position are tabs.
 enum class PanelPlace {
     left,
     right,
     upper, ///< below the text
-    lower, ///< below that; in low windows it joins the upper ones
+    lower, ///< below `upper`; in low windows a tab of `upper`
 };
 
 class DockLayout;
@@ -28,7 +28,7 @@ class SessionState;
 class TextPanel;
 class WhatIf;
 
-/// The parts of a window that panels and commands speak to. They outlive both.
+/// The parts of a window that panels and commands use. They outlive panels and commands.
 struct WindowParts {
     TextPanel& text;
     DockLayout& docks;
@@ -40,19 +40,19 @@ struct WindowParts {
     Greeting& greeting;
 };
 
-/// A view as the window knows it. A new view is a folder in views/ and a line in panels.cpp.
+/// A view's registration. A new view needs a folder in views/ and a line in panels.cpp.
 struct Panel {
-    const char* name;  ///< of its layout, and for --tab
+    const char* name; ///< name in layouts and for --tab
     const char* title;
     PanelPlace place;
     const char* heading; ///< title of the panel
-    bool caveat;         ///< true: the caveat is shown below the panel; false: its charts show it
+    bool caveat;         ///< show the warning below the panel; false: its charts show it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
-    /// Connects it with other parts; null: it speaks through the selection alone.
+    /// Connects the panel with other parts; null: the panel uses the selection alone.
     void (*attach)(QWidget& panel, const WindowParts& parts) = nullptr;
 };
 
-/// Calls attach of every panel.
+/// Calls attach for every panel.
 void attach_panels(const WindowParts& parts);
 /// All panels, in the order of their tabs.
 std::span<const Panel> panels();

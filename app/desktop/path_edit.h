@@ -10,7 +10,7 @@ class QToolButton;
 
 namespace ponderscope {
 
-/// A path that can be typed, chosen or dropped.
+/// A path that the user types, chooses or drops.
 class PathEdit : public QWidget {
     Q_OBJECT
 public:
@@ -18,7 +18,7 @@ public:
     PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
     [[nodiscard]] QString path() const;
     void setPath(const QString& path);
-    /// Paths that are likely meant, in a list behind the field.
+    /// Offers likely paths in a list beside the field.
     void offer(const QStringList& paths);
 
 Q_SIGNALS:
@@ -35,10 +35,10 @@ private:
     QString what_;
     QString filter_;
     QLineEdit* edit_;
-    QToolButton* offered_; ///< hidden while there is no choice
+    QToolButton* offered_; ///< hidden without offers
 };
 
-/// The last parts of paths, as many as tell each from the others: "samples/adaponderlm".
+/// The last parts of paths, as many as distinguish them: "samples/adaponderlm".
 QStringList distinct_names(const QStringList& paths);
 
 } // namespace ponderscope

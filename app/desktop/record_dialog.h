@@ -22,12 +22,11 @@ class PathEdit;
 class Settings;
 class Theme;
 
-/// Asks what to record. Shows the command line that will run, so that it can be run without the window.
+/// The Run dialog: asks what to record. Shows the command line, which also works without the window.
 class RecordDialog : public QDialog {
     Q_OBJECT
 public:
-    /// \p openTrace: the trace on the screen, to which the run is added unless the user says otherwise; empty
-    /// when there is none.
+    /// \p openTrace: the shown trace, which gets the run by default; empty: none.
     RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent = nullptr);
 
     void offerCheckpoints(const QStringList& folders);
@@ -37,22 +36,23 @@ public:
     [[nodiscard]] QString commandLine() const;
     /// A description of the chosen folder, or an error message.
     [[nodiscard]] QString aboutCheckpoint() const;
-    [[nodiscard]] QStringList offeredMethods() const; ///< in their order; "" is the checkpoint's own
+    [[nodiscard]] QStringList offeredMethods() const; ///< in the order of the list; "" is the checkpoint's
+                                                      ///< own method
     [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
-    /// The choices become the next dialog's defaults.
+    /// Stores the choices as defaults of the next dialog.
     void remember();
 
 protected:
     bool event(QEvent* event) override;
 
 private:
-    void dressFields(const Theme& theme); ///< ranges, names, tips and choices
+    void dressFields(const Theme& theme); ///< sets ranges, names, tooltips and choices
     void layOut();
     void orderTabs();
     void connectFields();
     [[nodiscard]] RecordRequest lastRequest() const;
     void check();
-    void inquire(); ///< about the folder that is named now
+    void inquire(); ///< requests a description of the chosen folder
     void offerMethods(const CheckpointAbout& about);
     void offerPolicies();
     [[nodiscard]] QString suggestedTrace() const;
@@ -60,7 +60,7 @@ private:
     Settings& settings_;
     QString openTrace_;
     CheckpointInquiry inquiry_;
-    CheckpointAbout known_; ///< of the folder that was asked about last; empty while that is not known
+    CheckpointAbout known_; ///< of the last requested folder; empty until the answer
     QTimer asking_;
     PathEdit* checkpoint_;
     QLabel* about_;

@@ -15,24 +15,24 @@ namespace ponderscope {
 
 class Theme;
 
-/// Progress of a recording, as the command line reports it.
+/// Progress of a recording, as the command line program reports it.
 struct RecordingProgress {
     QString activity;
     qint64 done = 0;
-    qint64 total = 0; ///< 0: not known
+    qint64 total = 0; ///< 0: unknown
     QString unit;
     double rate = 0;
-    double secondsLeft = -1; ///< negative: not known
+    double secondsLeft = -1; ///< negative: unknown
 };
 
-/// Runs `ponderscope record` as a child process. Reads one JSON object a line from its stderr, the result
-/// from its stdout. What a run recorded before it ended stays in the trace, as partial.
+/// Runs `ponderscope record` as a child process. Reads one JSON object from each line of its stderr, and the
+/// result from its stdout. A run that ends early stays in the trace as partial.
 class Recorder : public QObject {
     Q_OBJECT
 public:
     explicit Recorder(QObject* parent = nullptr);
 
-    /// The program that is started instead of the one beside this; for tests.
+    /// Sets the program to start, in place of the one beside this program; for tests.
     void setProgram(const QString& program) { engine_.setProgram(program); }
     void start(const RecordRequest& request);
     [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
@@ -40,15 +40,15 @@ public:
     [[nodiscard]] const RecordingProgress& progress() const { return progress_; }
 
 public Q_SLOTS:
-    /// Asks the program to stop; it ends the run as partial.
+    /// Asks the program to stop. The run becomes partial.
     void cancel();
 
 Q_SIGNALS:
     void started();
     void progressed(const ponderscope::RecordingProgress& progress);
-    void finished(const QString& trace, const QString& run); ///< complete
+    void finished(const QString& trace, const QString& run); ///< the run is complete
     void cancelled(const QString& trace);
-    void failed(const char* id, const QString& sentence); ///< as MessageBar::show
+    void failed(const char* id, const QString& sentence); ///< arguments as for MessageBar::show
 
 private:
     void readProgress(const QByteArray& line);
@@ -57,11 +57,11 @@ private:
     RecordRequest request_;
     RecordingProgress progress_;
     EngineProcess engine_;
-    QByteArray result_; ///< the last line of its output
+    QByteArray result_; ///< last line of stdout
 };
 
-/// In the status bar: "recording vanilla-1m   41,200 tokens/s   0:07 left", a bar, and Cancel. Hidden when
-/// nothing runs.
+/// In the status bar: "recording vanilla-1m   41,200 tokens/s   0:07 left", a bar, and Cancel. Hidden if no
+/// recording runs.
 class RecordingStatus : public QWidget {
     Q_OBJECT
 public:

@@ -23,31 +23,31 @@ class RunEdits;
 class RunFollower;
 class ThinkPanel;
 
-/// The recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
-/// start state. \p kv: what later tokens see of a stopped token. The text is left open.
+/// A recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
+/// start state. \p kv: what later tokens see of a stopped token. Does not set the text.
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv);
 
-/// The checkpoint folder of a run: as it is named, else relative to the trace's folder or one above it; empty
-/// when it is nowhere.
+/// The checkpoint folder of a run: the recorded path, else relative to the trace's folder or a folder above
+/// it; empty: not found.
 QString find_checkpoint(const RunInfo& run, const QString& trace);
 
-/// The file for temporary runs: what-ifs, reruns, generations. One a window, in the user's cache; the folder
-/// is made when needed; files of earlier sessions are removed after two weeks.
+/// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache. Its
+/// folder is created when needed; files of earlier sessions are removed after two weeks.
 class Scratch {
 public:
     Scratch();
-    [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; perhaps not there yet
-    /// Makes its folder. Why it cannot be written, one sentence; empty: it can.
+    [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; may not exist yet
+    /// Creates its folder. Returns why it cannot be written, one sentence; empty: it can.
     [[nodiscard]] QString prepare() const;
-    /// The same for runs on \p machine ("ssh://host"): a file in /tmp there. Empty: trace().
+    /// The file of temporary runs on \p machine ("ssh://HOST"), in its /tmp. Without a machine: trace().
     [[nodiscard]] QString on(const QString& machine) const;
 
 private:
     QString trace_;
 };
 
-/// Makes runs: recordings, exact reruns, generations. Owns the processes and where temporary runs go.
+/// Makes runs: recordings, exact reruns, generations. Owns the processes and the file of temporary runs.
 class RunController : public ShellPart {
     Q_OBJECT
 public:
@@ -57,37 +57,37 @@ public:
     [[nodiscard]] Thinker& thinker() { return thinker_; }
     [[nodiscard]] const Scratch& scratch() const { return scratch_; }
     [[nodiscard]] RunFollower& follower();
-    [[nodiscard]] RecordDialog* recordDialog() const; ///< null unless it is open
+    [[nodiscard]] RecordDialog* recordDialog() const; ///< null: not open
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
     void attachThink(ThinkPanel& panel);
-    /// Asks whether a recording or a generation may be stopped.
+    /// Asks the user whether a running recording or generation may be stopped.
     [[nodiscard]] bool mayClose();
 
-    /// The checkpoint folder of a run where it is now; empty: not known.
+    /// The current checkpoint folder of a run; empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// Prepares the trace of temporary runs. False, with a message, if that fails.
+    /// Prepares the trace of temporary runs. False, with a message, if this fails.
     [[nodiscard]] bool scratchReady();
-    /// The trace of temporary runs, on the machine that computes them.
+    /// The trace of temporary runs on the machine that computes them.
     [[nodiscard]] QString scratchFor(const QString& lies);
 
 public Q_SLOTS:
     void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
     void cancelRecording();
-    /// Records the tokens of a run again under another policy, as B.
+    /// Records the tokens of a run again under another policy, and shows the result as B.
     void rerun(const ponderscope::RunKey& key, const QString& policy);
-    /// Lets a model continue a prompt, token by token; the panel that asks for one.
+    /// Starts a generation that shows each new token.
     void think(const ponderscope::ThinkRequest& request);
     void showThink();
 
 Q_SIGNALS:
-    void started(); ///< a run starts: hide the welcome page
+    void started(); ///< a run starts, so the welcome page is hidden
     void rerunProgressed(int perMille);
     void rerunEnded(bool done);
 
 private:
-    /// Checkpoint folders: of the runs on the screen, of the samples, then recently used ones.
+    /// Checkpoint folders: of the shown runs, of the samples, then recently used ones.
     [[nodiscard]] QStringList offeredCheckpoints();
-    /// Says what A − B is, of the runs that A and B are now; taken back when they are others.
+    /// Explains in a message what A − B means for the current runs. Removes the message for other runs.
     void sayPair();
     void unsayPair();
 
@@ -95,13 +95,13 @@ private:
     RunEdits& edits_;
     DockLayout& docks_;
     Recorder recorder_;
-    bool rerunning_ = false; ///< the current recording is the lab's rerun
+    bool rerunning_ = false; ///< the current recording is a rerun for the lab
     Thinker thinker_;
     Scratch scratch_;
     RecordingStatus* recording_;
     QPointer<RecordDialog> recordDialog_;
     ThinkPanel* think_ = nullptr;
-    QString pairSaid_; ///< of pairSaidOf_; empty: nothing
+    QString pairSaid_; ///< the message for pairSaidOf_; empty: none
     std::pair<RunKey, RunKey> pairSaidOf_;
 };
 

@@ -18,9 +18,10 @@ class RunEdits : public ShellPart {
 public:
     RunEdits(const Shell& shell, OpenTraces& traces) : ShellPart(shell), traces_(traces) {}
     [[nodiscard]] bool isBusy() const { return edits_.isBusy(); }
-    /// Asks for the moved checkpoint of a run, checks its digest, stores the place and continues.
+    /// Asks for the moved checkpoint of a run, checks its digest, stores the folder and continues with \p
+    /// then.
     void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
-    /// Whether the window may close without losing temporary runs; asks where not.
+    /// Whether the window may close without losing temporary runs; asks the user if not.
     [[nodiscard]] bool leavesScratch();
 
 public Q_SLOTS:
@@ -29,17 +30,18 @@ public Q_SLOTS:
     void keepRun(const ponderscope::RunKey& key);
 
 private:
-    /// Edits a trace in the background, then reads it again and shows the text that \p edit returned, if any.
-    /// \p then: when it was done.
+    /// Edits a trace in the background, reads it again, and shows the text that \p edit returned, if any. \p
+    /// then: called after success.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
-    /// Asks for a trace and copies runs into it. \p then: when all are there.
+    /// Asks for a trace and copies runs into it. \p then: called when all are copied.
     void keep(const QString& title, const std::vector<RunKey>& keys, const std::function<void()>& then);
-    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary ones, here and on other machines
+    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary runs that were not copied, here and
+                                                           ///< on other machines
 
     OpenTraces& traces_;
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere
-    bool scratchAsked_ = false; ///< they may go
+    bool scratchAsked_ = false; ///< the user agreed to lose them
     Task edits_{this};
     Task locating_{this};
 };

@@ -14,7 +14,7 @@ namespace ponderscope {
 class Opener;
 
 /// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside its original
-/// run, a rerun as B, a generation while it runs and once it is recorded.
+/// run, a rerun as B, a generation while it runs and after it is recorded.
 ///
 /// A finished run is selected only if the user has not selected another run since it was requested.
 class RunFollower : public QObject {
@@ -25,30 +25,31 @@ public:
     RunFollower(TraceData& data, Selection& selection, Opener& opener, QObject* parent = nullptr);
     void listen(); ///< as Opener::listen
 
-    /// The next recording is a what-if about this run; invalid: about none.
+    /// The next recording is a what-if about this run; an invalid key: it is not a what-if.
     void ask(const RunKey& question) { next_ = question; }
     /// A recording into \p trace begins.
     void begin(const QString& trace, As as);
     /// The recording ended without a complete run.
     void cancel() { question_ = {}; }
-    /// The recording ended with run \p run of \p trace; empty: the run is not known.
+    /// The recording ended with run \p run of \p trace; empty: unknown run.
     void finish(const QString& trace, const QString& run);
-    /// The trace that is recorded into, unless the user closed it; empty: none.
+    /// The trace of the recording, unless the user closed it; empty: none.
     [[nodiscard]] QString trace() const { return trace_; }
     void forgetTrace() { trace_.clear(); }
 
-    /// A generation begins; its live run is shown when it has its first token.
+    /// A generation begins. Its live run is shown from the first token on.
     void beginLive() { liveFrom_ = selection_.runA(); }
     void showLive(const RunKey& live);
     void finishLive(const RunKey& live, const QString& trace, const QString& run);
 
-    /// A with the run that it is best compared with as B: \p before, what A or B was, any over the same text.
+    /// Shows a run as A, with the best run for comparison as B: \p before (the previous A or B), else any run
+    /// over the same text.
     void showAsA(const RunKey& key, const RunKey& before);
-    /// Run A, B or both were chosen by the program: the user has not gone anywhere.
+    /// Records that the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);
 
 Q_SIGNALS:
-    void compared();     ///< a what-if is A, and the run that it is about is B
+    void compared();     ///< a what-if is A, and its original run is B
     void liveRecorded(); ///< the run of a generation is in its trace, shown or not
 
 private:
@@ -59,23 +60,23 @@ private:
         RunKey before;
         RunKey from; ///< run A at the time of the request
         bool live = false;
-        bool shown = true; ///< false: only waited for
+        bool shown = true; ///< false: wait for the run without showing it
     };
     void want(Wanted wanted);
     void traceChanged(const QString& trace);
     void showWanted(const QString& trace);
-    [[nodiscard]] bool follows() const; ///< the recording
+    [[nodiscard]] bool follows() const; ///< whether the recording may change the selection
 
     TraceData& data_;
     Selection& selection_;
     Opener& opener_;
     QString trace_;
     As as_ = As::a;
-    RunKey next_;               ///< the question of the next recording
-    RunKey question_;           ///< of this one
+    RunKey next_;               ///< original run of the next recording
+    RunKey question_;           ///< original run of this recording
     RunKey fromA_, fromB_;      ///< the selection when the recording began
-    RunKey fresh_;              ///< its run, once it is known
-    std::vector<qint64> known_; ///< runs of the trace before it
+    RunKey fresh_;              ///< the recording's run, once it is known
+    std::vector<qint64> known_; ///< runs of the trace before the recording
     RunKey liveFrom_;
     std::vector<Wanted> wanted_;
 };

@@ -9,25 +9,25 @@
 
 namespace ponderscope {
 
-/// A checkpoint that comes with the program.
+/// A checkpoint that is installed with the program.
 struct SampleModel {
     QString name;         ///< "ponderlm-neox-1m"
     QString checkpoint;   ///< folder
-    QString summary;      ///< "ponderlm · 3 pondering steps · 4 layers"; what its config.json says
-    bool cabinet;         ///< one of many that are alike but for their method
-    bool stories = false; ///< of those that read the stories, whose answers need a known number of steps
+    QString summary;      ///< "ponderlm · 3 pondering steps · 4 layers", from its config.json
+    bool cabinet;         ///< belongs to the cabinet of models that differ only in their method
+    bool stories = false; ///< reads the stories, whose answers need a known number of steps
 };
 
-/// The sample models: in the source tree, or below share/ponderscope.
+/// The sample models, in the source tree or below share/ponderscope.
 struct Samples {
-    QString folder;                  ///< empty: nothing was found
+    QString folder;                  ///< empty: not found
     std::vector<SampleModel> models; ///< models of the cabinet come last
-    QString text;                    ///< passage that they are recorded over; empty: none
-    QString recorded;                ///< a trace of them that exists already; empty: none
-    QString stories = {};            ///< text for the models of the stories; empty: none
+    QString text;                    ///< sample text for the recordings; empty: none
+    QString recorded;                ///< an existing trace of the samples; empty: none
+    QString stories = {};            ///< text for models that read the stories; empty: none
 };
 
-/// Looks from \p start (the program's folder) upwards; reads the config files and nothing else.
+/// Searches from \p start (the program's folder) upwards. Reads only the config files.
 Samples find_samples(const QString& start);
 
 /// The samples of this installation, searched at the first call.
@@ -40,12 +40,12 @@ private:
     Samples samples_;
 };
 
-/// The recorded sample as a copy in \p folder, which is the user's: annotations and new names go there
-/// and not among the files of the program. Made anew when the sample is newer. Empty: \p problem says why.
+/// A copy of the recorded sample in the user's \p folder, so that annotations and new names do not change the
+/// program's files. Copies again if the sample is newer. Empty: \p problem says why.
 QString copy_of_recorded(const Samples& samples, const QString& folder, QString& problem);
 
-/// Records a sample over the passage, or a story a window. Into a folder of the user's: the samples' may be
-/// read-only.
+/// A request to record a sample model over the sample text, or the stories with one story in each window.
+/// Writes to the user's folder, because the samples' folder may be read-only.
 RecordRequest sample_request(const Samples& samples, const SampleModel& model, const QString& folder);
 
 } // namespace ponderscope

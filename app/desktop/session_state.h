@@ -27,7 +27,7 @@ namespace ponderscope {
 class DockLayout;
 class Opener;
 
-/// A view: the selection, search and zoom that undo restores and sessions store.
+/// The state that undo restores and sessions store: selection, search and zoom.
 struct ViewState {
     RunKey a;
     RunKey b;
@@ -38,21 +38,21 @@ struct ViewState {
     int head = -1;
     Attribution attribution = Attribution::predicted;
     TextLook look;
-    ColourRanges::All ranges; ///< ends of colour scales that are held
+    ColourRanges::All ranges; ///< fixed ends of colour scales
     TextZoom zoom = TextZoom::text;
     int textSize = 19;
     QString find; ///< empty: the find bar is closed
     friend bool operator==(const ViewState&, const ViewState&) = default;
 };
 
-/// A history of views, as in a browser: a new view discards undone ones.
+/// A history of views, as in a browser: a new view discards the undone ones.
 class ViewHistory {
 public:
-    /// Adds \p state to the history, unless it equals the current state.
+    /// Adds \p state to the history unless it equals the current state.
     void record(const ViewState& state);
     [[nodiscard]] bool canUndo() const { return at_ > 0; }
     [[nodiscard]] bool canRedo() const { return at_ + 1 < states_.size(); }
-    /// The state to go to; nothing at either end.
+    /// The previous state; no value at the end of the history.
     std::optional<ViewState> undo();
     std::optional<ViewState> redo();
 
@@ -61,14 +61,14 @@ private:
     std::size_t at_ = 0;
 };
 
-/// A view that was kept to be shown again: in a talk, one after the other.
+/// A view that was saved for later, for example for a talk.
 struct SavedView {
     QString name;
-    QString panel; ///< the one that filled the window; empty: the text
+    QString panel; ///< the maximized panel; empty: the text
     ViewState view;
 };
 
-/// A session: open traces, view and layout, as a small JSON file. Paths of traces are relative to it where
+/// A session: open traces, view and layout, as a small JSON file. Paths of traces are relative to the file if
 /// possible.
 struct Session {
     QStringList traces; ///< absolute
@@ -77,20 +77,20 @@ struct Session {
     std::vector<SavedView> views = {};
 };
 
-/// An error message, or empty.
+/// Returns an error message; empty: success.
 QString save_session(const Session& session, const QString& file);
-/// \p problem: why there is none.
+/// \p problem: why there is no result.
 std::optional<Session> load_session(const QString& file, QString& problem);
-/// Whether \p path is named like a session file. Opening it checks the contents.
+/// Whether the name is that of a session file. Opening it checks the content.
 bool is_session_file(const QString& path);
 
-/// Views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
+/// Handles views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
 class SessionState : public ShellPart {
     Q_OBJECT
 public:
     SessionState(const Shell& shell, DockLayout& docks, Opener& opener);
     [[nodiscard]] ViewState viewState() const;
-    /// False when it could not be written; a message says why.
+    /// False, with a message, if the file could not be written.
     bool saveSessionTo(const QString& file);
     void openSession(const QString& file);
     [[nodiscard]] const std::vector<SavedView>& views() const { return views_; }
@@ -100,46 +100,46 @@ public:
     [[nodiscard]] bool canRedo() const { return history_.canRedo(); }
 
 public Q_SLOTS:
-    /// Undo and redo of selection, search and zoom.
+    /// Undo and redo for selection, search and zoom.
     void undo();
     void redo();
     void saveSession();
     /// Saves the current view, for presentations and the session.
     void keepView();
-    /// Large letters and nothing but the text, or the panel that fills the window; Page down and Page up go
-    /// through the saved views, Escape ends it. The same again ends it, too.
+    /// Starts or ends a presentation: large letters, and only the text or the maximized panel. Page Down and
+    /// Page Up go through the saved views; Escape ends it, too.
     void present();
     void presentView(int by);
 
 Q_SIGNALS:
     void historyChanged();
     void presentationStarted();
-    void statusShown(bool on); ///< the status line gives way to the caption of a slide
+    void statusShown(bool on); ///< the caption of a slide replaces the status line
     void openWanted(const QString& path);
     void failed(const QString& sentence);
 
 private:
-    /// \p keepReplay: a replay that colours the text goes on, unless \p state has another look.
+    /// \p keepReplay: keep a replay that colours the text, unless \p state has another look.
     void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
 
     DockLayout& docks_;
     Opener& opener_;
     ViewHistory history_;
-    QTimer settling_;         ///< until what changes is at rest
-    bool travelling_ = false; ///< undo and redo change what is looked at, and are no step of their own
+    QTimer settling_;         ///< waits until changes have stopped
+    bool travelling_ = false; ///< undo or redo is running, so the change is not recorded
     std::vector<SavedView> views_;
     /// The view before the presentation.
     struct Presenting {
         ViewState view;
         Qt::WindowStates window;
-        QDockWidget* filled; ///< the panel that filled the window; null: none
+        QDockWidget* filled; ///< the maximized panel; null: none
         QByteArray layout;
-        int at = -1; ///< of views_; -1: what was looked at
+        int at = -1; ///< index in views_; -1: the view at the start
         QList<QShortcut*> keys = {};
     };
     std::optional<Presenting> presenting_;
-    QLabel* caption_; ///< the views of the presentation
+    QLabel* caption_; ///< name and number of the shown view
 };
 
 } // namespace ponderscope

@@ -9,16 +9,15 @@
 
 namespace ponderscope {
 
-/// Settings that last between two starts.
+/// Settings that persist between starts.
 class Settings {
 public:
-    /// The user's own file.
+    /// Uses the user's file.
     Settings();
-    /// Another file; for tests and screenshots.
+    /// Uses another file; for tests and screenshots.
     explicit Settings(const QString& file);
 
-    [[nodiscard]] QStringList
-    recent() const; ///< traces and checkpoint folders, newest first, that still exist
+    [[nodiscard]] QStringList recent() const; ///< existing traces and checkpoint folders, newest first
     void addRecent(const QString& path);
     void clearRecent();
 
@@ -33,8 +32,7 @@ public:
     [[nodiscard]] QByteArray layout() const;
     void setWindow(const QByteArray& geometry, const QByteArray& layout);
 
-    /// The folder where the moved checkpoint of \p digest was found; empty: none was found, or the folder is
-    /// gone.
+    /// The folder to which the checkpoint with \p digest was moved; empty: unknown, or it does not exist.
     [[nodiscard]] QString located(const QString& digest) const;
     void setLocated(const QString& digest, const QString& folder);
 

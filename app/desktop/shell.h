@@ -13,7 +13,7 @@ class Settings;
 class SampleShelf;
 class TextPanel;
 
-/// Objects that the parts of a window share; they outlive the parts.
+/// Objects that the parts of a window share. They outlive the parts.
 struct Shell {
     QMainWindow& window; ///< the parent of dialogs and menus
     ViewContext views;
@@ -23,7 +23,7 @@ struct Shell {
     SampleShelf& samples;
 };
 
-/// A part of the window that is no widget: it owns a topic, its intentions and its connections.
+/// A part of the window that is not a widget: it owns a topic with its actions and connections.
 class ShellPart : public QObject {
     Q_OBJECT
 public:

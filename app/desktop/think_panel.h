@@ -18,19 +18,19 @@ class QSpinBox;
 
 namespace ponderscope {
 
-/// The prompt and how the model goes on from it. New tokens appear in text, heatmap and inspector at once.
+/// A prompt and its continuation by a model. New tokens appear at once in text, heatmap and inspector.
 class ThinkPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
     explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
-    /// Checkpoints that are offered: the installed ones, then the used ones. \p suggested, if given, is
-    /// selected until the user chooses.
+    /// Sets the offered checkpoints: the installed ones, then recently used ones. \p suggested is selected
+    /// until the user chooses.
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace
-    /// While it runs the newest token is pinned, unless the user pinned another one.
+    /// During a run the newest token is pinned, unless the user pinned another one.
     void setRunning(bool running);
     void setStatus(const QString& text);
     [[nodiscard]] QString status() const;
@@ -40,16 +40,16 @@ public:
 Q_SIGNALS:
     void thinkRequested(const ponderscope::ThinkRequest& request);
     void stopRequested();
-    void checkpointWanted(); ///< a folder dialog
+    void checkpointWanted(); ///< the user wants a folder dialog
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void nameCheckpoints(); ///< with as much of their folders as tells them apart
+    void nameCheckpoints(); ///< shows as much of their paths as distinguishes them
     void start();
     void pinNewest();
-    [[nodiscard]] qint64 newest() const; ///< token of the generation that the window shows; -1: another run
+    [[nodiscard]] qint64 newest() const; ///< newest token of the shown generation; -1: another run is shown
 
     ViewContext context_;
     QComboBox* checkpoint_;
@@ -61,7 +61,7 @@ private:
     QSpinBox* seed_;
     QComboBox* policy_;
     QLineEdit* more_;     ///< further options
-    bool chosen_ = false; ///< a checkpoint, by the user
+    bool chosen_ = false; ///< the user chose a checkpoint
     QPushButton* think_;
     QPushButton* stop_;
     QLabel* status_;

@@ -18,11 +18,11 @@ namespace ponderscope {
 
 using Qt::StringLiterals::operator""_s;
 
-/// Turns the lines of `ponderscope generate --json` into a run that the views show: a token a line, with what
-/// was computed for it. Invalid lines (of another program, or with a changed shape) are skipped.
+/// Turns the lines of `ponderscope generate --json` into a run that views can show. Each line is a token with
+/// its numbers. Invalid lines (of another program, or with a changed shape) are skipped.
 class LiveRunBuilder {
 public:
-    /// \p trace: the name under which TraceData will know it.
+    /// \p trace: name for TraceData.
     explicit LiveRunBuilder(QString trace) : trace_(std::move(trace)) {}
 
     enum class Event { nothing, started, token, recorded };
@@ -31,18 +31,18 @@ public:
     [[nodiscard]] qint64 tokens() const { return static_cast<qint64>(data_.tokens.size()); }
     [[nodiscard]] qint64 promptTokens() const { return promptTokens_; }
     [[nodiscard]] QString trace() const { return trace_; }
-    /// The trace and the run of the event `recorded`.
+    /// Trace and run of the event `recorded`.
     [[nodiscard]] QString recordedTrace() const { return recordedTrace_; }
     [[nodiscard]] QString recordedRun() const { return recordedRun_; }
-    /// A copy of all so far, for TraceData::showLive.
+    /// A copy of the run so far, for TraceData::showLive.
     [[nodiscard]] LiveRun run() const;
 
 private:
     struct Signal {
         SignalInfo info;
         bool integers = false;
-        std::vector<std::int64_t> shape; ///< of one token; empty until the first came
-        std::size_t count = 0;           ///< values a token
+        std::vector<std::int64_t> shape; ///< shape of one token; empty until the first token
+        std::size_t count = 0;           ///< values per token
         std::vector<float> floats;
         std::vector<std::int32_t> ints;
     };
@@ -63,8 +63,8 @@ private:
     QString recordedRun_;
 };
 
-/// A generation in a child process. Every token becomes part of a live run of the window's data. At the end
-/// the run is in a trace; after a fault, its tokens stay on the screen.
+/// A generation in a child process. Every token is added to a live run of the window's data. At the end the
+/// run is in a trace; after a fault, its tokens stay visible.
 class Thinker : public QObject {
     Q_OBJECT
 public:
@@ -73,23 +73,23 @@ public:
     void setProgram(const QString& program) { engine_.setProgram(program); }
     void start(const ThinkRequest& request);
     [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
-    [[nodiscard]] RunKey key() const { return {name(), 1}; } ///< of the run that is shown while it thinks
+    [[nodiscard]] RunKey key() const { return {name(), 1}; } ///< the live run
     [[nodiscard]] static QString name() { return u"live:thinking"_s; }
     [[nodiscard]] qint64 tokens() const { return run_ ? run_->tokens() : 0; }
     [[nodiscard]] qint64 promptTokens() const { return run_ ? run_->promptTokens() : 0; }
-    /// Takes the live run from the views; when a recorded run replaces it.
+    /// Removes the live run, when a recorded run replaces it.
     void forget();
 
 public Q_SLOTS:
     void cancel(); ///< the tokens so far are recorded
 
 Q_SIGNALS:
-    void started(); ///< the process runs; weights are being read
-    void began();   ///< the first token is there
+    void started(); ///< the process has started and is reading weights
+    void began();   ///< the first token exists
     void grew(qint64 tokens);
     void recorded(const QString& trace, const QString& run);
-    void ended();                                         ///< emitted last, whatever the outcome
-    void failed(const char* id, const QString& sentence); ///< as MessageBar::show
+    void ended();                                         ///< always emitted last
+    void failed(const char* id, const QString& sentence); ///< arguments as for MessageBar::show
 
 private:
     void read(const QByteArray& line);
@@ -97,10 +97,10 @@ private:
     void end(EngineProcess::End end, const QString& sentence);
 
     TraceData& data_;
-    QString trace_; ///< trace that the run is recorded into
+    QString trace_; ///< trace of the recording
     EngineProcess engine_;
     std::unique_ptr<LiveRunBuilder> run_;
-    QTimer showing_; ///< many tokens a frame are one picture
+    QTimer showing_; ///< delay, so that several tokens are painted together
     bool shown_ = false;
 };
 

@@ -11,7 +11,7 @@ class QMenuBar;
 
 namespace ponderscope {
 
-/// The first row of the window: menus, the runs that are A and B, and the field that finds.
+/// The first row of the window: menus, runs A and B, and the search field.
 class TopBar : public QWidget {
     Q_OBJECT
 public:

@@ -21,17 +21,17 @@ public:
     WelcomePage(Theme& theme, QWidget* parent);
     void setSamples(const Samples& samples);
     void setRecent(const QStringList& paths);
-    /// Something that can be dropped is over the window.
+    /// Shows that the dragged object can be dropped.
     void setDropHint(bool on);
 
 Q_SIGNALS:
-    void openRequested();                 ///< the file dialog
-    void pathChosen(const QString& path); ///< a recent file
-    void recordedChosen();                ///< the recorded sample
-    void sampleChosen(int model);         ///< record Samples::models[model]
-    void recordRequested();               ///< a checkpoint of one's own
+    void openRequested();                 ///< the user wants the file dialog
+    void pathChosen(const QString& path); ///< a recent file was chosen
+    void recordedChosen();                ///< the recorded sample was chosen
+    void sampleChosen(int model);         ///< the user wants to record Samples::models[model]
+    void recordRequested();               ///< the user wants to record another checkpoint
     void thinkRequested();
-    void closed(); ///< wants to see the empty panels instead
+    void closed(); ///< the user wants to see the empty panels
 
 protected:
     void paintEvent(QPaintEvent* event) override;

@@ -16,8 +16,8 @@ namespace ponderscope {
 class RunController;
 class RunEdits;
 
-/// Run A again with one thing changed: other steps for a token, a source of its depth attention left out, the
-/// state of another token in its place.
+/// Records run A again with one change: other steps for a token, without a source of its depth attention, or
+/// with the state of another token.
 class WhatIf : public ShellPart {
     Q_OBJECT
 public:
@@ -26,22 +26,22 @@ public:
     void fillWhatIf(QMenu& menu, qint64 token);
 
 public Q_SLOTS:
-    /// Runs A again with \p steps at this token; the difference is shown.
+    /// Reruns A with \p steps steps at this token, and shows the difference.
     void giveSteps(qint64 token, int steps);
-    /// Runs A again without a source of its depth attention, in one layer or (-1) in all.
+    /// Reruns A without a source of its depth attention, in one layer or (-1) in all layers.
     void leaveSourceOut(int source, int layer);
-    /// Keeps the place of a state of run A, to be carried elsewhere: after \p step of this token, in its end
-    /// or (from 0) after a layer.
+    /// Copies the location of a state of run A: after \p step of this token, at the end (-1) or after a layer
+    /// (from 0).
     void takeState(qint64 token, int step, int layer);
-    /// Runs A again with the copied state in place of this token's state after \p step.
+    /// Reruns A with the copied state in place of this token's state after \p step.
     void putState(qint64 token, int step);
 
 private:
     struct WhatIfQuestion {
         QString forceSteps;      ///< "SEQUENCE/POSITION:STEPS", or empty
         QString ablate;          ///< "S" or "S:LAYER", or empty
-        QString name;            ///< added to the patches of the run
-        QJsonArray patches = {}; ///< states that are put in, as a patch file has them
+        QString name;            ///< prefix for the name of the run with patches
+        QJsonArray patches = {}; ///< patches in the form of a patch file
     };
     void startWhatIf(const WhatIfQuestion& question);
     /// Writes a file with the patches of \p run and those in \p more. Empty path: there are none.
@@ -51,15 +51,15 @@ private:
 
     RunController& runs_;
     RunEdits& edits_;
-    /// A state that was taken, to be put elsewhere.
+    /// A copied state location.
     struct TakenState {
-        RunKey run; ///< not valid: none
+        RunKey run; ///< invalid: none
         qint64 sequence = 0, row = 0;
         int step = 0, layer = -1;
         QString word;
     };
     TakenState taken_;
-    std::unique_ptr<QTemporaryDir> patchFolder_; ///< of the last patch file
+    std::unique_ptr<QTemporaryDir> patchFolder_; ///< folder of the last patch file
 };
 
 } // namespace ponderscope
