@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fnmatch.h>
 #include <glob.h>
 #include <map>
 
@@ -49,40 +48,6 @@ std::vector<std::filesystem::path> shards_in(const std::filesystem::path& folder
     }
     std::sort(shards.begin(), shards.end());
     return shards;
-}
-
-bool is_pattern(const std::string& name) {
-    return name.find_first_of("*?[") != std::string::npos;
-}
-
-/// What glob(3) finds, on another machine: a listing for each folder that has a pattern below it.
-std::vector<std::filesystem::path> matches_elsewhere(const std::filesystem::path& pattern) {
-    const remote::Address address = remote::parse_address(pattern);
-    std::vector<std::filesystem::path> found{address.machine() + "/"};
-    bool guessed = false; // below a pattern, a name may be of nothing
-    for (const std::filesystem::path& part : std::filesystem::path(address.path).relative_path()) {
-        std::vector<std::filesystem::path> below;
-        for (const std::filesystem::path& folder : found) {
-            if (!is_pattern(part)) {
-                if (!guessed || remote::look(folder / part).kind != remote::Kind::none) {
-                    below.push_back(folder / part);
-                }
-                continue;
-            }
-            try {
-                for (const remote::Entry& entry : remote::list(folder)) {
-                    if (::fnmatch(part.c_str(), entry.name.c_str(), FNM_PERIOD) == 0) {
-                        below.push_back(folder / entry.name);
-                    }
-                }
-            } catch (const InputError&) { // no folder, or one that cannot be listed: nothing in it matches
-            }
-        }
-        found = std::move(below);
-        guessed = guessed || is_pattern(part);
-    }
-    std::sort(found.begin(), found.end());
-    return found;
 }
 
 } // namespace
@@ -138,17 +103,13 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
     if (elsewhere ? kind != remote::Kind::none : fs::exists(fs::symlink_status(path, error))) {
         return {};
     }
-    if (is_pattern(elsewhere ? remote::parse_address(path).path : path.string())) {
+    if (!elsewhere && path.string().find_first_of("*?[") != std::string::npos) {
         std::vector<fs::path> shards;
-        if (elsewhere) {
-            shards = matches_elsewhere(path);
-        } else {
-            glob_t found{};
-            if (::glob(path.c_str(), 0, nullptr, &found) == 0) {
-                shards.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-            }
-            ::globfree(&found);
+        glob_t found{};
+        if (::glob(path.c_str(), 0, nullptr, &found) == 0) {
+            shards.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
         }
+        ::globfree(&found);
         if (shards.empty()) {
             throw InputError(ErrorId::shard_missing, path, "shards of a trace of such names", "none",
                              "check the pattern");
