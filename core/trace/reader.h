@@ -68,9 +68,6 @@ public:
     faults(std::int64_t run) const = 0; ///< in chronological order
     /// Notices about how the file was opened: "…-wal cannot be read here; its content is missing".
     [[nodiscard]] virtual const std::vector<std::string>& notices() const = 0;
-    /// Checks every page (PRAGMA quick_check). Slow for large files, so call it on request only. Empty if the
-    /// file is sound, else one sentence.
-    [[nodiscard]] virtual std::string check() const = 0;
 };
 
 /// Reads an untrusted trace: read-only, defensive, trusted_schema off, sizes checked before use. open() reads
@@ -134,7 +131,6 @@ public:
     [[nodiscard]] auto vocabulary(std::int64_t run) const { return source_->vocabulary(run); }
     [[nodiscard]] auto faults(std::int64_t run) const { return source_->faults(run); }
     [[nodiscard]] const std::vector<std::string>& notices() const { return source_->notices(); }
-    [[nodiscard]] std::string check() const { return source_->check(); }
 
 private:
     std::unique_ptr<const TraceSource> source_;

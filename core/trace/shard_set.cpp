@@ -329,13 +329,4 @@ std::vector<FaultInfo> ShardSet::faults(std::int64_t id) const {
     return faults;
 }
 
-std::string ShardSet::check() const {
-    for (const TraceReader& reader : readers_) {
-        if (std::string fault = reader.check(); !fault.empty()) {
-            return fault;
-        }
-    }
-    return {};
-}
-
 } // namespace ponderscope

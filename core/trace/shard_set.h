@@ -40,7 +40,6 @@ public:
     vocabulary(std::int64_t id) const override;
     [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t id) const override;
     [[nodiscard]] const std::vector<std::string>& notices() const override { return notices_; }
-    [[nodiscard]] std::string check() const override;
 
 private:
     struct Run;

@@ -251,16 +251,6 @@ std::vector<FaultInfo> FileTrace::faults(std::int64_t run) const {
         [&] { return read_rows<FaultInfo>("fault", "WHERE run = " + std::to_string(run) + " ORDER BY id"); });
 }
 
-std::string FileTrace::check() const {
-    try {
-        const ReadTransaction transaction(database_);
-        const std::string answer = database_.text("PRAGMA quick_check(1)");
-        return answer == "ok" ? std::string() : path_.string() + ": is damaged (" + answer + ").";
-    } catch (const SqliteFailure& failure) {
-        return path_.string() + ": is damaged (" + failure.what() + ").";
-    }
-}
-
 std::vector<TrainingInfo> FileTrace::trainings() const {
     return read([&] {
         std::vector<TrainingInfo> trainings = read_rows<TrainingInfo>("training", "ORDER BY id");

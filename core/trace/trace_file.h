@@ -58,7 +58,6 @@ public:
     vocabulary(std::int64_t run) const override;
     [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const override;
     [[nodiscard]] const std::vector<std::string>& notices() const override { return notices_; }
-    [[nodiscard]] std::string check() const override;
 
     [[nodiscard]] Database& database() const { return database_; }
     /// runs() without check_run().

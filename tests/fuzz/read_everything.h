@@ -38,7 +38,6 @@ inline bool read_everything(const std::filesystem::path& path,
     };
     attempt([&] {
         const TraceReader reader = TraceReader::open(path);
-        attempt([&] { (void)reader.check(); });
         attempt([&] { (void)trace_summary(reader); });
         attempt([&] { (void)trace_summary_json(reader).dump(); });
         for (const TrainingInfo& training : reader.trainings()) {

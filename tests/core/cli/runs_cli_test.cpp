@@ -5,6 +5,7 @@
 #include "core/base/json.h"
 #include "core/trace/reader.h"
 #include "tests/core/cli/run_program.h"
+#include "tests/core/trace/sample.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -85,7 +86,7 @@ TEST_F(Runs, ARunIsReplacedWhereThatIsAskedFor) {
     EXPECT_EQ(names(trace), (Names{"x (2)", "x"}));
     const TraceReader reader = TraceReader::open(trace);
     EXPECT_EQ(reader.text(find_run(reader, "x").id, 0), "another text");
-    EXPECT_EQ(reader.check(), "");
+    EXPECT_TRUE(testing::is_sound(trace));
     succeed({"check", trace});
     record("new", trace, {"--overwrite"}); // nothing to replace
     refused({"record", model, "--prompt", "a b", "--name", "x", "-o", trace, "--overwrite", "--resume"});
@@ -209,7 +210,7 @@ TEST_F(Interrupted, ARecordingWhoseTraceIsRemovedFailsAndItsTokensAreSaved) {
         });
     EXPECT_EQ(result.code, 2) << result.err;
     const TraceReader reader = TraceReader::open(trace);
-    EXPECT_EQ(reader.check(), "");
+    EXPECT_TRUE(testing::is_sound(trace));
     EXPECT_FALSE(reader.runs().at(0).complete);
 }
 

@@ -123,8 +123,8 @@ void record(TraceWriter& writer, std::int64_t most) {
 /// one, every signal as long as its tokens, every value as it was given, totals that agree.
 std::string check_prefix(const fs::path& path) {
     const TraceReader reader = TraceReader::open(path);
-    if (const std::string damage = reader.check(); !damage.empty()) {
-        return damage;
+    if (!testing::is_sound(path)) {
+        return "damaged pages";
     }
     const std::vector<RunInfo> runs = reader.runs();
     if (runs.empty()) {
@@ -222,7 +222,7 @@ TEST(TraceCrash, KilledWritersLeaveAPrefix) {
         testing::write_trace(
             path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "after", 1, {20}, 5); });
         EXPECT_EQ(TraceReader::open(path).runs().back().name, "after");
-        EXPECT_EQ(TraceReader::open(path).check(), "");
+        EXPECT_TRUE(testing::is_sound(path));
         EXPECT_FALSE(fs::exists(path.string() + "-wal", error));
         EXPECT_FALSE(fs::exists(path.string() + "-lock", error));
     }
@@ -379,7 +379,7 @@ TEST(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
         EXPECT_EQ(window.runs().size(), 1 + later) << "a window that follows";
         check_trace_header(path);
     }
-    EXPECT_EQ(window.check(), "");
+    EXPECT_TRUE(testing::is_sound(path));
     for (const int end : {told[0], told[1], go_on[0], go_on[1]}) {
         ::close(end);
     }

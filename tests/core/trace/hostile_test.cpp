@@ -231,7 +231,7 @@ TEST_F(Hostile, ADamagedPartLeavesTheOthersReadable) {
     EXPECT_THROW((void)reader.signal(1, 0, "rank"), InputError);
     EXPECT_TRUE(reader.signal(1, 0, "nll"));
     EXPECT_EQ(reader.tokens(1, 0).size(), 4000U);
-    EXPECT_EQ(reader.check(), ""); // SQLite's own structure is sound
+    EXPECT_TRUE(testing::is_sound(path)); // SQLite's own structure is sound
 }
 
 TEST_F(Hostile, TruncatedFilesAreDamagedNotEmpty) {

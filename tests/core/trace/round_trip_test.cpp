@@ -64,7 +64,7 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-lock"));
 
     const TraceReader reader = TraceReader::open(path);
-    EXPECT_EQ(reader.check(), "");
+    EXPECT_TRUE(testing::is_sound(path));
     EXPECT_TRUE(reader.notices().empty());
     const std::vector<RunInfo> runs = reader.runs();
     ASSERT_EQ(runs.size(), 1U);
@@ -441,7 +441,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
         writer.end_run(1);
     });
     const TraceReader reader = TraceReader::open(path);
-    EXPECT_EQ(reader.check(), "");
+    EXPECT_TRUE(testing::is_sound(path));
     const SignalChunk all = reader.signal(1, 0, "triangle").value();
     const SignalChunk expected = triangle(0, tokens, tokens);
     EXPECT_EQ(all.shape, expected.shape);

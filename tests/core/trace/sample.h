@@ -53,5 +53,9 @@ void write_sample_shards(const std::filesystem::path& trace, const std::string& 
 void sql(const std::filesystem::path& path, const std::string& statements);
 /// First column of the first row, as text.
 std::string sql_value(const std::filesystem::path& path, const std::string& query);
+/// Whether the pages of the file are whole.
+inline bool is_sound(const std::filesystem::path& path) {
+    return sql_value(path, "PRAGMA quick_check(1)") == "ok";
+}
 
 } // namespace ponderscope::testing

@@ -78,7 +78,7 @@ TEST(TraceMerge, AllRunsInOneFile) {
     EXPECT_EQ(seen.back().total, 5723);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
     const TraceReader merged = TraceReader::open(folder / "c.ponder");
-    EXPECT_EQ(merged.check(), "");
+    EXPECT_TRUE(testing::is_sound(folder / "c.ponder"));
     const std::vector<RunInfo> runs = merged.runs();
     ASSERT_EQ(runs.size(), 3U);
     EXPECT_EQ(runs[1].name, "same (2)");

@@ -165,7 +165,7 @@ TEST_F(Training, ForgetsWhatCameAfterAStep) {
     TraceWriter::forget_after(path, 2, 20);
     {
         const TraceReader reader = TraceReader::open(path);
-        EXPECT_EQ(reader.check(), "");
+        EXPECT_TRUE(testing::is_sound(path));
         const auto trainings = reader.trainings();
         EXPECT_EQ(trainings.at(0).step, 30) << "the other one is left alone";
         EXPECT_EQ(trainings.at(1).step, 20);
