@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_view.h"
 
+#include "views/text/minimap.h"
 #include "views/text/text_words.h"
 
 #include <QPainter>
@@ -24,18 +25,26 @@ constexpr std::chrono::microseconds slice{5000};
 TextView::TextView(const ViewContext& context, QWidget* parent)
     : QAbstractScrollArea(parent),
       context_(context),
-      ranges_(ColourRanges::of(context.data)) {
+      ranges_(ColourRanges::of(context.data)),
+      minimap_(new Minimap(context.theme, this)) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOn); // a bar that comes would wrap the text anew
+    setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    setViewportMargins(0, 0, minimap_->sizeHint().width(), 0);
     setAccessibleName(u"Text of the sequence"_s);
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    minimap_->setContent(&layout_, &values_);
     placing_.setSingleShot(true);
     placing_.setInterval(0);
 
     connect(&placing_, &QTimer::timeout, this, &TextView::place);
+    connect(minimap_, &Minimap::wanted, this, [this](double middle) {
+        const double tall = static_cast<double>(layout_.expectedLineCount()) * metrics_.pitch;
+        verticalScrollBar()->setValue(
+            static_cast<int>(margin_top + middle * tall - viewport()->height() / 2.0));
+    });
     connect(&context_.theme, &Theme::changed, this, &TextView::restyle);
     connect(&ranges_, &ColourRanges::changed, this, &TextView::recolour);
     connect(&context_.selection, &Selection::runsChanged, this, [this] {
@@ -229,6 +238,7 @@ void TextView::recolour() {
         barValues_ = token_values(*bars(), *a, maxSteps_, context_.selection.attribution());
         barValues_.hold(ranges_.held(quantity_key(*bars())));
     }
+    minimap_->refresh();
     viewport()->update();
     Q_EMIT valuesChanged();
 }
@@ -236,6 +246,10 @@ void TextView::recolour() {
 void TextView::place() {
     const bool done = layout_.prepare(slice);
     updateRange();
+    if (done || sinceMinimap_.hasExpired(100) || !sinceMinimap_.isValid()) {
+        minimap_->refresh(); // it costs as much as a slice
+        sinceMinimap_.start();
+    }
     if (wanted_ >= 0 && layout_.lineOf(wanted_) >= 0) {
         const qint64 token = wanted_;
         wanted_ = -1;
@@ -256,6 +270,10 @@ void TextView::updateRange() {
     bar->setPageStep(std::max(view - metrics_.pitch, metrics_.pitch));
     bar->setSingleStep(metrics_.pitch);
     bar->setRange(0, static_cast<int>(std::clamp<qint64>(tall - view, 0, 2'000'000'000)));
+    const double whole =
+        static_cast<double>(std::max<qint64>(layout_.expectedLineCount() * metrics_.pitch, 1));
+    const double from = (bar->value() - margin_top) / whole;
+    minimap_->setVisiblePart(std::max(from, 0.0), std::min(from + view / whole, 1.0));
 }
 
 void TextView::paintEvent(QPaintEvent* event) {
@@ -292,6 +310,7 @@ void TextView::paintEvent(QPaintEvent* event) {
 }
 
 void TextView::scrollContentsBy(int, int) {
+    updateRange();
     viewport()->update();
 }
 
@@ -301,6 +320,9 @@ void TextView::resizeEvent(QResizeEvent* event) {
     const qint64 pinnedLine = pinned < 0 ? -1 : layout_.lineOf(pinned);
     const bool seen = pinnedLine >= 0 && topOf(pinnedLine) + metrics_.pitch > 0 &&
                       topOf(pinnedLine) < event->oldSize().height();
+    const int width = minimap_->sizeHint().width();
+    minimap_->setGeometry(contentsRect().right() - width + 1, contentsRect().top(), width,
+                          contentsRect().height());
     const qint64 top =
         layout_.firstToken((verticalScrollBar()->value() - margin_top) / std::max(metrics_.pitch, 1));
     const qreal before = layout_.width();
@@ -316,6 +338,7 @@ void TextView::resizeEvent(QResizeEvent* event) {
     if (seen) {
         scrollTo(pinned);
     }
+    minimap_->refresh();
 }
 
 qreal TextView::topOf(qint64 line) const {
@@ -376,6 +399,7 @@ void TextView::scrollTo(qint64 token) {
 }
 
 void TextView::setMarks(const std::vector<qint64>& tokens, bool alone) {
+    minimap_->setMarks(tokens);
     alone = alone && !tokens.empty();
     if (tokens != marks_ || alone != alone_) {
         marks_ = tokens;

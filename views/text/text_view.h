@@ -8,6 +8,7 @@
 #include "views/text/text_painter.h"
 
 #include <QAbstractScrollArea>
+#include <QElapsedTimer>
 #include <QTimer>
 
 #include <memory>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace ponderscope {
+
+class Minimap;
 
 /// Steps of a sequence's tokens under a policy, for each row.
 struct TextReplay {
@@ -27,7 +30,7 @@ struct TextReplay {
 
 /// The text of a sequence: each token has a rounded background by a quantity, its steps as ticks below, and
 /// an outline if selected. The layout is made in slices; only the visible part is painted. Hovering shows, a
-/// click pins, arrow keys move.
+/// click pins, arrow keys move. The minimap takes the place of the scroll bar.
 class TextView : public QAbstractScrollArea {
     Q_OBJECT
 public:
@@ -72,7 +75,8 @@ public:
     void scrollTo(qint64 token);
     /// The numbers of a token as in the tooltip, in one line; empty: no such token.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending, get a fine outline. \p alone: all other tokens are drawn in pale colours.
+    /// Found tokens, ascending, get a fine outline and ticks on the minimap. \p alone: all other tokens are
+    /// drawn in pale colours.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 Q_SIGNALS:
@@ -154,6 +158,8 @@ private:
     qint64 drawnHover_ = -1;
     qint64 wanted_ = -1; ///< scroll to this token as soon as it is placed
     QTimer placing_;
+    QElapsedTimer sinceMinimap_;
+    Minimap* minimap_;
 };
 
 } // namespace ponderscope

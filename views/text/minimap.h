@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QImage>
+#include <QWidget>
+
+#include <functional>
+#include <vector>
+
+namespace ponderscope {
+
+class TextLayout;
+class Theme;
+struct TokenValues;
+
+/// The whole sequence at a glance beside the text: every line as far as pixels reach, coloured as the text
+/// is, with the visible part as an outline. Click or drag to go there. It takes the place of the scroll bar.
+class Minimap : public QWidget {
+    Q_OBJECT
+public:
+    explicit Minimap(Theme& theme, QWidget* parent = nullptr);
+
+    /// \p layout and \p values belong to the view and must outlive this; null shows nothing.
+    void setContent(const TextLayout* layout, const TokenValues* values);
+    /// Shown part of the text as fractions of its height.
+    void setVisiblePart(double from, double to);
+    /// Tokens that a search found, as ticks at the edge.
+    void setMarks(std::vector<qint64> tokens);
+    /// Colours or lines changed: paint anew.
+    void refresh();
+    [[nodiscard]] QSize sizeHint() const override { return {26, 200}; }
+
+Q_SIGNALS:
+    void wanted(double middle); ///< this fraction of the text is to be in the middle of the view
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+
+private:
+    void drag(double y);
+    void render();
+    [[nodiscard]] double contentHeight() const;
+
+    Theme& theme_;
+    const TextLayout* layout_ = nullptr;
+    const TokenValues* values_ = nullptr;
+    std::vector<qint64> marks_;
+    double from_ = 0;
+    double to_ = 1;
+    QImage image_;
+    bool stale_ = true;
+};
+
+} // namespace ponderscope
