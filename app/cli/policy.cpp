@@ -37,29 +37,15 @@ struct PolicyVerb : ReportOptions {
     void run();
 };
 
-/// Policies with several settings; of a bound none counts.
-std::vector<const PolicyKind*> swept_kinds(const std::vector<PolicySpec>& specs) {
-    std::vector<const PolicyKind*> kinds;
-    for (const PolicySpec& spec : specs) {
-        const auto many = std::count_if(specs.begin(), specs.end(),
-                                        [&](const PolicySpec& other) { return other.kind == spec.kind; });
-        if (many > 1 && spec.kind->causal && std::ranges::find(kinds, spec.kind) == kinds.end()) {
-            kinds.push_back(spec.kind);
-        }
-    }
-    return kinds;
-}
-
-/// Fills in intervals and fronts of outcomes, all of replays or all of reruns (\p exact), and the areas
-/// between the fronts of swept policies. \p settings, \p outcomes: in the order of \p specs, full first.
+/// Fills in intervals and the front of outcomes, all of replays or all of reruns. \p settings, \p outcomes: in
+/// the order of \p specs, full first.
 Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetting> settings,
                    const RowLayout& rows, const BootstrapOptions& options,
-                   const std::vector<PolicyOutcome*>& outcomes, bool exact, std::vector<FrontGap>& gaps) {
+                   const std::vector<PolicyOutcome*>& outcomes) {
     const bool flops = std::ranges::none_of(settings, [](const auto& one) { return one.flops.empty(); });
-    std::vector<std::vector<double>> nll, costs;
+    std::vector<std::vector<double>> nll;
     for (ScoredSetting& one : settings) {
         nll.push_back(std::move(one.nll));
-        costs.push_back(std::move(flops ? one.flops : one.steps));
     }
     const PairedDifferences differences = paired_differences(nll.front(), nll, rows, options);
     std::vector<FrontPoint> places;
@@ -74,20 +60,6 @@ Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetti
     const std::vector<bool> front = pareto_front(places);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         outcomes[i]->on_front = front[i];
-    }
-    const std::vector<const PolicyKind*> kinds = swept_kinds(specs);
-    const auto settings_of = [&](const PolicyKind* kind) {
-        std::vector<FrontSetting> family;
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            if (specs[i].kind == kind) {
-                family.push_back({costs[i], nll[i]});
-            }
-        }
-        return family;
-    };
-    for (std::size_t i = 1; i < kinds.size(); ++i) {
-        gaps.push_back({kinds[0]->name, kinds[i]->name, exact,
-                        compare_fronts(settings_of(kinds[0]), settings_of(kinds[i]), rows, options)});
     }
     return differences.resampling;
 }
@@ -137,7 +109,6 @@ void PolicyVerb::run() {
     report.run = table.run;
     report.max_steps = table.columns.max_steps();
     report.layers_as_steps = table.layers_as_steps;
-    report.knows_flops = table.flops.has_value();
     report.halted = table.halted;
     ScoredRows scored(table);
     scored.add_up_clusters(bootstrap);
@@ -180,8 +151,7 @@ void PolicyVerb::run() {
     for (PolicyPoint& point : report.points) {
         outcomes.push_back(&point.replayed);
     }
-    report.resampling =
-        compare(specs, std::move(settings), scored.layout(), settled, outcomes, false, report.gaps);
+    report.resampling = compare(specs, std::move(settings), scored.layout(), settled, outcomes);
     if (!exact_results.empty()) {
         std::vector<std::span<const float>> nll;
         for (const ReplayResult& one : exact_results) {
@@ -195,7 +165,7 @@ void PolicyVerb::run() {
             exact.push_back(reran.of(specs[i].text(), exact_results[i]));
             outcomes.push_back(&report.points[i].exact->outcome);
         }
-        compare(specs, std::move(exact), reran.layout(), settled, outcomes, true, report.gaps);
+        compare(specs, std::move(exact), reran.layout(), settled, outcomes);
     }
     printer.finish();
 

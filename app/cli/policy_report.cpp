@@ -120,16 +120,6 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
             print_agreement(point);
         }
     }
-    for (const FrontGap& gap : gaps) {
-        const std::string kind = gap.exact ? " (reruns)" : reran ? " (replays)" : "";
-        if (std::isnan(gap.fronts.gap.value)) {
-            std::cout << "fronts of " << gap.b << " and " << gap.a << kind << " reach no common cost\n";
-            continue;
-        }
-        std::cout << "NLL of the front of " << gap.b << " minus that of " << gap.a << kind << " at equal "
-                  << (knows_flops ? "FLOPs" : "steps") << ": " << interval(gap.fronts.gap)
-                  << " nats a token\n";
-    }
     std::cout << intervals.sentence(resampling) << "\n";
     print_notices(notices);
 }
@@ -152,23 +142,12 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
             rows.back()["rerun"] = std::move(rerun);
         }
     }
-    nlohmann::json areas = nlohmann::json::array();
-    for (const FrontGap& gap : gaps) {
-        areas.push_back({{"a", gap.a},
-                         {"b", gap.b},
-                         {"kind", gap.exact ? "rerun" : "replay"},
-                         {"cost", knows_flops ? "flops" : "steps"},
-                         {"from", number_or_null(gap.fronts.low)},
-                         {"to", number_or_null(gap.fronts.high)},
-                         {"nll_b_minus_a", json_of(gap.fronts.gap)}});
-    }
     nlohmann::json report{{"run", run},
                           {"scored_tokens", scored},
                           {"max_steps", max_steps},
                           {"layers_as_steps", layers_as_steps},
                           {"halted", halted},
                           {"points", rows},
-                          {"fronts", areas},
                           {"notices", notices}};
     intervals.write_to(report, resampling);
     return report;

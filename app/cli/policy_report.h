@@ -6,7 +6,6 @@
 #include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
-#include "core/stats/front.h"
 
 #include <nlohmann/json.hpp>
 
@@ -30,13 +29,6 @@ struct PolicyPoint {
     std::optional<Exact> exact;
 };
 
-/// The gap between the fronts of a swept policy and of the first policy.
-struct FrontGap {
-    std::string a, b;
-    bool exact = false; ///< computed from reruns
-    FrontComparison fronts;
-};
-
 /// The report of `ponderscope policy` on a run.
 struct PolicyReport {
     std::string run;
@@ -44,9 +36,7 @@ struct PolicyReport {
     std::int64_t max_steps = 0;
     bool layers_as_steps = false;
     bool halted = false;
-    bool knows_flops = false;
     std::vector<PolicyPoint> points; ///< full first
-    std::vector<FrontGap> gaps;
     Resampling resampling;
     std::vector<std::string> notices;
 

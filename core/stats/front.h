@@ -45,25 +45,4 @@ std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 /// each token takes one of the points at random. Sorted by cost; use loss_at to read it.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
-/// The area between two fronts over the costs that both reach, divided by the width of that range: the mean
-/// difference B - A in nats per token at equal cost. NaN if the ranges do not overlap.
-double mean_gap(std::span<const FrontPoint> a, std::span<const FrontPoint> b, double low, double high);
-
-/// One setting of a policy over the rows of a sample.
-struct FrontSetting {
-    std::vector<double> cost;
-    std::vector<double> nll; ///< nats
-};
-
-struct FrontComparison {
-    double low = 0; ///< the range of mean costs that both fronts reach on the sample
-    double high = 0;
-    Estimate gap; ///< B - A, nats per token at equal cost; negative: B is better. NaN without a common range
-};
-
-/// Compares two fronts on the same draws. Each replicate chooses its own settings for the fronts and compares
-/// them over the sample's range, so the interval includes this choice. Memory: 16 bytes per row and setting.
-FrontComparison compare_fronts(std::span<const FrontSetting> a, std::span<const FrontSetting> b,
-                               const RowLayout& rows, const BootstrapOptions& options = {});
-
 } // namespace ponderscope

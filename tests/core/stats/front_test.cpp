@@ -27,18 +27,6 @@ TEST(ParetoFront, IsLinearBetweenItsPointsAndFlatBeyond) {
     EXPECT_EQ(loss_at(front, 7), 1);
 }
 
-TEST(ParetoFront, TheGapIsTheAreaOverTheWidth) {
-    const std::vector<FrontPoint> a{{0, 2}, {4, 1}};
-    const std::vector<FrontPoint> b{{0, 3}, {2, 1}, {4, 0.5}};
-    // B - A: 1 at 0, -0.5 at 2, -0.5 at 4.
-    EXPECT_NEAR(mean_gap(a, b, 0, 4), (2 * 0.25 + 2 * -0.5) / 4, 1e-15);
-    EXPECT_NEAR(mean_gap(b, a, 0, 4), -mean_gap(a, b, 0, 4), 1e-15);
-    EXPECT_EQ(mean_gap(a, a, 0, 4), 0);
-    EXPECT_EQ(mean_gap(a, b, 2, 2), -0.5);
-    EXPECT_TRUE(std::isnan(mean_gap(a, b, 4, 0)));
-    EXPECT_TRUE(std::isnan(mean_gap(a, {}, 0, 1)));
-}
-
 std::vector<double> draws(std::uint64_t seed, std::size_t n, double offset) {
     std::vector<double> values;
     for (std::size_t i = 0; i < n; ++i) {
@@ -93,45 +81,6 @@ TEST(PairedDifferences, HaveTheLongestBlockThatOneOfThemAsksFor) {
     EXPECT_GT(block({slow}), 3 * block({quick}));
     EXPECT_EQ(block({quick, slow}), block({slow}));
     EXPECT_EQ(block({slow, quick}), block({slow}));
-}
-
-TEST(CompareFronts, FindsAConstantGap) {
-    BootstrapOptions options;
-    options.replicates = 500;
-    std::vector<FrontSetting> a;
-    std::vector<FrontSetting> b;
-    for (int i = 0; i < 3; ++i) {
-        const std::vector<double> nll = draws(7, 800, 3.0 - i);
-        a.push_back({std::vector<double>(800, 1.0 + i), nll});
-        b.push_back(a.back());
-        for (double& value : b.back().nll) {
-            value -= 0.5;
-        }
-    }
-    const FrontComparison same = compare_fronts(a, a, {800}, options);
-    EXPECT_EQ(same.gap.value, 0);
-    EXPECT_EQ(same.gap.high, 0);
-    const FrontComparison gap = compare_fronts(a, b, {800}, options);
-    EXPECT_EQ(gap.low, 1);
-    EXPECT_EQ(gap.high, 3);
-    EXPECT_NEAR(gap.gap.value, -0.5, 1e-12);
-    EXPECT_NEAR(gap.gap.low, -0.5, 1e-9);
-    for (FrontSetting& setting : b) {
-        for (double& cost : setting.cost) {
-            cost += 2;
-        }
-    }
-    // They meet at one cost: the gap is that there.
-    const FrontComparison touching = compare_fronts(a, b, {800}, options);
-    EXPECT_EQ(touching.low, 3);
-    EXPECT_EQ(touching.high, 3);
-    EXPECT_NEAR(touching.gap.value, 1.5, 1e-12);
-    for (FrontSetting& setting : b) {
-        for (double& cost : setting.cost) {
-            cost += 10;
-        }
-    }
-    EXPECT_TRUE(std::isnan(compare_fronts(a, b, {800}, options).gap.value));
 }
 
 } // namespace
