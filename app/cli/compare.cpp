@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <optional>
 
 namespace ponderscope::cli {
 namespace {
@@ -77,37 +76,17 @@ Pair pair_of(PairedComparison found) {
     DataTable& row = pair.row;
     const auto both = [&](const std::string& key, const std::string& title, const Estimate& a,
                           const Estimate& b, int decimals = 4) {
-        add_estimate(row, key + "_a", title.empty() ? "" : title + " of A", a, decimals);
-        add_estimate(row, key + "_b", title.empty() ? "" : title + " of B", b, decimals);
+        add_estimate(row, key + "_a", title + " of A", a, decimals);
+        add_estimate(row, key + "_b", title + " of B", b, decimals);
     };
     add_count(row, "tokens", "common scored tokens", found.tokens);
     add_difference(row, "difference", "NLL A - B", found.difference, found.p, "nats a token");
-    if (found.equivalence) {
-        const Equivalence& test = *found.equivalence;
-        row.add({"equivalence.margin", "equivalence margin"}, test.margin);
-        row.add({"equivalence.p", "  p of a difference beyond it", CellFormat::p}, test.p);
-        row.add({"equivalence.low", "  interval from"}, test.low);
-        row.add({"equivalence.high", "  interval to"}, test.high);
-        row.add({"equivalence.p_above", ""}, test.p_above);
-        row.add({"equivalence.p_below", ""}, test.p_below);
-    }
     both("mean_nll", "NLL", found.mean_a, found.mean_b);
     both("perplexity", "perplexity", found.perplexity_a, found.perplexity_b, 2);
     add_estimate(row, "perplexity_ratio", "perplexity A / B", found.perplexity_ratio);
     both("bits_per_byte", "bits per byte", found.bits_per_byte_a, found.bits_per_byte_b);
     add_estimate(row, "bits_per_byte_difference", "bits per byte A - B", found.bits_per_byte_difference);
-    const DocumentMeans& documents = found.documents;
-    const bool several = found.resampling.clusters > 1; // else the numbers above once more
-    const std::string over = "over_documents.";
-    add_count(row, over + "documents", several ? "documents, each of the same weight" : "",
-              found.resampling.clusters);
-    add_estimate(row, over + "difference", several ? "  NLL A - B" : "", documents.difference);
-    both(over + "mean_nll", several ? "  NLL" : "", documents.a, documents.b);
-    both(over + "bits_per_byte", several ? "  bits per byte" : "", documents.bits_per_byte_a,
-         documents.bits_per_byte_b);
-    add_estimate(row, over + "bits_per_byte_difference", "", documents.bits_per_byte_difference);
     add_estimate(row, "pearson", "Pearson correlation", found.pearson, 3);
-    add_estimate(row, "spearman", "Spearman correlation", found.spearman, 3);
     row.add({"share_b_better", "B better on", CellFormat::share, 1, "of the tokens"}, found.share_b_better);
     if (found.flips) {
         const Flips& flips = *found.flips;
@@ -162,7 +141,6 @@ Pair pair_of(const SeedComparison& found) {
 
 struct CompareVerb : ReportOptions {
     std::vector<std::string> references;
-    std::optional<double> margin;
     bool seeds = false;
     bool paired_seeds = false;
 
@@ -263,9 +241,6 @@ void CompareVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     if (seeds || paired_seeds) {
-        if (margin) {
-            throw InputError("compare --seeds: --equivalence is for one run a side; leave it out.");
-        }
         run_seeds(printer);
         return;
     }
@@ -286,7 +261,7 @@ void CompareVerb::run() {
         const bool bytes = by_bytes(b);
         const PairedSample sample = bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, reading)
                                           : pair_runs(*a.reader, a.run, *b.reader, b.run, reading);
-        PairedComparison found = compare_paired(sample, options, margin);
+        PairedComparison found = compare_paired(sample, options);
         return bytes ? pair_by_bytes(std::move(found),
                                      std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0))
                      : pair_of(std::move(found));
@@ -294,10 +269,6 @@ void CompareVerb::run() {
     std::vector<Pair> found;
     std::map<bool, std::int64_t> longest; // by the unit: tokens, or stretches of bytes
     for (std::size_t at = 1; at < runs.size(); ++at) {
-        if (by_bytes(runs[at]) && margin) {
-            throw InputError("compare --equivalence: the margin is in nats a token, and " + a.reference +
-                             " and " + runs[at].reference + " have different tokenizers; leave it out.");
-        }
         found.push_back(compare(runs[at], bootstrap));
         std::int64_t& block = longest[by_bytes(runs[at])];
         block = std::max(block, found.back().resampling.block);
@@ -333,10 +304,6 @@ void add_compare(CLI::App& program) {
                     "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds a method, its runs "
                     "joined by commas")
         ->required();
-    app->add_option("--equivalence", verb->margin,
-                    "Also test that B is as good as A: two one-sided tests with this margin in nats a token")
-        ->check(number_above(0))
-        ->type_name("MARGIN");
     app->add_flag(
         "--seeds", verb->seeds,
         "Compare methods, each given as its runs from several seeds; seeds and text are resampled together");
@@ -347,7 +314,6 @@ void add_compare(CLI::App& program) {
     app->footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
                 "resources/docs/statistics.md.\n"
                 "Example:\n  ponderscope compare story.ponder#vanilla-neox-1m story.ponder#ponderlm-neox-1m\n"
-                "  ponderscope compare --equivalence 0.01 long.ponder#plain long.ponder#ponder\n"
                 "  ponderscope compare --seeds a.ponder#s1,a.ponder#s2,a.ponder#s3 b.ponder");
     app->callback([verb] { verb->run(); });
 }

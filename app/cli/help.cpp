@@ -24,10 +24,10 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
       "json"}},
     {"score", {"output", "name", "policy", "record", "context", "bos", "device", "dtype"}},
     {"logits", {"ids", "output", "method", "policy", "device", "dtype", "jacobi"}},
-    {"compare", {"seeds", "equivalence", "replicates", "level", "json"}},
+    {"compare", {"seeds", "replicates", "level", "json"}},
     {"policy", {"policy", "sweep", "rerun", "output", "csv", "replicates", "level", "json"}},
     {"referee", {"policy", "steps", "against", "rerun", "output", "tex", "csv", "replicates", "json"}},
-    {"stats", {"against", "labels", "by", "types-of", "csv", "replicates", "level", "json"}},
+    {"stats", {"against", "by", "types-of", "csv", "replicates", "level", "json"}},
     {"page", {"output", "run", "title", "sequence", "max-tokens"}},
     {"tokenize", {"text", "prompt", "decode", "spans", "bos", "json"}}};
 

@@ -47,18 +47,16 @@ LabelPlace place_of(const std::string& name) {
 
 struct StatsVerb : ReportOptions {
     std::vector<std::string> others;
-    std::filesystem::path labels;
     std::vector<std::string> by;
     std::string label_of = "prediction";
     std::string types_of = "prediction";
-    std::string control = "bh";
     std::int64_t least = 10;
     std::size_t rows = 30;
 
     void run();
 };
 
-/// Tokens grouped by a label or an annotation of the user.
+/// Tokens grouped by the label that was recorded with them, or by an annotation.
 struct Grouping {
     std::string name; ///< "label", or of the annotation
     std::vector<LabelledClass> classes;
@@ -132,7 +130,6 @@ struct Statistics {
     std::optional<ExpertUse> experts;
     std::vector<std::pair<std::string, std::vector<ExpertAgreement>>> agreements; ///< by run
     std::string types_of;
-    std::string control;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
@@ -196,13 +193,9 @@ void print_experts(const ExpertUse& use) {
 }
 
 DataTable Statistics::numbers() const {
-    const bool documents = estimate.resampling.clusters > 1;
     DataTable row;
     row.add({"mean_nll", "NLL", CellFormat::number, 4, "nats a token"}, estimate.mean_nll);
     row.add({"perplexity", "perplexity", CellFormat::number, 2}, estimate.perplexity);
-    row.add({"mean_nll_over_documents", documents ? "NLL, each document of the same weight" : ""},
-            estimate.document_mean_nll);
-    row.add({"", documents ? "  documents" : "", CellFormat::count}, estimate.resampling.clusters);
     row.add({"bits_per_byte", "bits per byte"}, estimate.bits_per_byte);
     row.add({"mean_steps", ponders() ? "steps" : "", CellFormat::number, 3}, estimate.mean_steps);
     return row;
@@ -263,9 +256,9 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
               << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted") << ".";
     if (ponders()) {
         std::cout << " drops last: share that stops before step " << max_steps
-                  << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery ("
-                  << (control == "by" ? "Benjamini-Yekutieli" : "Benjamini-Hochberg")
-                  << "), of the test that the mean steps equal those elsewhere, by sign flips of "
+                  << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery "
+                     "(Benjamini-Hochberg), of the test that the mean steps equal those elsewhere, by sign "
+                     "flips of "
                   << (groups.joined ? with_separators(groups.units) + " groups of " : "")
                   << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
     }
@@ -279,7 +272,6 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     report["scored_tokens"] = estimate.scored_tokens;
     report["max_steps"] = max_steps;
     report["step_unit"] = unit;
-    report["discovery_control"] = control;
     report["steps_correlations"] = json_of(table_of(correlations));
     report["steps_and_gain"] = json_of(table_of(gains));
     report["types_of"] = types_of;
@@ -313,25 +305,15 @@ void StatsVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    std::optional<Labels> labelling = labels.empty() ? std::nullopt : std::optional(Labels::read(labels));
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     Statistics result;
-    if (!labelling) {
-        labelling = Labels::recorded(reader, run);
-        if (labelling->rows.empty()) {
-            labelling.reset();
-        }
-    }
     result.run = where.trace.string() + "#" + run.name;
     result.max_steps = run.max_steps;
     result.unit = run.step_unit;
     result.types_of = types_of;
-    result.control = control;
-    const DiscoveryControl how =
-        control == "by" ? DiscoveryControl::benjamini_yekutieli : DiscoveryControl::benjamini_hochberg;
-    RunStudy study = study_run(reader, run, {least, how, bootstrap, place_of(types_of)});
+    RunStudy study = study_run(reader, run, {least, bootstrap, place_of(types_of)});
     const BootstrapOptions settled = study.estimate.resampling.same_length(bootstrap);
     result.estimate = std::move(study.estimate);
     result.groups = std::move(study.groups);
@@ -367,15 +349,14 @@ void StatsVerb::run() {
     const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
         const LabelledTokens tokens = label_tokens(reader, run, given, place, bootstrap.stop);
-        result.groupings.push_back(
-            {name, compare_classes(tokens, settled, how), tokens.unlabelled, annotation});
+        result.groupings.push_back({name, compare_classes(tokens, settled), tokens.unlabelled, annotation});
     };
     // By name; fifths of a number stand in its order already.
     const auto sort_classes = [&] {
         std::ranges::stable_sort(result.groupings.back().classes, comes_before);
     };
-    if (labelling) {
-        group_by("label", *labelling, false);
+    if (const Labels recorded = Labels::recorded(reader, run); !recorded.rows.empty()) {
+        group_by("label", recorded, false);
         sort_classes();
     }
     const auto annotations = by.empty() ? std::nullopt : AnnotationReader::beside(where.trace);
@@ -406,11 +387,6 @@ void add_stats(CLI::App& program) {
                     "bytes. If every step ran (--policy full) over the same tokens, also the gain of the "
                     "steps: whether steps go where they pay")
         ->type_name("RUN");
-    app->add_option("--labels", verb->labels,
-                    "CSV table of labels, document,begin,end,class or sequence,token,class (begin and end "
-                    "are bytes). A sequence is a number from 0, else a title; a document a title, else a "
-                    "number. Default: the labels recorded with the text (record --label-field)")
-        ->type_name("FILE.csv");
     app->add_option("--by", verb->by,
                     "Annotations to group by (see annotate): categories, or numbers in fifths with "
                     "Spearman's rho with the steps")
@@ -427,18 +403,12 @@ void add_stats(CLI::App& program) {
     app->add_option("--least", verb->least, "Omit token types with fewer tokens")
         ->check(number_from<std::int64_t>(2, 1'000'000'000))
         ->capture_default_str();
-    app->add_option("--discovery", verb->control,
-                    "False-discovery control of q: bh (Benjamini-Hochberg) or by (Benjamini-Yekutieli, for "
-                    "any dependence)")
-        ->check(CLI::IsMember({"bh", "by"}))
-        ->capture_default_str();
     app->add_option("--rows", verb->rows, "Token types to print")
         ->check(number_from<std::size_t>(0))
         ->capture_default_str();
     verb->add_to(*app, "Also write all tables as CSV");
     app->footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
                 "story.ponder#vanilla-neox-1m\n"
-                "  ponderscope stats puzzles.ponder --labels puzzles.csv --csv tables.csv\n"
                 "  ponderscope stats story.ponder --by part_of_speech");
     app->callback([verb] { verb->run(); });
 }

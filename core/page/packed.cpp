@@ -518,7 +518,6 @@ private:
                                    {"perplexity_ratio", json_of(pair.perplexity_ratio)},
                                    {"bits_per_byte_difference", json_of(pair.bits_per_byte_difference)},
                                    {"pearson", json_of(pair.pearson)},
-                                   {"spearman", json_of(pair.spearman)},
                                    {"share_b_better", pair.share_b_better}};
         }
     }

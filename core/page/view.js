@@ -224,8 +224,8 @@ function drawHead() {
     const td = cell(row, `${number(100 * c.share_b_better, 1)} % of ${grouped(c.tokens)} tokens`);
     td.colSpan = head.runs.length + 1;
     const correlation = body.insertRow();
-    cell(correlation, "Correlation of NLL");
-    const both = cell(correlation, `Pearson ${number(c.pearson[0], 3)} \u00b7 Spearman ${number(c.spearman[0], 3)}`);
+    cell(correlation, "Correlation of NLL (Pearson)");
+    const both = cell(correlation, number(c.pearson[0], 3));
     both.colSpan = head.runs.length + 1;
   }
   for (const notice of head.notices) { const p = document.createElement("p"); p.className = "notice"; p.textContent = visible(notice); $("notices").append(p); }

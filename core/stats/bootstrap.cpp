@@ -179,7 +179,7 @@ PrefixSums::PrefixSums(UnitSums clusters)
 }
 
 PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std::size_t width,
-                   const std::function<void(std::size_t, std::size_t, double*)>& add) {
+                   const std::function<void(std::size_t, double*)>& add) {
     const bool by_cluster = resampling.unit == ResamplingUnit::clusters;
     UnitSums rows{width, {}, {}};
     rows.tokens.resize(static_cast<std::size_t>(by_cluster ? layout.clusters() : 0));
@@ -192,7 +192,7 @@ PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std:
             rows.tokens[cluster] += static_cast<double>(end - token);
         }
         for (; token < end; ++token) {
-            add(token, cluster, rows.sums.data() + (by_cluster ? cluster : token) * width);
+            add(token, rows.sums.data() + (by_cluster ? cluster : token) * width);
         }
     }
     return by_cluster ? PrefixSums(std::move(rows)) : PrefixSums(rows.sums, width, layout);

@@ -127,10 +127,10 @@ private:
     UnitSums clusters_;
 };
 
-/// Sums W quantities of a sample: a row for each token if blocks are drawn, a row for each cluster if whole
-/// clusters are drawn. \p add(token, cluster, row) adds a token's quantities to a row of W numbers.
+/// Adds up W quantities of a sample: a row for each token where blocks are drawn, a row for each cluster
+/// where whole clusters are. \p add(token, row): adds the quantities of a token to a row of W numbers.
 PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std::size_t width,
-                   const std::function<void(std::size_t token, std::size_t cluster, double* row)>& add);
+                   const std::function<void(std::size_t token, double* row)>& add);
 
 UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling);
 /// The unit of each token, from 0.

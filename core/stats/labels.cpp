@@ -20,31 +20,6 @@ constexpr std::size_t most_classes = 256;
 
 } // namespace
 
-Labels Labels::read(const std::filesystem::path& csv) {
-    const std::vector<std::string> wanted{"class", "label"};
-    PlacedTable table = PlacedTable::read(
-        csv, "a header with the columns document,begin,end,class or sequence,token,class", wanted);
-    const std::vector<std::string>& values = table.columns[table.column(wanted)];
-    Labels labels;
-    labels.file = csv;
-    labels.by_bytes = table.by_bytes;
-    labels.rows = std::move(table.rows);
-    std::map<std::string, std::int32_t> numbers;
-    for (PlacedRow& row : labels.rows) {
-        const std::string& name = values[static_cast<std::size_t>(row.entry)];
-        const auto [entry, fresh] = numbers.emplace(name, static_cast<std::int32_t>(labels.classes.size()));
-        if (fresh) {
-            labels.classes.push_back(name);
-        }
-        if (labels.classes.size() > most_classes) {
-            throw InputError(csv.string() + ": line " + std::to_string(row.line) + ": expected at most " +
-                             std::to_string(most_classes) + " classes, found more; choose another column.");
-        }
-        row.entry = entry->second;
-    }
-    return labels;
-}
-
 Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
     Labels labels;
     labels.file = trace.path();
@@ -57,8 +32,7 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
         }
         if (labels.classes.size() > most_classes) {
             throw InputError(trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
-                             " classes of labels, found more; record it with another --label-field, or give "
-                             "classes with --labels.");
+                             " classes of labels, found more; record it with another --label-field.");
         }
         labels.rows.push_back({{}, sequence, label.begin, label.end, entry->second, 0});
     }
@@ -181,8 +155,7 @@ double class_p(const UnitSums& units) {
 
 } // namespace
 
-std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options,
-                                           DiscoveryControl control) {
+std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options) {
     // One class after the other: all at once would take memory for every class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
     const auto ratio = [](double sum, double n) { return n > 0 ? sum / n : not_a_number; };
@@ -202,19 +175,18 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
         LabelledClass one;
         one.group.name = tokens.classes[c];
         std::int64_t dropped = 0;
-        const PrefixSums sums =
-            sums_of(tokens.layout, resampling, width, [&](std::size_t i, std::size_t, double* row) {
-                if (tokens.label[i] == static_cast<std::int32_t>(c)) {
-                    row[0] += 1;
-                    row[1] += tokens.steps[i];
-                    row[2] += tokens.nll[i];
-                    ++one.group.count;
-                    dropped += tokens.steps[i] < static_cast<double>(tokens.max_steps) ? 1 : 0;
-                } else if (tokens.label[i] >= 0) {
-                    row[3] += 1;
-                    row[4] += tokens.steps[i];
-                }
-            });
+        const PrefixSums sums = sums_of(tokens.layout, resampling, width, [&](std::size_t i, double* row) {
+            if (tokens.label[i] == static_cast<std::int32_t>(c)) {
+                row[0] += 1;
+                row[1] += tokens.steps[i];
+                row[2] += tokens.nll[i];
+                ++one.group.count;
+                dropped += tokens.steps[i] < static_cast<double>(tokens.max_steps) ? 1 : 0;
+            } else if (tokens.label[i] >= 0) {
+                row[3] += 1;
+                row[4] += tokens.steps[i];
+            }
+        });
         if (one.group.count == 0) {
             continue; // of tokens that were not scored
         }
@@ -230,7 +202,7 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
         p.push_back(one.group.p);
         classes.push_back(std::move(one));
     }
-    const std::vector<double> q = false_discovery_q(p, control);
+    const std::vector<double> q = false_discovery_q(p);
     for (std::size_t i = 0; i < classes.size(); ++i) {
         classes[i].group.q = q[i];
     }

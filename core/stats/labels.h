@@ -14,20 +14,14 @@
 
 namespace ponderscope {
 
-/// Classes of parts of a text ("easy", "carry 2", "a name") from a table. The parts are in bytes (valid for
-/// every tokenizer) or in tokens.
+/// Classes of parts of a text ("easy", "carry 2", "a name"), by bytes (for every tokenizer) or by tokens.
 struct Labels {
     std::filesystem::path file;
     bool by_bytes = true;
     std::vector<PlacedRow> rows;      ///< `entry` is an index in `classes`
     std::vector<std::string> classes; ///< in the order of first occurrence
 
-    /// Reads a CSV file with the header document,begin,end,class or sequence,token,class, in any order.
-    /// `label` is another name for class. `document` and `sequence` are synonyms, and may be absent if there
-    /// is one sequence. Fields in double quotes may contain commas. InputError names the line of any other
-    /// content.
-    static Labels read(const std::filesystem::path& csv);
-    /// The labels that were recorded with the texts of a run; no rows if there are none. `file` is the trace.
+    /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
     /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"); equal
     /// numbers stay in one class. `file` is the file of the annotations.
@@ -58,7 +52,7 @@ struct LabelledClass {
     Estimate nll;
     Estimate steps_difference; ///< difference to the labelled tokens of all other classes
 };
-std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options = {},
-                                           DiscoveryControl control = DiscoveryControl::benjamini_hochberg);
+std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens,
+                                           const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -27,79 +27,32 @@ Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0) {
     };
 }
 
-// What each column of the sums holds: x, y, xx, yy, xy of the centred values, the same of their centred and
-// scaled ranks, bytes; weights by document: x, y, one, bits per byte of both; tokens that only one gets
-// right.
-constexpr std::size_t rank_columns = 5;
-constexpr std::size_t byte_column = 10;
-constexpr std::size_t document_a_column = 11;
-constexpr std::size_t document_b_column = 12;
-constexpr std::size_t document_column = 13;
-constexpr std::size_t document_rate_a_column = 14;
-constexpr std::size_t document_rate_b_column = 15;
-constexpr std::size_t flips_column = 16; ///< only A right less only B right
-constexpr std::size_t pair_columns = 17;
+// What each column of the sums holds: x, y, xx, yy, xy of the centred values, bytes, and whether only A is
+// right less whether only B is.
+constexpr std::size_t byte_column = 5;
+constexpr std::size_t flips_column = 6;
+constexpr std::size_t pair_columns = 7;
 
 bool ranks_are_known(const PairedSample& sample) {
     return sample.right_a.size() == sample.a.size() && sample.right_b.size() == sample.a.size();
 }
 
-/// Tokens and bytes of a document (cluster).
-struct DocumentSize {
-    double tokens = 0, bytes = 0;
-};
-
-std::vector<DocumentSize> document_sizes(const PairedSample& sample) {
-    std::vector<DocumentSize> documents(static_cast<std::size_t>(sample.layout.clusters()));
-    std::size_t i = 0;
-    for (std::size_t s = 0; s < sample.layout.stretches.size(); ++s) {
-        DocumentSize& document = documents[static_cast<std::size_t>(sample.layout.cluster_of[s])];
-        for (std::int64_t t = 0; t < sample.layout.stretches[s]; ++t, ++i) {
-            document.tokens += 1;
-            document.bytes += sample.bytes[i];
-        }
-    }
-    return documents;
-}
-
-PrefixSums paired_sums(const PairedSample& sample, const Resampling& how, double mean_a, double mean_b,
-                       const std::vector<DocumentSize>& documents) {
-    const std::vector<double> ranks_a = centred_ranks(sample.a);
-    const std::vector<double> ranks_b = centred_ranks(sample.b);
+PrefixSums paired_sums(const PairedSample& sample, const Resampling& how, double mean_a, double mean_b) {
     const bool flips = ranks_are_known(sample);
-    const auto put = [](double* to, double x, double y) {
-        to[0] += x;
-        to[1] += y;
-        to[2] += x * x;
-        to[3] += y * y;
-        to[4] += x * y;
-    };
-    return sums_of(sample.layout, how, pair_columns, [&](std::size_t i, std::size_t cluster, double* row) {
-        const DocumentSize& document = documents[cluster];
+    return sums_of(sample.layout, how, pair_columns, [&](std::size_t i, double* row) {
         const double x = sample.a[i] - mean_a;
         const double y = sample.b[i] - mean_b;
-        put(row, x, y);
-        put(row + rank_columns, ranks_a[i], ranks_b[i]);
+        row[0] += x;
+        row[1] += y;
+        row[2] += x * x;
+        row[3] += y * y;
+        row[4] += x * y;
         row[byte_column] += sample.bytes[i];
-        row[document_a_column] += x / document.tokens;
-        row[document_b_column] += y / document.tokens;
-        row[document_column] += 1 / document.tokens;
-        if (document.bytes > 0) {
-            row[document_rate_a_column] += sample.a[i] / document.bytes / std::numbers::ln2;
-            row[document_rate_b_column] += sample.b[i] / document.bytes / std::numbers::ln2;
-        }
         if (flips) {
             row[flips_column] +=
                 static_cast<double>(sample.right_a[i]) - static_cast<double>(sample.right_b[i]);
         }
     });
-}
-
-/// Mean over documents of what a column adds up to in each.
-Statistic document_mean(std::size_t column, double centre = 0) {
-    return [=](std::span<const double> sums, std::int64_t) {
-        return centre + sums[column] / sums[document_column];
-    };
 }
 
 Statistic minus(Statistic a, Statistic b) {
@@ -133,8 +86,7 @@ Estimate exponential(const Estimate& mean) {
             std::exp(mean.value) * mean.standard_error};
 }
 
-PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options,
-                                std::optional<double> margin) {
+PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options) {
     if (sample.a.empty()) {
         throw InputError("expected tokens that both runs scored, found none; compare runs over one text.");
     }
@@ -154,15 +106,8 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     const double mean_a = mean_of_values(sample.a);
     const double mean_b = mean_of_values(sample.b);
     const double mean_difference = mean_a - mean_b;
-    const std::vector<DocumentSize> documents = document_sizes(sample);
-    const bool texts = std::ranges::all_of(documents, [](const DocumentSize& one) { return one.bytes > 0; });
-    const double documents_with_text = texts ? 0 : not_a_number;
     const Statistic rate_a = bits_per_byte(0, byte_column, mean_a);
     const Statistic rate_b = bits_per_byte(1, byte_column, mean_b);
-    const Statistic document_a = document_mean(document_a_column, mean_a);
-    const Statistic document_b = document_mean(document_b_column, mean_b);
-    const Statistic document_rate_a = document_mean(document_rate_a_column, documents_with_text);
-    const Statistic document_rate_b = document_mean(document_rate_b_column, documents_with_text);
     Estimate flips_difference;
     const std::vector<std::pair<Estimate*, Statistic>> wanted = {
         {&result.mean_a, mean_of(0, mean_a)},
@@ -174,21 +119,14 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
         {&result.bits_per_byte_a, rate_a},
         {&result.bits_per_byte_b, rate_b},
         {&result.bits_per_byte_difference, minus(rate_a, rate_b)},
-        {&result.documents.a, document_a},
-        {&result.documents.b, document_b},
-        {&result.documents.difference, minus(document_a, document_b)},
-        {&result.documents.bits_per_byte_a, document_rate_a},
-        {&result.documents.bits_per_byte_b, document_rate_b},
-        {&result.documents.bits_per_byte_difference, minus(document_rate_a, document_rate_b)},
         {&result.pearson, correlation(0)},
-        {&result.spearman, correlation(rank_columns)},
         {&flips_difference, mean_of(flips_column)},
     };
     std::vector<Statistic> statistics;
     for (const auto& [to, statistic] : wanted) {
         statistics.push_back(statistic);
     }
-    const PrefixSums sums = paired_sums(sample, result.resampling, mean_a, mean_b, documents);
+    const PrefixSums sums = paired_sums(sample, result.resampling, mean_a, mean_b);
     const std::vector<Estimate> estimates = bootstrap(sums, statistics, result.resampling.apply(options));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         *wanted[i].first = estimates[i];
@@ -207,9 +145,6 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     }
     const bool same = equal == result.tokens;
     result.p = same ? 1 : sign_flip_p(differences);
-    if (margin) {
-        result.equivalence = equivalence_test(differences, units.tokens, *margin, (1 - options.level));
-    }
     if (ranks_are_known(sample)) {
         result.flips = flips_of(sample, flips_difference, units);
     }

@@ -44,13 +44,6 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
 
-/// Means with the same weight for every document (cluster). All other means give every token the same weight.
-struct DocumentMeans {
-    Estimate a, b, difference; ///< mean over documents of their mean NLL, nats per token
-    /// Mean over documents of their bits per byte; NaN if a document has no text.
-    Estimate bits_per_byte_a, bits_per_byte_b, bits_per_byte_difference;
-};
-
 /// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
 Estimate exponential(const Estimate& mean);
 
@@ -62,28 +55,22 @@ struct PairedComparison {
     Estimate mean_a; ///< nats a token
     Estimate mean_b;
     Estimate difference; ///< mean of a - b, nats a token
-    double p = 0;        ///< two-sided p of "no difference": sign flips of the units' sums (significance.h)
-    std::optional<Equivalence> equivalence; ///< present if a margin was given
+    double p = 0;        ///< two-sided p of "no difference": sign flips of units' sums (significance.h)
     Estimate perplexity_a;
     Estimate perplexity_b;
     Estimate perplexity_ratio; ///< A / B
     Estimate bits_per_byte_a;  ///< NaN without a text
     Estimate bits_per_byte_b;
     Estimate bits_per_byte_difference;
-    DocumentMeans documents; ///< with a single document, equal to the means over tokens
     std::optional<Flips> flips;
-    Estimate pearson; ///< correlation of the tokens' NLL
-    /// The same by ranks. The whole sample is ranked once; bootstrap replicates reuse the ranks.
-    Estimate spearman;
-    double share_b_better = 0; ///< share of tokens with a lower NLL in B
+    Estimate pearson;          ///< of the tokens' NLL
+    double share_b_better = 0; ///< of the tokens
     Resampling resampling;
     std::vector<std::string> notices;
 };
 
-/// \p margin: margin of the equivalence test, nats per token. InputError: an empty sample, or a margin that
-/// is not above zero.
-PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {},
-                                std::optional<double> margin = {});
+/// InputError for an empty sample.
+PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {});
 
 /// The same statistics for a single run.
 struct RunEstimate {
@@ -92,7 +79,6 @@ struct RunEstimate {
     Estimate perplexity;
     Estimate bits_per_byte;     ///< NaN without a text
     Estimate mean_steps;        ///< over the scored tokens
-    Estimate document_mean_nll; ///< mean over documents (clusters) of their mean NLL
     Resampling resampling;
     std::vector<std::string> notices;
 };

@@ -48,7 +48,7 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
     const std::vector<double> y = centred_ranks(b);
     const std::span<const double> series[] = {x};
     const Resampling how = choose_resampling(layout, series, options);
-    const PrefixSums sums = sums_of(layout, how, 5, [&](std::size_t i, std::size_t, double* row) {
+    const PrefixSums sums = sums_of(layout, how, 5, [&](std::size_t i, double* row) {
         row[0] += x[i];
         row[1] += y[i];
         row[2] += x[i] * x[i];

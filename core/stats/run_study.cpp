@@ -19,37 +19,29 @@ RunEstimate estimate_of(const ScoredTokens& tokens, const RunInfo& run, const Bo
     RunEstimate result;
     result.scored_tokens = tokens.layout.tokens();
     result.resampling = choose_resampling(tokens.layout, series, options);
-    std::vector<double> lengths(static_cast<std::size_t>(tokens.layout.clusters())); // of the documents
-    for (std::size_t s = 0; s < tokens.layout.stretches.size(); ++s) {
-        lengths[static_cast<std::size_t>(tokens.layout.cluster_of[s])] +=
-            static_cast<double>(tokens.layout.stretches[s]);
-    }
-    constexpr std::size_t width = 5; // NLL, bytes, steps; NLL and one by document
-    const PrefixSums sums = sums_of(tokens.layout, result.resampling, width,
-                                    [&](std::size_t i, std::size_t cluster, double* row) {
-                                        row[0] += tokens.nll[i];
-                                        row[1] += tokens.bytes[i];
-                                        row[2] += tokens.steps[i];
-                                        row[3] += tokens.nll[i] / lengths[cluster];
-                                        row[4] += 1 / lengths[cluster];
-                                    });
+    constexpr std::size_t width = 3; // NLL, bytes, steps
+    const PrefixSums sums = sums_of(tokens.layout, result.resampling, width, [&](std::size_t i, double* row) {
+        row[0] += tokens.nll[i];
+        row[1] += tokens.bytes[i];
+        row[2] += tokens.steps[i];
+    });
     const auto over_tokens = [](std::size_t column) -> Statistic {
         return [column](std::span<const double> totals, std::int64_t count) {
             return totals[column] / static_cast<double>(count);
         };
     };
-    const std::vector<Statistic> statistics = {
-        over_tokens(0),
-        [](std::span<const double> totals, std::int64_t) {
-            return totals[1] > 0 ? totals[0] / totals[1] / std::numbers::ln2 : not_a_number;
-        },
-        over_tokens(2), [](std::span<const double> totals, std::int64_t) { return totals[3] / totals[4]; }};
+    const std::vector<Statistic> statistics = {over_tokens(0),
+                                               [](std::span<const double> totals, std::int64_t) {
+                                                   return totals[1] > 0
+                                                              ? totals[0] / totals[1] / std::numbers::ln2
+                                                              : not_a_number;
+                                               },
+                                               over_tokens(2)};
     const std::vector<Estimate> estimates = bootstrap(sums, statistics, result.resampling.apply(options));
     result.mean_nll = estimates[0];
     result.perplexity = exponential(estimates[0]);
     result.bits_per_byte = estimates[1];
     result.mean_steps = estimates[2];
-    result.document_mean_nll = estimates[3];
     if (!run.complete) {
         result.notices.push_back("Run " + run.name + " is partial.");
     }

@@ -205,32 +205,6 @@ Estimate GroupTotals::interval() const {
     return {all.mean, all.mean - half, all.mean + half, all.standard_error};
 }
 
-Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
-                             double alpha) {
-    if (!(margin > 0) || !std::isfinite(margin)) {
-        throw InputError("expected a margin of equivalence above zero, found " + std::to_string(margin) +
-                         ".");
-    }
-    const UnitMean mean = unit_mean(sums, tokens);
-    const auto tail = [&](double distance) {
-        if (mean.standard_error > 0) {
-            return student_cdf(-distance / mean.standard_error, mean.degrees);
-        }
-        return std::isnan(mean.standard_error) ? not_a_number : distance > 0 ? 0.0 : 1.0;
-    };
-    Equivalence result;
-    result.margin = margin;
-    result.p_above = tail(mean.mean + margin);
-    result.p_below = tail(margin - mean.mean);
-    result.p = std::isnan(result.p_above) ? not_a_number : std::max(result.p_above, result.p_below);
-    const double half = mean.standard_error > 0
-                            ? mean.standard_error * student_quantile(1 - alpha, mean.degrees)
-                            : mean.standard_error;
-    result.low = mean.mean - half;
-    result.high = mean.mean + half;
-    return result;
-}
-
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b) {
     const std::int64_t discordant = only_a + only_b;
     if (discordant == 0) {
@@ -240,7 +214,7 @@ double mcnemar_p(std::int64_t only_a, std::int64_t only_b) {
                                           static_cast<double>(discordant), 0.5));
 }
 
-std::vector<double> false_discovery_q(std::span<const double> p, DiscoveryControl control) {
+std::vector<double> false_discovery_q(std::span<const double> p) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < p.size(); ++i) {
         if (!std::isnan(p[i])) {
@@ -248,14 +222,7 @@ std::vector<double> false_discovery_q(std::span<const double> p, DiscoveryContro
         }
     }
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-    auto tests = static_cast<double>(order.size());
-    if (control == DiscoveryControl::benjamini_yekutieli) {
-        double harmonic = 0;
-        for (std::size_t i = 1; i <= order.size(); ++i) {
-            harmonic += 1 / static_cast<double>(i);
-        }
-        tests *= harmonic;
-    }
+    const auto tests = static_cast<double>(order.size());
     std::vector<double> q(p.size(), not_a_number);
     double least = 1;
     for (std::size_t i = order.size(); i-- > 0;) {

@@ -71,22 +71,8 @@ private:
     std::map<std::size_t, std::size_t> at_; ///< index for each unit
 };
 
-/// Two one-sided tests (Schuirmann 1987): the mean is above -margin, and the mean is below margin.
-struct Equivalence {
-    double margin = 0;
-    double p_above = 0; ///< one-sided p of "at most -margin"
-    double p_below = 0; ///< one-sided p of "at least margin"
-    double p = 0;       ///< the larger of both; small: equivalent within the margin
-    double low = 0;     ///< bounds at level 1 - 2 alpha, inside the margin iff p <= alpha
-    double high = 0;
-};
-/// By Student's distribution over units. \p alpha determines `low` and `high`. InputError: a margin that is
-/// not above zero. NaN for fewer than two units.
-Equivalence equivalence_test(std::span<const double> sums, std::span<const double> tokens, double margin,
-                             double alpha = 0.05);
-
-/// How many tokens two models predict right or wrong, and a test of the tokens that only one of them predicts
-/// right (McNemar 1947).
+/// Tokens that two models predict right or wrong, and a test of the tokens that only one predicts right
+/// (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;
@@ -100,14 +86,10 @@ struct Flips {
 /// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 
-/// Controls of false discoveries: Benjamini and Hochberg 1995 (independent or positively dependent tests),
-/// Benjamini and Yekutieli 2001 (any dependence).
-enum class DiscoveryControl : std::uint8_t { benjamini_hochberg, benjamini_yekutieli };
-
-/// q-values in the order of \p p: the smallest false-discovery rate at which a test is significant. NaN stays
-/// NaN and does not count as a test.
-std::vector<double> false_discovery_q(std::span<const double> p,
-                                      DiscoveryControl control = DiscoveryControl::benjamini_hochberg);
+/// q-values: the smallest false-discovery rate at which a test is called (Benjamini and Hochberg 1995, for
+/// independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the order of \p
+/// p.
+std::vector<double> false_discovery_q(std::span<const double> p);
 
 /// Bands that hold at the options' level for all estimates together: each estimate ± c standard errors. c is
 /// the quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected

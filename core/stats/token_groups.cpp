@@ -80,13 +80,13 @@ TokenGroup group_of(const TypeSums& sums, const Whole& all, std::span<const doub
     return group;
 }
 
-void control_false_discoveries(std::vector<TokenGroup>& groups, DiscoveryControl control) {
+void control_false_discoveries(std::vector<TokenGroup>& groups) {
     std::vector<double> p;
     p.reserve(groups.size());
     for (const TokenGroup& group : groups) {
         p.push_back(group.p);
     }
-    const std::vector<double> q = false_discovery_q(p, control);
+    const std::vector<double> q = false_discovery_q(p);
     for (std::size_t i = 0; i < groups.size(); ++i) {
         groups[i].q = q[i];
     }
@@ -212,7 +212,7 @@ TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
     for (std::vector<TokenGroup>* table : {&groups.types, &groups.classes}) {
         std::stable_sort(table->begin(), table->end(),
                          [](const TokenGroup& a, const TokenGroup& b) { return a.count > b.count; });
-        control_false_discoveries(*table, options.control);
+        control_false_discoveries(*table);
     }
     return groups;
 }

@@ -55,10 +55,9 @@ struct TokenGroups {
 inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {
-    std::int64_t least = 2; ///< types with fewer tokens are left out and not tested
-    DiscoveryControl control = DiscoveryControl::benjamini_hochberg;
-    BootstrapOptions bootstrap;           ///< `unit` and `block`: which units count as independent
-    LabelPlace types = LabelPlace::token; ///< types of the token itself or of the predicted token
+    std::int64_t least = 2;               ///< types with fewer tokens are left out, and are no tests
+    BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
+    LabelPlace types = LabelPlace::token; ///< of a run: types of the token itself or of the predicted token
 };
 
 /// The groups of a run's tokens. \p max_steps: the run's last step. \p bytes_by_id: the run's vocabulary.

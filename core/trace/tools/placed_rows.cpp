@@ -43,8 +43,7 @@ struct PlaceColumns {
 
 } // namespace
 
-PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::string& expected,
-                              const std::vector<std::string>& wanted) {
+PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::string& expected) {
     const std::string text = read_file(csv);
     PlacedTable table;
     table.file = csv;
@@ -64,8 +63,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         }
     }
     table.by_bytes = places.by_bytes;
-    if (!places.begin || table.column(wanted) == table.names.size() ||
-        places.by_bytes != places.end.has_value()) {
+    if (!places.begin || table.names.empty() || places.by_bytes != places.end.has_value()) {
         std::string found;
         for (const std::string& field : fields) {
             found += (found.empty() ? "" : ",") + field.substr(0, 40);
@@ -110,13 +108,6 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         }
     }
     return table;
-}
-
-std::size_t PlacedTable::column(const std::vector<std::string>& wanted) const {
-    const auto found = wanted.empty()
-                           ? names.begin()
-                           : std::find_first_of(names.begin(), names.end(), wanted.begin(), wanted.end());
-    return static_cast<std::size_t>(found - names.begin());
 }
 
 PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const std::filesystem::path& file,

@@ -33,11 +33,8 @@ struct PlacedTable {
     std::vector<std::string> names;
     std::vector<std::vector<std::string>> columns; ///< [name][row]
 
-    /// InputError with the line for any other content. \p wanted: names of the required column, one of which
-    /// must exist; empty: no requirement. \p expected: the header in words.
-    static PlacedTable read(const std::filesystem::path& csv, const std::string& expected,
-                            const std::vector<std::string>& wanted = {});
-    [[nodiscard]] std::size_t column(const std::vector<std::string>& wanted) const; ///< names.size(): none
+    /// InputError with the line for everything else. \p expected: the header in words.
+    static PlacedTable read(const std::filesystem::path& csv, const std::string& expected);
 };
 
 /// Assigns rows, located by position or bytes, to the tokens of a run.

@@ -33,7 +33,6 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
         {"policy", {"--batch", "--block", "--replicates", "--level", "--seed"}},
         {"referee", {"--steps", "--settings"}},
         {"stats", {"--least", "--rows"}},
-        {"compare", {"--equivalence"}},
         {"check", {"--most"}},
         {"page", {"--sequence", "--max-tokens"}},
         {"lineage", {"--tokens"}},

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -19,9 +20,20 @@ namespace fs = std::filesystem;
 
 class LabelFiles : public ::testing::Test {
 protected:
+    /// Labels of the places in a table.
     Labels read(const std::string& text) const {
         write_file_atomically(folder_ / "labels.csv", text);
-        return Labels::read(folder_ / "labels.csv");
+        PlacedTable table = PlacedTable::read(folder_ / "labels.csv", "document,begin,end,class");
+        Labels labels{table.file, table.by_bytes, std::move(table.rows), {}};
+        for (PlacedRow& row : labels.rows) {
+            const std::string& name = table.columns.front()[static_cast<std::size_t>(row.entry)];
+            const auto found = std::ranges::find(labels.classes, name);
+            row.entry = static_cast<std::int32_t>(found - labels.classes.begin());
+            if (found == labels.classes.end()) {
+                labels.classes.push_back(name);
+            }
+        }
+        return labels;
     }
     std::string sentence(const std::string& text) const {
         try {
@@ -75,6 +87,7 @@ TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
     } cases[] = {
         {"", "an empty file"},
         {"a,b,c\n", "\"a,b,c\""},
+        {"begin,end\n0,1\n", "\"begin,end\""},
         {"begin,class\n0,x\n", "document,begin,end,class"},
         {"token,end,class\n0,1,x\n", "document,begin,end,class"},
         {"begin,end,class\n0,1\n", "line 2 has 2 fields"},
@@ -85,11 +98,6 @@ TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
     for (const auto& [text, says] : cases) {
         EXPECT_NE(sentence(text).find(says), std::string::npos) << text << ": " << sentence(text);
     }
-    std::string many = "begin,end,class\n";
-    for (int i = 0; i < 300; ++i) {
-        many += std::to_string(i) + "," + std::to_string(i + 1) + ",c" + std::to_string(i) + "\n";
-    }
-    EXPECT_NE(sentence(many).find("at most 256 classes"), std::string::npos);
 }
 
 class Labelled : public LabelFiles {
