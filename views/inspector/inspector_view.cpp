@@ -2,22 +2,21 @@
 #include "views/inspector/inspector_view.h"
 
 #include "views/common/same_runs.h"
-#include "views/inspector/inspector_canvas.h"
+#include "views/inspector/inspector_page.h"
 
-#include <algorithm>
+#include <QMimeData>
+#include <QScrollBar>
+#include <QTextDocumentFragment>
 
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
 InspectorView::InspectorView(ViewContext context, QWidget* parent)
-    : QScrollArea(parent),
-      data_(context.data),
-      selection_(context.selection),
-      theme_(context.theme),
-      canvas_(new InspectorCanvas(context.theme)) {
-    setWidgetResizable(true);
-    setWidget(canvas_);
+    : QTextBrowser(parent), data_(context.data), selection_(context.selection), theme_(context.theme) {
+    setOpenLinks(false);
+    setUndoRedoEnabled(false);
+    setTextInteractionFlags(Qt::TextBrowserInteraction | Qt::TextSelectableByKeyboard);
     setFrameShape(QFrame::NoFrame);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setMinimumWidth(240);
@@ -48,15 +47,19 @@ InspectorView::InspectorView(ViewContext context, QWidget* parent)
             changed();
         }
     });
-    connect(canvas_, &InspectorCanvas::candidatesClicked, this,
-            [this] { setCandidatesShown(most_ == 3 ? 10 : 3); });
-    connect(canvas_, &InspectorCanvas::stepClicked, &selection_, &Selection::setStep);
+    connect(&theme_, &Theme::changed, this, renewed);
+    connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
+        if (link.scheme() == u"step") {
+            selection_.setStep(link.path().toInt());
+        } else {
+            setCandidatesShown(most_ == 3 ? 10 : 3);
+        }
+    });
     refresh();
 }
 
 void InspectorView::setCandidatesShown(int most) {
     most_ = most;
-    canvas_->setExpanded(most > 3);
     changed();
 }
 
@@ -71,7 +74,24 @@ void InspectorView::renew() {
 void InspectorView::refresh() {
     pending_.stop();
     report_ = token_report(data_, selection_, most_);
-    canvas_->setReport(&report_);
+    const int place = verticalScrollBar()->value();
+    // The same width with and without a scroll bar.
+    write_report(*document(), report_, theme_, width() - verticalScrollBar()->sizeHint().width(), most_ > 3,
+                 devicePixelRatioF());
+    verticalScrollBar()->setValue(place);
+}
+
+QMimeData* InspectorView::createMimeDataFromSelection() const {
+    QMimeData* copied = QTextBrowser::createMimeDataFromSelection();
+    copied->setText(textCursor().selection().toPlainText().remove(QChar::ObjectReplacementCharacter)); // bars
+    return copied;
+}
+
+void InspectorView::resizeEvent(QResizeEvent* event) {
+    QTextBrowser::resizeEvent(event);
+    if (event->oldSize().width() != event->size().width()) {
+        changed();
+    }
 }
 
 ViewCommand InspectorView::viewCommand() const {

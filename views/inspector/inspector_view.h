@@ -6,24 +6,22 @@
 #include "views/common/view_context.h"
 #include "views/inspector/token_report.h"
 
-#include <QScrollArea>
+#include <QTextBrowser>
 #include <QTimer>
 
 namespace ponderscope {
 
-class InspectorCanvas;
-
-/// The panel on the right: what runs A and B computed at the shown token (Selection::shown). Needs an open
-/// trace; candidates and curves need per-step signals. Follows hovering within a frame: one report, one
-/// paint, no child widgets.
-class InspectorView : public QScrollArea, public LiveView, public ShowsCommand {
+/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
+/// open trace; candidates and curves need per-step signals. Its text can be selected and copied; follows hover
+/// within a frame.
+class InspectorView : public QTextBrowser, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit InspectorView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] const TokenReport& report() const { return report_; }
-    /// Candidates for each step: 3, or 10 after a click on the section's name.
+    /// Candidates for each step: 3, or 10 after a click on "more".
     [[nodiscard]] int candidatesShown() const { return most_; }
     void setCandidatesShown(int most);
     [[nodiscard]] QSize sizeHint() const override;
@@ -33,13 +31,16 @@ public Q_SLOTS:
     void refresh(); ///< refreshes at once; otherwise a refresh follows a change of selection or data, once in
                     ///< each turn of the event loop
 
+protected:
+    QMimeData* createMimeDataFromSelection() const override;
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
     void renew() override; ///< schedules refresh() once in a turn of the event loop
 
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
-    InspectorCanvas* canvas_;
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;

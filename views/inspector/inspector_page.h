@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/common/theme.h"
+#include "views/inspector/token_report.h"
+
+#include <QImage>
+
+class QTextDocument;
+
+namespace ponderscope {
+
+/// Writes \p report into \p page, which is empty afterwards if the report is. Links: "step:K", and "more" at the
+/// candidates. \p width: of the page, margins included. \p ratio: pixels of a picture per pixel of the page.
+void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width, bool expanded,
+                  qreal ratio);
+
+/// A line through a signal by step, with the ends of its axis.
+QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QSize& size, qreal ratio);
+
+} // namespace ponderscope
