@@ -27,8 +27,8 @@ class TextView;
 
 /// The find bar (Ctrl+F): finds text, "#id", a /pattern/ or a condition in the shown sequence, or in all
 /// sequences of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other
-/// sequences), Escape closes. Hits are outlined and, optionally, listed with the words around them. Compare
-/// can be restricted to them.
+/// sequences), Escape closes. Hits are outlined, ticks on the minimap and, optionally, listed with the words
+/// around them. Compare can be restricted to them.
 class FindBar : public QWidget {
     Q_OBJECT
 public:

@@ -6,6 +6,7 @@
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
+#include "views/text/minimap.h"
 #include "views/text/span_bar.h"
 
 #include <QApplication>
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
@@ -127,6 +129,34 @@ private Q_SLOTS:
         QVERIFY(rows.size() == 800 && rows.front() == 99);
         stage.view().setSpan({});
         QVERIFY(!bar.isVisible());
+    }
+
+    void theMinimapShowsTheWholeSequence() {
+        Stage stage({.sequences = 1, .tokens = 4000});
+        QVERIFY(stage.settle());
+        TextView& view = stage.view();
+        auto* map = view.findChild<Minimap*>();
+        const auto shown = [map](int from, int to) { // colours of these columns
+            const QImage image = map->grab().toImage();
+            std::set<QRgb> colours;
+            for (int x = from; x < to; ++x) {
+                for (int y = 0; y < image.height(); ++y) {
+                    colours.insert(image.pixel(x, y));
+                }
+            }
+            return colours;
+        };
+        const int edge = map->width() - 7;
+        const std::set<QRgb> nll = shown(8, edge - 1);
+        QVERIFY2(nll.size() > 20, qPrintable(QString::number(nll.size())));
+        stage.panel.setQuantity(Quantity::steps);
+        QVERIFY(shown(8, edge - 1) != nll);
+        const QRgb found = stage.theme.colours().a.rgb();
+        QVERIFY(!shown(edge, edge + 2).contains(found));
+        view.setMarks({3000});
+        QVERIFY(shown(edge, edge + 2).contains(found));
+        QTest::mouseClick(map, Qt::LeftButton, {}, QPoint(map->width() / 2, map->height() - 9));
+        QVERIFY2(view.endVisibleToken() > 3900, qPrintable(QString::number(view.endVisibleToken())));
     }
 
     void aSpanIsMeasuredAgainstAnotherB() {
