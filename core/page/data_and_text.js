@@ -8,7 +8,6 @@ const RAMPS = {
   value: ["#ffffff", "#fff7e4", "#ffefc8", "#ffe1a3", "#ffcd80", "#fdb564", "#f89c4e"],
   difference: ["#6fb8aa", "#a4d3ca", "#d6ebe6", "#ffffff", "#ffe6bd", "#fdc680", "#f89c4e"],
 };
-const VIRIDIS = ["#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"];
 const LEVELS = 48;
 const QUANTITIES = [
   { name: "nll", title: "NLL", unit: "nats", digits: 2, difference: true, meaning: "surprise at the word, \u2212ln p; 0 is certain" },
@@ -18,7 +17,7 @@ const QUANTITIES = [
   { name: "steps", title: "Steps", digits: 0, difference: true, meaning: "steps that predicted it" },
   { name: "flops", title: "FLOPs", si: true, meaning: "operations spent on predicting it" },
 ];
-const state = { sequence: 0, quantity: null, of: "a", pin: -1, hover: -1, marks: true, map: null, scroll: 0 };
+const state = { sequence: 0, quantity: null, of: "a", pin: -1, hover: -1, marks: true };
 let D = null; // the data
 let scale = null; // of the colours
 let spans = []; // of the sequence's tokens
@@ -51,9 +50,8 @@ async function unpack() {
   data.words = [];
   for (let i = 0, at = 0; i < lengths.length; at += lengths[i++]) data.words.push(characters(wordBytes.subarray(at, at + lengths[i])));
   head.runs.forEach((run, r) => {
-    const own = { info: run, columns: {}, maps: {} };
+    const own = { info: run, columns: {}, lossBySteps: array(`${r}.nll_by_step`) };
     for (const name of ["nll", "entropy", "max_probability", "rank", "steps", "flops"]) own.columns[name] = array(`${r}.${name}`);
-    for (const map of run.maps) own.maps[map.name] = { ...map, values: array(`${r}.map.${map.name}`) };
     for (const extra of run.scalars) own.columns[extra.name] = array(`${r}.scalar.${extra.name}`);
     own.candidates = run.candidates ? { words: array(`${r}.candidate`), p: array(`${r}.candidate_p`), ...run.candidates } : null;
     data.runs.push(own);
@@ -244,14 +242,3 @@ function drawLegend() {
   const marks = state.marks && D.runs.some(run => run.info.max_steps > 0) ? ` \u00b7 marks: ${D.runs[0].info.step_unit}s that predicted it` : "";
   box.replaceChildren(low, bar, high + (q.unit ? ` ${q.unit}` : ""), ` \u00b7 ${meaning}${marks}`);
 }
-
-function canvasOf(id, height) {
-  const canvas = $(id), ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 600;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.height = height + "px";
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  return { context, width, height };
-}
-const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

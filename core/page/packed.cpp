@@ -3,7 +3,7 @@
 // JSON text (little-endian), the text, and arrays. "arrays" of the JSON gives each array's "offset" from the
 // text's end, "count" and type: u8, u16, u32, or q16, whose values are low + step * number, with 65535 for
 // NaN. Names: "gap", "length" (bytes between and under the tokens of each sequence), "0.nll" (a column of the
-// first run), "1.map.entropy" (a signal by step of the second), "0.candidate" (indices of words;
+// first run), "1.nll_by_step" (NLL of each step of the second), "0.candidate" (indices of words;
 // "word_length" cuts "word_bytes" into words). "reached" of a run counts its tokens among each sequence's
 // shown tokens; columns are padded after these.
 #include "core/base/error.h"
@@ -17,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -33,17 +32,6 @@ using nlohmann::json;
 constexpr std::int64_t step_budget = std::int64_t{8} << 20;
 constexpr std::int64_t candidate_bytes = 6;
 constexpr std::int64_t most_candidates = 5; // the page shows so many
-/// By step, the most telling first.
-constexpr std::array<const char*, 9> first_maps{signal::nll,
-                                                signal::entropy,
-                                                signal::gate,
-                                                signal::halting_mass,
-                                                signal::kl_previous_current,
-                                                signal::max_probability,
-                                                signal::margin,
-                                                signal::cosine,
-                                                signal::latent_difference};
-
 json json_of(const Estimate& estimate) {
     return json::array(
         {number_or_null(estimate.value), number_or_null(estimate.low), number_or_null(estimate.high)});
@@ -277,7 +265,6 @@ private:
                                  {"scored_tokens", run.scored_tokens},
                                  {"complete", run.complete},
                                  {"reached", std::move(reached)},
-                                 {"maps", json::array()},
                                  {"scalars", json::array()},
                                  {"candidates", nullptr},
                                  {"flops_per_token", number_or_null(mean_flops(run))}});
@@ -331,23 +318,10 @@ private:
     }
 
     void pack_steps() {
-        const std::vector<std::string> by_step{"token", "step"};
-        std::vector<std::string> names(first_maps.begin(), first_maps.end());
-        for (const auto& signals : signals_) {
-            for (const SignalInfo& info : signals) {
-                if (info.axes == by_step && std::find(names.begin(), names.end(), info.name) == names.end()) {
-                    names.push_back(info.name);
-                }
-            }
-        }
         std::int64_t left = step_budget;
         std::vector<std::string> left_out;
-        for (std::size_t place = 0; place < names.size(); ++place) {
-            pack_map(names[place], left, left_out);
-            if (place == 0) {
-                pack_candidates(left, left_out);
-            }
-        }
+        pack_nll(left, left_out);
+        pack_candidates(left, left_out);
         for (std::size_t r = 0; r < runs_.size(); ++r) {
             for (const SignalInfo& info : signals_[r]) {
                 if (info.axes.size() == 1 && probe(r, info.name)) {
@@ -367,29 +341,25 @@ private:
             {"name", info.name}, {"title", info.title.empty() ? info.name : info.title}, {"unit", info.unit}};
     }
 
-    void pack_map(const std::string& name, std::int64_t& left, std::vector<std::string>& left_out) {
+    void pack_nll(std::int64_t& left, std::vector<std::string>& left_out) {
         std::vector<std::size_t> having;
         std::int64_t cost = 0;
         for (std::size_t r = 0; r < runs_.size(); ++r) {
-            if (runs_[r].max_steps > 0 && find(r, name, {"token", "step"}) != nullptr) {
-                const std::optional<SignalChunk> first = probe(r, name);
+            if (runs_[r].max_steps > 0 && find(r, signal::nll, {"token", "step"}) != nullptr) {
+                const std::optional<SignalChunk> first = probe(r, signal::nll);
                 if (first && is_real(first->dtype)) {
                     having.push_back(r);
                     cost += 2 * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1);
                 }
             }
         }
-        if (!having.empty() && cost > left) {
-            left_out.push_back(name);
+        if (cost > left) {
+            left_out.emplace_back("NLL");
             return;
         }
         left -= cost;
         for (const std::size_t r : having) {
-            json about = entry(*find(r, name, {"token", "step"}));
-            const std::vector<double> values = values_of(r, name);
-            about["width"] = values.size() / ids_.size();
-            head_["runs"][r]["maps"].push_back(std::move(about));
-            add_real(std::to_string(r) + ".map." + name, values);
+            add_real(std::to_string(r) + ".nll_by_step", values_of(r, signal::nll));
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The token, the map, the head, and what users do; follows data_and_text.js in the page's script.
+// The token, the head, and what users do; follows data_and_text.js in the page's script.
 
 // ---- the token ----
 
@@ -49,13 +49,13 @@ function drawToken() {
 function stepTable(r, i) {
   const run = D.runs[r], info = run.info, row = sequence().first + i - 1, box = document.createElement("div");
   box.className = "steps of-" + "ab"[r];
-  const loss = run.maps.nll, c = run.candidates;
+  const loss = run.lossBySteps, c = run.candidates, width = loss ? loss.length / D.id.length : 0;
   if (!loss && !c || i > info.reached[state.sequence]) return box;
   const title = document.createElement("h3"), name = document.createElement("bdi");
   name.textContent = visible(info.name);
   title.append(chip(r), name);
   const table = document.createElement("table"), body = document.createElement("tbody");
-  const steps = c ? c.steps : loss.width, stopped = run.columns.steps[row], wanted = sequence().texts[i];
+  const steps = c ? c.steps : width, stopped = run.columns.steps[row], wanted = sequence().texts[i];
   for (let k = 0; k < steps; ++k) {
     if (k > stopped) {
       const halted = body.insertRow();
@@ -82,82 +82,12 @@ function stepTable(r, i) {
       list.append(candidate);
     }
     cell(line, "").append(list);
-    const nll = loss ? loss.values[row * loss.width + k] : NaN;
+    const nll = loss ? loss[row * width + k] : NaN;
     cell(line, Number.isNaN(nll) ? "" : number(nll)).className = "loss";
   }
   table.append(body);
   box.append(title, table);
   return box;
-}
-
-// ---- step x token ----
-
-const CELL = 17;
-function maps() {
-  const names = new Map();
-  for (const run of D.runs) for (const map of Object.values(run.maps)) if (!names.has(map.name)) names.set(map.name, map);
-  return [...names.values()].filter(map => D.runs.some(run => run.maps[map.name]?.width > 1));
-}
-
-function drawMap() {
-  const all = maps();
-  $("map").hidden = all.length === 0;
-  if (!all.length) return;
-  const map = all.find(m => m.name === state.map) ?? all[0], runs = D.runs.filter(run => run.maps[map.name]);
-  const rowHeight = Math.max(...runs.map(run => run.maps[map.name].width)) > 8 ? 9 : 17, gutter = 74, labels = 74;
-  const heights = runs.map(run => run.maps[map.name].width * rowHeight + 10);
-  const { context, width, height } = canvasOf("grid", heights.reduce((x, y) => x + y, 0) + labels);
-  const n = sequence().tokens, visibleCount = Math.max(1, Math.floor((width - gutter) / CELL));
-  $("scroll").max = Math.max(0, n - visibleCount);
-  state.scroll = Math.min(Math.max(0, state.scroll), Number($("scroll").max));
-  $("scroll").value = state.scroll;
-  const first = state.scroll, last = Math.min(n, first + visibleCount);
-  const values = [];
-  for (const run of runs) {
-    const m = run.maps[map.name], base = sequence().first;
-    const stride = Math.max(1, Math.floor(n * m.width / 40000));
-    for (let at = base * m.width; at < (base + n) * m.width; at += stride) if (Number.isFinite(m.values[at])) values.push(m.values[at]);
-  }
-  values.sort((x, y) => x - y);
-  const low = values.length && values[0] < 0 ? values[Math.floor(values.length * .02)] : 0;
-  let high = values.length ? values[Math.floor((values.length - 1) * .98)] : 1;
-  high = map.unit === "probability" ? 1 : high > low ? (low < 0 ? high : niceCeiling(high)) : low + 1;
-  context.font = "11px system-ui, DejaVu Sans, sans-serif";
-  context.textBaseline = "middle";
-  let y = 0;
-  runs.forEach((run, index) => {
-    const m = run.maps[map.name], r = D.runs.indexOf(run);
-    context.fillStyle = css(r ? "--b" : "--a");
-    context.fillRect(0, y, 3, m.width * rowHeight - 1);
-    for (let k = 0; k < m.width; ++k) {
-      if (rowHeight > 10 || k % 2 === 0) { context.fillStyle = css("--soft"); context.textAlign = "right"; context.fillText(`${run.info.step_unit} ${k}`, gutter - 8, y + (k + .5) * rowHeight); }
-      for (let i = Math.max(first, 1); i < Math.min(last, run.info.reached[state.sequence] + 1); ++i) {
-        const row = sequence().first + i - 1, v = m.values[row * m.width + k];
-        context.fillStyle = k > run.columns.steps[row] || Number.isNaN(v) ? css("--halted") : mix(VIRIDIS, (v - low) / (high - low));
-        context.fillRect(gutter + (i - first) * CELL, y + k * rowHeight, CELL - 1, rowHeight - 1);
-      }
-    }
-    y += heights[index];
-  });
-  const chosen = state.hover >= 0 ? state.hover : state.pin;
-  for (let i = first; i < last; ++i) {
-    context.save();
-    context.translate(gutter + (i - first + .5) * CELL, y - 4);
-    context.rotate(-Math.PI / 2);
-    context.textAlign = "right";
-    context.fillStyle = i === chosen ? css("--ink") : css("--soft");
-    if (i === chosen) context.font = "bold 11px system-ui, DejaVu Sans, sans-serif";
-    const text = inline(sequence().texts[i]).replace(/^\u00b7(?=.)/, "");
-    context.fillText(text.length > 10 ? text.slice(0, 9) + "\u2026" : text, 0, 0);
-    context.restore();
-  }
-  if (chosen >= first && chosen < last) {
-    context.strokeStyle = css("--ink");
-    context.lineWidth = 2;
-    context.strokeRect(gutter + (chosen - first) * CELL - 1, 1, CELL + 1, y - 12);
-  }
-  $("map-legend").textContent = `dark ${number(low)} to bright ${number(high)}${map.unit ? " " + map.unit : ""}; grey: did not run. Above each word the steps that predicted it.`;
-  $("grid").pick = x => { const i = first + Math.floor((x - gutter) / CELL); return x >= gutter && i < last ? i : -1; };
 }
 
 // ---- the head ----
@@ -252,7 +182,6 @@ function drawControls() {
     of.append(button);
   }
   $("marks").parentElement.hidden = !D.runs.some(run => run.info.max_steps > 0);
-  for (const map of maps()) $("signal").add(new Option(visible(map.title), map.name));
 }
 
 // ---- what users do ----
@@ -273,13 +202,11 @@ function setSequence(i) {
   if (i < 0 || i >= D.sequences.length) return;
   state.sequence = i;
   state.pin = state.hover = -1;
-  state.scroll = 0;
   $("sequence").value = i;
   chooseScale();
   buildText();
   drawLegend();
   drawToken();
-  drawMap();
 }
 function select(kind, i) {
   const before = state[kind];
@@ -287,11 +214,6 @@ function select(kind, i) {
   state[kind] = i;
   for (const t of [before, i]) if (t >= 0) dress(t);
   drawToken();
-  if (kind === "pin") {
-    const count = Math.floor(($("grid").clientWidth - 74) / CELL);
-    if (i >= 0 && (i < state.scroll + 2 || i > state.scroll + count - 3)) state.scroll = i - Math.floor(count / 2);
-  }
-  drawMap();
 }
 function pin(i, follow = true) {
   if (i < 0 || i >= sequence().tokens) return;
@@ -306,15 +228,7 @@ function listen() {
   text.addEventListener("click", event => { const span = at(event); if (span) { const i = Number(span.dataset.i); i === state.pin ? select("pin", -1) : pin(i, false); } });
   $("sequence").addEventListener("change", event => setSequence(Number(event.target.value)));
   $("quantity").addEventListener("change", event => setQuantity(event.target.value));
-  $("signal").addEventListener("change", event => { state.map = event.target.value; drawMap(); });
-  $("scroll").addEventListener("input", event => { state.scroll = Number(event.target.value); drawMap(); });
   $("marks").addEventListener("change", event => { state.marks = event.target.checked; text.classList.toggle("marks", state.marks); drawLegend(); });
-  const grid = $("grid");
-  grid.addEventListener("mousemove", event => select("hover", grid.pick?.(event.offsetX) ?? -1));
-  grid.addEventListener("mouseleave", () => select("hover", -1));
-  grid.addEventListener("click", event => { const i = grid.pick?.(event.offsetX) ?? -1; if (i >= 0) pin(i); });
-  grid.addEventListener("wheel", event => { const by = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : event.shiftKey ? event.deltaY : 0; if (by) { event.preventDefault(); state.scroll += Math.sign(by) * 4; drawMap(); } }, { passive: false });
-  window.addEventListener("resize", drawMap);
   window.addEventListener("beforeprint", () => text.finish());
   document.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
