@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,17 +15,11 @@ namespace ponderscope {
 
 /// A state that replaces another state, and its source.
 struct PlannedPatch {
-    enum class Source : std::uint8_t {
-        same_run, ///< from the run without patches on the same texts
-        mean,     ///< mean over the sequence's tokens in the run without patches
-        zero
-    };
     StatePlace to;
-    Source source = Source::same_run;
-    StatePlace from; ///< for same_run
+    std::optional<StatePlace> from = {}; ///< in the run without patches on the same texts; absent: zeros
 };
 
-/// Reads {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero" | "mean"}, ...]} (format:
+/// Reads {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero"}, ...]} (format:
 /// resources/docs/states.md). InputError: another format, or a location with two patches.
 std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path);
 

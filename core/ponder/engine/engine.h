@@ -122,11 +122,11 @@ public:
     /// Sequences are identified by Window::sequence. InputError: counted refreshes, an unknown location, or a
     /// state with another width, NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
-    /// The states at these locations, in windows that are computed together. For all_tokens: the sum over the
-    /// sequence's tokens that are read out and ran the step. Ignores patches. InputError: an unknown
-    /// location. MemoryExhausted: compute fewer windows together.
-    [[nodiscard]] std::vector<StateSum> states_at(std::span<const Window> windows,
-                                                  std::span<const StatePlace> places) const;
+    /// The states at these locations, in windows that are computed together; empty: the token is not read out,
+    /// or did not run the step. Ignores patches. InputError: an unknown location. MemoryExhausted: compute
+    /// fewer windows together.
+    [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
+                                                            std::span<const StatePlace> places) const;
     /// InputError unless the model has this step and layer and, if \p patched, allows a patch there.
     void check_place(const StatePlace& place, bool patched) const;
     /// Number of elements of a state after this layer.

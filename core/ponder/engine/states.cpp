@@ -19,24 +19,29 @@ namespace ponderscope {
 
 namespace {
 
-/// Sums of states at chosen places of a run, kept on its device until it has ended.
+/// Keeps the states at chosen places of a run on its device until the run has ended.
 class StateCatcher final : public RunListener {
 public:
-    StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device) {
-        std::map<Where, Members> members;
-        for (const StatePlace& place : places) {
-            Members& of_step = members[{place.layer, place.step}];
-            auto& wanted = place.token == StatePlace::all_tokens ? of_step.sequences : of_step.tokens;
-            const auto row = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
-            rows_.emplace_back(Where{place.layer, place.step},
-                               wanted.try_emplace({place.sequence, place.token}, row).first->second);
+    StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device)
+        : count_(places.size()) {
+        std::map<Where, std::vector<std::int64_t>> tokens;
+        for (std::size_t i = 0; i < places.size(); ++i) {
+            std::int64_t first = 0;
+            for (std::size_t w = 0; w < windows.size(); ++w) {
+                const Window& window = windows[w];
+                const std::int64_t t = places[i].token - window.first;
+                if (places[i].sequence ==
+                        (window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(w)) &&
+                    t >= window.report_begin && t < window.report_end) {
+                    const Where where{places[i].layer, places[i].step};
+                    groups_[where].places.push_back(i);
+                    tokens[where].push_back(first + t);
+                }
+                first += static_cast<std::int64_t>(window.ids.size());
+            }
         }
-        for (const auto& [where, of_step] : members) {
-            Group group;
-            group.rows = static_cast<std::int64_t>(of_step.tokens.size() + of_step.sequences.size());
-            group.of_token = row_of_tokens(of_step.tokens, windows, false, group.rows).to(device);
-            group.of_sequence = row_of_tokens(of_step.sequences, windows, true, group.rows).to(device);
-            groups_.emplace(where, std::move(group));
+        for (auto& [where, group] : groups_) {
+            group.tokens = send(tokens.at(where), device);
         }
     }
 
@@ -55,75 +60,56 @@ public:
     }
 
     /// In the order of the places.
-    [[nodiscard]] std::vector<StateSum> sums() const {
-        std::map<Where, std::pair<at::Tensor, at::Tensor>> on_host;
+    [[nodiscard]] std::vector<std::vector<float>> states() const {
+        std::vector<std::vector<float>> all(count_);
         for (const auto& [where, group] : groups_) {
-            if (group.sums.defined()) {
-                on_host[where] = {group.sums.cpu(), group.counts.cpu()};
-            }
-        }
-        std::vector<StateSum> all(rows_.size());
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            const auto& [where, row] = rows_[i];
-            const auto found = on_host.find(where);
-            if (found == on_host.end()) {
+            if (!group.states.defined()) {
                 continue;
             }
-            const auto& [sums, counts] = found->second;
-            all[i].tokens = counts.const_data_ptr<std::int64_t>()[row];
-            const float* const begin = sums.const_data_ptr<float>() + row * sums.size(1);
-            all[i].sum.assign(begin, begin + sums.size(1));
+            const at::Tensor states = group.states.cpu();
+            const at::Tensor ran = group.ran.cpu();
+            for (std::size_t i = 0; i < group.places.size(); ++i) {
+                if (ran.const_data_ptr<bool>()[i]) {
+                    const float* const begin =
+                        states.const_data_ptr<float>() + static_cast<std::int64_t>(i) * states.size(1);
+                    all[group.places[i]].assign(begin, begin + states.size(1));
+                }
+            }
         }
         return all;
     }
 
 private:
-    using Where = std::pair<std::int64_t, std::int64_t>;                        ///< layer, step
-    using Rows = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>; ///< by sequence and token
-    struct Members {
-        Rows tokens, sequences;
-    };
+    using Where = std::pair<std::int64_t, std::int64_t>; ///< layer, step
     struct Group {
-        std::int64_t rows = 0;
-        at::Tensor of_token, of_sequence; ///< int64 [tokens of the run]: its row of sums; `rows`: none
-        at::Tensor sums, counts;          ///< fp32 [rows + 1, d], int64 [rows + 1]
+        std::vector<std::size_t> places;
+        at::Tensor tokens;      ///< int64 [places], numbers of their tokens in the run
+        at::Tensor states, ran; ///< fp32 [places, d], bool [places]
     };
-
-    static at::Tensor row_of_tokens(const Rows& wanted, std::span<const Window> windows, bool of_sequence,
-                                    std::int64_t none) {
-        std::vector<std::int64_t> rows;
-        for (std::size_t i = 0; i < windows.size(); ++i) {
-            const Window& window = windows[i];
-            const std::int64_t number = window.sequence >= 0 ? window.sequence : static_cast<std::int64_t>(i);
-            for (std::int64_t t = 0; t < static_cast<std::int64_t>(window.ids.size()); ++t) {
-                const bool read_out = t >= window.report_begin && t < window.report_end;
-                const auto row =
-                    wanted.find({number, of_sequence ? StatePlace::all_tokens : window.first + t});
-                rows.push_back(read_out && row != wanted.end() ? row->second : none);
-            }
-        }
-        return at::tensor(rows, at::kLong);
-    }
 
     void take(std::int64_t step, std::int64_t layer, const at::Tensor& states) {
         const auto found = groups_.find({layer, step});
-        if (found == groups_.end()) {
+        if (found == groups_.end() || states.size(0) == 0) {
             return;
         }
         Group& group = found->second;
-        if (!group.sums.defined()) {
-            group.sums = at::zeros({group.rows + 1, states.size(1)}, states.options().dtype(at::kFloat));
-            group.counts = at::zeros({group.rows + 1}, group.of_token.options());
+        if (!group.states.defined()) {
+            group.states =
+                at::zeros({group.tokens.size(0), states.size(1)}, states.options().dtype(at::kFloat));
+            group.ran = at::zeros({group.tokens.size(0)}, group.tokens.options().dtype(at::kBool));
         }
-        const at::Tensor values = states.to(at::kFloat);
-        for (const at::Tensor& of_all : {group.of_token, group.of_sequence}) {
-            const at::Tensor rows = tokens_.defined() ? of_all.index_select(0, tokens_) : of_all;
-            group.sums.index_add_(0, rows, values);
-            group.counts.index_add_(0, rows, at::ones_like(rows));
+        at::Tensor rows = group.tokens;
+        at::Tensor there = at::arange(rows.size(0), rows.options());
+        if (tokens_.defined()) {
+            rows = at::searchsorted(tokens_.contiguous(), rows).clamp_max(tokens_.size(0) - 1);
+            there = at::nonzero(tokens_.index_select(0, rows).eq(group.tokens)).view(-1);
+            rows = rows.index_select(0, there);
         }
+        group.states.index_copy_(0, there, states.index_select(0, rows).to(at::kFloat));
+        group.ran.index_fill_(0, there, true);
     }
 
-    std::vector<std::pair<Where, std::int64_t>> rows_; ///< of the places
+    std::size_t count_;
     std::map<Where, Group> groups_;
     at::Tensor tokens_; ///< of the step that runs; undefined: all
 };
@@ -207,8 +193,8 @@ void Engine::use_patches(std::vector<StatePatch> patches) {
     impl_->patches = std::move(patches);
 }
 
-std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
-                                        std::span<const StatePlace> places) const try {
+std::vector<std::vector<float>> Engine::states_at(std::span<const Window> windows,
+                                                  std::span<const StatePlace> places) const try {
     for (const StatePlace& place : places) {
         check_place(place, false);
     }
@@ -226,7 +212,7 @@ std::vector<StateSum> Engine::states_at(std::span<const Window> windows,
     TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
     impl_->place(batch, windows);
     (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
-    return catcher.sums();
+    return catcher.states();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->device);
 }

@@ -111,7 +111,7 @@ TEST_F(StatesCli, AStateOfTheSamePlaceChangesNothing) {
 TEST_F(StatesCli, AnotherStateMovesWhatComesAfterAndIsWrittenDown) {
     write_patches("p.json", {{{"to", {{"token", 7}, {"step", 1}, {"layer", 0}}}, {"from", {{"token", 2}}}},
                              {{"to", {{"token", 8}, {"step", 0}}}, {"from", "zero"}},
-                             {{"to", {{"token", 9}, {"step", 0}}}, {"from", "mean"}}});
+                             {{"to", {{"token", 9}, {"step", 0}}}, {"from", "zero"}}});
     const ProgramResult result = record("t.ponder", {"--patch", at("p.json"), "--name", "a"});
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_NE(result.out.find("t.ponder#a patched'"), std::string::npos) << result.out;
@@ -152,16 +152,16 @@ TEST_F(StatesCli, APatchOfAStepThatDidNotRunSaysSo) {
     EXPECT_NE(result.err.find("the token stopped at step 1"), std::string::npos) << result.err;
 }
 
-TEST_F(StatesCli, AMeanIsOneForAllTokensAndAllBatches) {
+TEST_F(StatesCli, StatesAreTheSameInAllBatches) {
     nlohmann::json patches;
     for (int token = 1; token < 20; ++token) {
-        patches.push_back({{"to", {{"token", token}, {"step", 1}}}, {"from", "mean"}});
+        patches.push_back({{"to", {{"token", token}, {"step", 1}}}, {"from", {{"token", 20 - token}}}});
     }
-    write_patches("mean.json", patches);
+    write_patches("swap.json", patches);
     // Windows of 16 tokens, one at a time and all together.
     std::vector<std::vector<float>> moved;
     for (const char* const batch : {"1", "16"}) {
-        ASSERT_EQ(record("t.ponder", {"--patch", at("mean.json"), "--patched-only", "--context", "16",
+        ASSERT_EQ(record("t.ponder", {"--patch", at("swap.json"), "--patched-only", "--context", "16",
                                       "--batch", batch, "--name", batch, "--record", "states"})
                       .code,
                   0);
@@ -171,10 +171,9 @@ TEST_F(StatesCli, AMeanIsOneForAllTokensAndAllBatches) {
     for (std::size_t t = 0; t + 1 < moved[0].size(); ++t) {
         EXPECT_NEAR(moved[0][t], moved[1][t], 1e-5) << t;
     }
-    // Where no token ran the step there is no mean.
     const ProgramResult none =
-        record("never.ponder", {"--patch", at("mean.json"), "--policy", "fixed:n=0", "--progress", "none"});
-    EXPECT_EQ(none.code, 2);
+        record("never.ponder", {"--patch", at("swap.json"), "--policy", "fixed:n=0", "--progress", "none"});
+    EXPECT_EQ(none.code, 2) << "no token runs the step";
     EXPECT_NE(none.err.find("[patch.place]"), std::string::npos) << none.err;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder"));
 }
@@ -183,17 +182,16 @@ TEST_F(StatesCli, WrongPatchesAreOneSentenceAndNoTrace) {
     const nlohmann::json to{{"token", 5}, {"step", 1}};
     const std::vector<std::pair<nlohmann::json, std::string>> cases{
         {nlohmann::json::array(), "patches"},
-        {{{{"to", to}}}, "\"zero\" or \"mean\""},
-        {{{{"to", to}, {"from", "nothing"}}}, "\"zero\" or \"mean\""},
+        {{{{"to", to}}}, "\"zero\""},
+        {{{{"to", to}, {"from", "nothing"}}}, "\"zero\""},
         {{{{"to", to}, {"from", "zero"}, {"scale", 2}}}, "scale"},
         {{{{"to", {{"token", 5}}}, {"from", "zero"}}}, "step"},
         {{{{"to", {{"token", -5}, {"step", 1}}}, {"from", "zero"}}}, "token"},
         {{{{"to", {{"token", 5000}, {"step", 1}}}, {"from", "zero"}}}, "5000"},
-        {{{{"to", {{"sequence", 1}, {"token", 5}, {"step", 1}}}, {"from", "zero"}}},
-         "[patch.place]"},
+        {{{{"to", {{"sequence", 1}, {"token", 5}, {"step", 1}}}, {"from", "zero"}}}, "[patch.place]"},
         {{{{"to", {{"token", 5}, {"step", 3}}}, {"from", "zero"}}}, "[patch.place]"},
         {{{{"to", {{"token", 5}, {"step", 1}, {"layer", 77}}}, {"from", "zero"}}}, "[patch.place]"},
-        {{{{"to", to}, {"from", "zero"}}, {{"to", to}, {"from", "mean"}}}, "[patch.place]"},
+        {{{{"to", to}, {"from", "zero"}}, {{"to", to}, {"from", "zero"}}}, "[patch.place]"},
         {{{{"to", to}, {"from", {{"trace", "other.ponder"}}}}}, "trace"}};
     for (const auto& [patches, words] : cases) {
         write_patches("wrong.json", patches);

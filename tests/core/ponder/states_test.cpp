@@ -78,8 +78,8 @@ protected:
 
     void patch(const StatePlace& to, const StatePlace& from) {
         const auto states = engine_->states_at(windows(), std::vector{from});
-        ASSERT_GT(states.front().tokens, 0) << to_string(from);
-        engine_->use_patches({{to, states.front().mean()}});
+        ASSERT_FALSE(states.front().empty()) << to_string(from);
+        engine_->use_patches({{to, states.front()}});
     }
 
     std::vector<std::int32_t> ids_, others_;
@@ -259,8 +259,8 @@ TEST_P(States, AStateInItsOwnPlaceChangesNothing) {
     const auto states = engine_->states_at(windows(), places);
     std::vector<StatePatch> patches;
     for (std::size_t i = 0; i < places.size(); ++i) {
-        if (states[i].tokens > 0) { // a token may stop before
-            patches.push_back({places[i], states[i].mean()});
+        if (!states[i].empty()) { // a token may stop before
+            patches.push_back({places[i], states[i]});
         }
     }
     ASSERT_GE(patches.size(), places.size() / 2) << "every token runs its first step";
@@ -332,46 +332,29 @@ TEST_P(States, TheLastStateIsThePrediction) {
     }
 }
 
-TEST_P(States, TheMeanIsOverTheTokensThatRanTheStep) {
+TEST_P(States, AtPlacesAreTheRecordedOnes) {
     engine_->choose(&RunPlan::states, StateChoice{});
-    const WindowResult result = scored();
-    const std::vector<float> recorded = floats_of(result, signal::state);
+    const std::vector<float> recorded = floats_of(scored(), signal::state);
     const auto width = static_cast<std::size_t>(engine_->config().embed_dim);
     const auto steps = static_cast<std::size_t>(engine_->max_steps() + 1);
-    // Every step's mean, and single tokens between them, one of them twice.
-    std::vector<StatePlace> places{{1, 4, 0}};
+    std::vector<StatePlace> places;
     for (std::size_t k = 0; k < steps; ++k) {
-        places.push_back({1, StatePlace::all_tokens, static_cast<std::int64_t>(k)});
-        places.push_back({1, 4, 0});
+        places.push_back({1, 9, static_cast<std::int64_t>(k)});
+        places.push_back({1, 4, static_cast<std::int64_t>(k)}); // not in the order of the text
+        places.push_back({1, 4, 0});                            // again and again
     }
-    places.push_back({7, StatePlace::all_tokens, 0}); // no such sequence
+    places.push_back({7, 4, 0}); // no such sequence
     const auto states = engine_->states_at(windows(), places);
     ASSERT_EQ(states.size(), places.size());
-    EXPECT_EQ(states.back().tokens, 0);
-    EXPECT_TRUE(states.back().mean().empty());
-    for (std::size_t k = 0; k < steps; ++k) {
-        const StateSum& all = states[1 + 2 * k];
-        std::vector<double> sum(width, 0.0);
-        std::int64_t ran = 0;
-        for (std::size_t t = 0; t < tokens; ++t) {
-            const float* const state = recorded.data() + (t * steps + k) * width;
-            if (std::isnan(state[0])) {
-                continue; // it had stopped
-            }
-            ++ran;
-            std::transform(sum.begin(), sum.end(), state, sum.begin(), std::plus<>());
+    EXPECT_TRUE(states.back().empty());
+    for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+        const float* const expected = recorded.data() + (static_cast<std::size_t>(places[i].token) * steps +
+                                                         static_cast<std::size_t>(places[i].step)) *
+                                                            width;
+        ASSERT_EQ(states[i].empty(), std::isnan(expected[0])) << to_string(places[i]);
+        for (std::size_t j = 0; j < states[i].size(); ++j) {
+            EXPECT_NEAR(as_half(states[i][j]), expected[j], 2e-3 * std::max(1.0F, std::abs(expected[j])));
         }
-        ASSERT_EQ(all.tokens, ran) << "step " << k;
-        const std::vector<float> mean = all.mean();
-        for (std::size_t j = 0; ran > 0 && j < width; ++j) {
-            const double expected = sum[j] / static_cast<double>(ran);
-            EXPECT_NEAR(mean[j], expected, 2e-3 * std::max(1.0, std::abs(expected))) << "step " << k;
-        }
-        EXPECT_EQ(states[2 + 2 * k].sum, states[0].sum);
-    }
-    for (std::size_t j = 0; j < width; ++j) {
-        EXPECT_NEAR(as_half(states[0].sum[j]), recorded[4 * steps * width + j],
-                    2e-3 * std::max(1.0F, std::abs(states[0].sum[j])));
     }
 }
 
@@ -407,7 +390,7 @@ TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
     exits.choose(&RunPlan::layers_are_steps, true);
     const auto ids = random_ids(12, vocabulary, 8);
     const Window window = whole(ids);
-    const auto state = plain.states_at({&window, 1}, std::vector{StatePlace{0, 2, 0, 1}}).front().mean();
+    const auto state = plain.states_at({&window, 1}, std::vector{StatePlace{0, 2, 0, 1}}).front();
     plain.use_patches({{{0, 7, 0, 1}, state}});
     exits.use_patches({{{0, 7, 1}, state}});
     const WindowResult a = plain.score({&window, 1}, RecordLevel::steps).front();
