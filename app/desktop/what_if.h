@@ -40,7 +40,7 @@ private:
     struct WhatIfQuestion {
         QString forceSteps;      ///< "SEQUENCE/POSITION:STEPS", or empty
         QString ablate;          ///< "S" or "S:LAYER", or empty
-        QString name;            ///< prefix for the name of the run with patches
+        QString name;            ///< added to the name of the run
         QJsonArray patches = {}; ///< patches in the form of a patch file
     };
     void startWhatIf(const WhatIfQuestion& question);
