@@ -12,7 +12,6 @@
 #include <QListView>
 #include <QPainter>
 #include <QSignalBlocker>
-#include <QStyledItemDelegate>
 #include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -22,53 +21,6 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-
-namespace {
-
-/// The word in bold where it stands, its surroundings in grey, its number at the right.
-class HitRows : public QStyledItemDelegate {
-public:
-    HitRows(Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
-        return {200, theme_.scaled(24)};
-    }
-    void paint(QPainter* to, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        QPainter& painter = *to;
-        const Palette& colours = theme_.colours();
-        painter.save();
-        painter.fillRect(option.rect,
-                         (option.state & QStyle::State_Selected) != 0 ? colours.selected : colours.panel);
-        const QRect room = option.rect.adjusted(24, 0, -14, 0);
-        const QFontMetrics body(theme_.body());
-        const QFontMetrics strong(theme_.strong());
-        painter.setFont(theme_.small());
-        painter.setPen(colours.soft);
-        painter.drawText(QRect(room.left(), room.top(), 60, room.height()), Qt::AlignVCenter | Qt::AlignRight,
-                         format_count(index.data(HitModel::TokenRole).toLongLong()));
-        painter.drawText(room, Qt::AlignVCenter | Qt::AlignRight, index.data(HitModel::ValueRole).toString());
-        const int side = std::max(60, (room.width() - 220) / 2);
-        const int left = room.left() + 72;
-        const QString word = index.data(HitModel::WordRole).toString();
-        painter.setFont(theme_.body());
-        painter.drawText(QRect(left, room.top(), side, room.height()), Qt::AlignVCenter | Qt::AlignRight,
-                         body.elidedText(index.data(HitModel::BeforeRole).toString(), Qt::ElideLeft, side));
-        const int wide = strong.horizontalAdvance(word);
-        painter.drawText(
-            QRect(left + side + wide + 1, room.top(), side - wide, room.height()),
-            Qt::AlignVCenter | Qt::AlignLeft,
-            body.elidedText(index.data(HitModel::AfterRole).toString(), Qt::ElideRight, side - wide));
-        painter.setFont(theme_.strong());
-        painter.setPen(colours.a);
-        painter.drawText(QRect(left + side, room.top(), wide + 2, room.height()),
-                         Qt::AlignVCenter | Qt::AlignLeft, word);
-        painter.restore();
-    }
-
-private:
-    Theme& theme_;
-};
-
-} // namespace
 
 FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     : QWidget(parent),
@@ -124,7 +76,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     listed_->setCheckable(true);
     listed_->setAutoRaise(true);
     list_->setModel(model_);
-    list_->setItemDelegate(new HitRows(context.theme, list_));
     list_->setUniformItemSizes(true);
     list_->setFrameShape(QFrame::NoFrame);
     list_->setAccessibleName(u"What was found"_s);

@@ -58,30 +58,20 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
     const std::string_view word = token_bytes(tokens, text, at);
     const auto begin = std::min<std::size_t>(tokens.begin[at], text.size());
     const auto end = std::min<std::size_t>(std::max(tokens.end[at], tokens.begin[at]), text.size());
-    switch (role) {
-    case WordRole:
-        return word.empty() ? u"‹id %1›"_s.arg(tokens.id[at]) : visible_text(word);
-    case BeforeRole: {
-        const std::size_t from = on_character(text, begin > context_bytes ? begin - context_bytes : 0);
-        return from < begin ? visible_text({text.data() + from, begin - from}) : QString();
-    }
-    case AfterRole: {
-        const std::size_t to = on_character(text, std::min(end + context_bytes, text.size()));
-        return end < to ? visible_text({text.data() + end, to - end}) : QString();
-    }
-    case ValueRole: {
-        const qint64 row = context_.selection.rowOf(token);
-        const double nll =
-            row < 0 ? std::nan("") : quantity_of(Quantity::nll, tokens, static_cast<std::size_t>(row));
-        return u"NLL %1"_s.arg(format_quantity(Quantity::nll, nll));
-    }
-    case Qt::DisplayRole:
-    case Qt::AccessibleTextRole:
-        return u"token %1: %2%3%4"_s.arg(format_count(token), data(index, BeforeRole).toString(),
-                                         data(index, WordRole).toString(), data(index, AfterRole).toString());
-    default:
+    if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole) {
         return {};
     }
+    const std::size_t from = on_character(text, begin > context_bytes ? begin - context_bytes : 0);
+    const std::size_t to = on_character(text, std::min(end + context_bytes, text.size()));
+    const auto between = [&](std::size_t first, std::size_t last) {
+        return first < last ? visible_text({text.data() + first, last - first}) : QString();
+    };
+    const qint64 row = context_.selection.rowOf(token);
+    const double nll =
+        row < 0 ? std::nan("") : quantity_of(Quantity::nll, tokens, static_cast<std::size_t>(row));
+    return u"%1   NLL %2   %3[%4]%5"_s.arg(
+        format_count(token), format_quantity(Quantity::nll, nll), between(from, begin),
+        word.empty() ? u"‹id %1›"_s.arg(tokens.id[at]) : visible_text(word), between(end, to));
 }
 
 } // namespace ponderscope

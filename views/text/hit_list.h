@@ -14,7 +14,7 @@ namespace ponderscope {
 class HitModel : public QAbstractListModel {
     Q_OBJECT
 public:
-    enum Role { TokenRole = Qt::UserRole, BeforeRole, WordRole, AfterRole, ValueRole };
+    enum Role { TokenRole = Qt::UserRole };
     explicit HitModel(const ViewContext& context, QObject* parent = nullptr)
         : QAbstractListModel(parent), context_(context) {}
 

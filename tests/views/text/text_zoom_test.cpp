@@ -476,8 +476,7 @@ private Q_SLOTS:
         QVERIFY(model.rowCount() > 3);
         QCOMPARE(model.rowCount(), static_cast<int>(stage.panel.findBar().hits().size()));
         const QModelIndex second = model.index(1);
-        QVERIFY(second.data(HitModel::WordRole).toString().contains(u"the"_s, Qt::CaseInsensitive));
-        QVERIFY(!second.data(HitModel::BeforeRole).toString().isEmpty());
+        QVERIFY(second.data().toString().contains(u"the"_s, Qt::CaseInsensitive));
         QVERIFY(model.indexOf(second.data(HitModel::TokenRole).toLongLong()).row() == 1);
         auto* list = stage.panel.findBar().findChild<QListView*>();
         list->setCurrentIndex(second);
