@@ -13,7 +13,7 @@
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileInfo>
-#include <QGridLayout>
+#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -27,7 +27,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 
 using namespace Qt::StringLiterals;
 
@@ -75,23 +74,23 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       checkpoint_(new PathEdit(PathEdit::Kind::folder, u"Checkpoint folder"_s, {}, this)),
       about_(new QLabel(this)),
       fromFile_(new QRadioButton(u"Text or JSON Lines"_s, this)),
-      fromPrompt_(new QRadioButton(u"Prompt"_s, this)),
       textFile_(new PathEdit(PathEdit::Kind::openFile, u"Text file"_s,
                              u"Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
                              "Token ids (*.json *.safetensors);;All files (*)"_s,
                              this)),
+      fromPrompt_(new QRadioButton(u"Prompt"_s, this)),
       prompt_(new QPlainTextEdit(this)),
       method_(new QComboBox(this)),
-      policy_(new QComboBox(this)),
-      more_(new QLineEdit(this)),
       device_(new QComboBox(this)),
       dtype_(new QComboBox(this)),
+      policy_(new QComboBox(this)),
+      more_(new QLineEdit(this)),
       level_(new QComboBox(this)),
       price_(new QLabel(this)),
-      name_(new QLineEdit(this)),
       context_(new QSpinBox(this)),
       stride_(new QSpinBox(this)),
       batch_(new QSpinBox(this)),
+      name_(new QLineEdit(this)),
       trace_(new PathEdit(PathEdit::Kind::saveFile, u"Trace"_s, u"Traces (*.ponder);;All files (*)"_s, this)),
       problem_(new QLabel(this)),
       command_(new CommandLine(theme, this)) {
@@ -99,7 +98,6 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
     resize(700, 660); // no minimum of its own: the layout knows what its fields need
     dressFields(theme);
     layOut();
-    orderTabs();
     connectFields();
     setRequest(lastRequest());
 }
@@ -163,68 +161,41 @@ void RecordDialog::dressFields(const Theme& theme) {
     problem_->setWordWrap(true);
     problem_->setTextFormat(Qt::PlainText);
     price_->setWordWrap(true);
-    for (QLabel* label : {price_, problem_, about_}) {
-        label->setForegroundRole(QPalette::PlaceholderText);
-    }
 }
 
 void RecordDialog::layOut() {
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(14);
-    grid->setVerticalSpacing(9);
-    grid->setColumnStretch(1, 1);
-    int row = 0;
-    const auto label = [&](const QString& text, QWidget* buddy) {
-        auto* made = new QLabel(text, this);
-        made->setForegroundRole(QPalette::PlaceholderText);
-        made->setBuddy(buddy);
-        grid->addWidget(made, row, 0, Qt::AlignLeft | (buddy == prompt_ ? Qt::AlignTop : Qt::AlignVCenter));
-    };
-    const auto several = [&](std::initializer_list<std::pair<QString, QWidget*>> fields) {
+    auto* form = new QFormLayout;
+    form->setHorizontalSpacing(14);
+    form->setVerticalSpacing(9);
+    const auto beside = [this](std::initializer_list<std::pair<QString, QWidget*>> fields) {
         auto* line = new QHBoxLayout;
         line->setSpacing(8);
         for (const auto& [text, field] : fields) {
             if (!text.isEmpty()) {
-                auto* made = new QLabel(text, this);
-                made->setForegroundRole(QPalette::PlaceholderText);
-                made->setBuddy(field);
-                line->addSpacing(field == nullptr ? 0 : 6);
-                line->addWidget(made);
+                auto* name = new QLabel(text, this);
+                name->setBuddy(field);
+                line->addWidget(name);
             }
-            if (field != nullptr) {
-                line->addWidget(field);
-            }
+            line->addWidget(field, field == price_ ? 1000 : 0);
         }
         line->addStretch(1);
-        grid->addLayout(line, row++, 1);
+        return line;
     };
-    const auto field = [&](const QString& text, QWidget* widget) {
-        label(text, widget);
-        grid->addWidget(widget, row++, 1);
-    };
-    field(u"Checkpoint"_s, checkpoint_);
-    grid->addWidget(about_, row++, 1);
-    grid->addWidget(fromFile_, row, 0);
-    grid->addWidget(textFile_, row++, 1);
-    grid->addWidget(fromPrompt_, row, 0, Qt::AlignTop);
-    grid->addWidget(prompt_, row++, 1);
-    label(u"Method"_s, method_);
-    several({{QString(), method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}});
-    field(u"Policy"_s, policy_);
-    field(u"Options"_s, more_);
-    label(u"Record"_s, level_);
-    {
-        auto* line = new QHBoxLayout;
-        line->setSpacing(10);
-        line->addWidget(level_);
-        line->addWidget(price_, 1);
-        grid->addLayout(line, row++, 1);
+    form->addRow(u"Checkpoint"_s, checkpoint_);
+    form->addRow(QString(), about_);
+    form->addRow(fromFile_, textFile_);
+    form->addRow(fromPrompt_, prompt_);
+    form->addRow(u"Method"_s, beside({{{}, method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}}));
+    form->addRow(u"Policy"_s, policy_);
+    form->addRow(u"Options"_s, more_);
+    form->addRow(u"Record"_s, beside({{{}, level_}, {{}, price_}}));
+    form->addRow(u"Windows"_s, beside({{{}, context_}, {u"stride"_s, stride_}, {u"batch"_s, batch_}}));
+    form->addRow(u"Name"_s, name_);
+    form->addRow(u"Trace"_s, trace_);
+    form->addRow(u"Command"_s, command_);
+    for (QLabel* label : findChildren<QLabel*>()) {
+        label->setForegroundRole(QPalette::PlaceholderText);
     }
-    label(u"Windows"_s, context_);
-    several({{QString(), context_}, {u"stride"_s, stride_}, {u"batch"_s, batch_}});
-    field(u"Name"_s, name_);
-    field(u"Trace"_s, trace_);
-    field(u"Command"_s, command_);
 
     auto* buttons = new QDialogButtonBox(this);
     start_ = buttons->addButton(u"Record"_s, QDialogButtonBox::AcceptRole);
@@ -238,19 +209,9 @@ void RecordDialog::layOut() {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(20, 18, 20, 16);
     column->setSpacing(16);
-    column->addLayout(grid);
+    column->addLayout(form);
     column->addStretch(1);
     column->addLayout(bottom);
-}
-
-/// Sets the tab order row by row, in reading order.
-void RecordDialog::orderTabs() {
-    QWidget* const order[] = {checkpoint_, fromFile_, textFile_, fromPrompt_, prompt_, method_,
-                              device_,     dtype_,    policy_,   more_,       level_,  context_,
-                              stride_,     batch_,    name_,     trace_};
-    for (std::size_t i = 1; i < std::size(order); ++i) {
-        setTabOrder(order[i - 1], order[i]);
-    }
 }
 
 void RecordDialog::connectFields() {

@@ -48,7 +48,6 @@ protected:
 private:
     void dressFields(const Theme& theme); ///< sets ranges, names, tooltips and choices
     void layOut();
-    void orderTabs();
     void connectFields();
     [[nodiscard]] RecordRequest lastRequest() const;
     void check();
@@ -62,23 +61,23 @@ private:
     CheckpointInquiry inquiry_;
     CheckpointAbout known_; ///< of the last requested folder; empty until the answer
     QTimer asking_;
-    PathEdit* checkpoint_;
+    PathEdit* checkpoint_; ///< and what follows: in the order of Tab
     QLabel* about_;
     QRadioButton* fromFile_;
-    QRadioButton* fromPrompt_;
     PathEdit* textFile_;
+    QRadioButton* fromPrompt_;
     QPlainTextEdit* prompt_;
     QComboBox* method_;
-    QComboBox* policy_;
-    QLineEdit* more_; ///< further options
     QComboBox* device_;
     QComboBox* dtype_;
+    QComboBox* policy_;
+    QLineEdit* more_; ///< further options
     QComboBox* level_;
     QLabel* price_;
-    QLineEdit* name_;
     QSpinBox* context_;
     QSpinBox* stride_;
     QSpinBox* batch_;
+    QLineEdit* name_;
     PathEdit* trace_;
     QLabel* problem_;
     CommandLine* command_;
