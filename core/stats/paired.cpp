@@ -75,11 +75,11 @@ Flips flips_of(const PairedSample& sample, const Estimate& difference, const Uni
     return flips;
 }
 
+} // namespace
+
 double mean_of_values(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-} // namespace
 
 Estimate exponential(const Estimate& mean) {
     return {std::exp(mean.value), std::exp(mean.low), std::exp(mean.high),
@@ -214,6 +214,9 @@ void PairedSample::append(const PairedSample& more) {
     append_to(right_a, more.right_a);
     append_to(right_b, more.right_b);
     append_to(steps_a, more.steps_a);
+    append_to(steps_b, more.steps_b);
+    append_to(flops_b, more.flops_b);
+    append_to(places, more.places);
     layout.append(more.layout);
 }
 
@@ -257,6 +260,9 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
                 into.right_b.push_back(b.rank[i] == 1 ? 1 : 0);
             }
             into.steps_a.push_back(a.steps[i]);
+            into.steps_b.push_back(b.steps[i]);
+            into.flops_b.push_back(static_cast<double>(b.flops[i]));
+            into.places.push_back({static_cast<std::int32_t>(number), static_cast<std::int32_t>(position)});
             into.bytes.push_back(target_bytes(i + 1 < a.size() ? a : b, i));
         }
     };

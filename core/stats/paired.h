@@ -7,6 +7,7 @@
 #include "core/stats/significance.h"
 #include "core/trace/reader.h"
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,12 +19,21 @@ namespace ponderscope {
 /// NLL of the tokens that two runs both scored, in the order of sequences and positions. All vectors have the
 /// same length.
 struct PairedSample {
+    /// The position of a token: the prediction that row made, of token row + 1.
+    struct Place {
+        std::int32_t sequence = 0;
+        std::int32_t row = 0;
+        friend auto operator<=>(const Place&,
+                                const Place&) = default; // NOLINT(modernize-use-nullptr): none is meant
+    };
     std::vector<double> a;     ///< nats
     std::vector<double> b;     ///< nats
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// 1 if the target is the most likely token (rank 1), else 0; empty if unknown.
     std::vector<std::uint8_t> right_a, right_b;
     std::vector<double> steps_a; ///< only of samples read from traces
+    std::vector<double> steps_b, flops_b; ///< by pair_runs
+    std::vector<Place> places;            ///< by pair_runs; ascending
     TokenLayout layout;          ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;      ///< position of the last token
     std::int64_t only_a = 0;     ///< tokens that A scored but B did not
@@ -43,6 +53,9 @@ inline double target_bytes(const TokenColumns& tokens, std::size_t i) {
 /// names the difference. Both readers may be the same object.
 PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                        const RunInfo& run_b, const ReadOptions& options = {});
+
+/// NaN without values.
+double mean_of_values(const std::vector<double>& values);
 
 /// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
 Estimate exponential(const Estimate& mean);

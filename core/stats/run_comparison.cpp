@@ -24,67 +24,31 @@ struct ComparedRun {
     RunInfo info;
 };
 
-/// The tokens that one run scored, among those asked for.
-struct ComparedTokens {
-    std::vector<Place> places;
-    std::vector<float> nll;
-    std::vector<std::int32_t> steps;
-    std::vector<std::int64_t> flops;
-    std::vector<double> bytes; ///< of text under each target
-};
-
-bool asked_for(const ComparisonRequest& request, std::int64_t target) {
-    return !request.tokens || (target >= (*request.tokens)[0] && target < (*request.tokens)[1]);
+bool asked_for(const ComparisonRequest& request, const Place& place) {
+    const std::int64_t target = std::int64_t{place.row} + 1;
+    return (!request.sequence || place.sequence == *request.sequence) &&
+           (!request.tokens || (target >= (*request.tokens)[0] && target < (*request.tokens)[1]));
 }
 
-ComparedTokens read_compared(const ComparedRun& source, const ComparisonRequest& request,
-                             const std::stop_token& stop) {
-    ComparedTokens scored;
-    bool found = false;
-    for (const SequenceInfo& sequence : source.reader.sequences(source.info.id)) {
-        if (request.sequence && sequence.number != *request.sequence) {
-            continue;
+/// Leaves of a sample what is compared: the tokens at \p places, which it has.
+void keep_places(PairedSample& sample, const std::vector<Place>& places) {
+    std::size_t from = 0;
+    const auto columns = {&sample.a, &sample.b, &sample.bytes, &sample.steps_b, &sample.flops_b};
+    for (std::size_t to = 0; to < places.size(); ++to, ++from) {
+        while (sample.places[from] < places[to]) {
+            ++from;
         }
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        found = true;
-        const TokenColumns tokens = source.reader.tokens(source.info.id, sequence.number);
-        for (std::size_t row = 0; row < tokens.size(); ++row) {
-            const std::int64_t at = tokens.first + static_cast<std::int64_t>(row);
-            if (std::isnan(tokens.nll[row]) || !asked_for(request, at + 1)) {
-                continue;
-            }
-            scored.places.push_back(
-                {static_cast<std::int32_t>(sequence.number), static_cast<std::int32_t>(at)});
-            scored.nll.push_back(tokens.nll[row]);
-            scored.steps.push_back(tokens.steps[row]);
-            scored.flops.push_back(tokens.flops[row]);
-            scored.bytes.push_back(target_bytes(tokens, row));
+        for (std::vector<double>* column : columns) {
+            (*column)[to] = (*column)[from];
         }
     }
-    if (!found && request.sequence) {
-        throw InputError(source.reader.path(),
-                         "a sequence " + std::to_string(*request.sequence) + " in run \"" + source.info.name +
-                             "\"",
-                         "none", "choose another sequence");
+    for (std::vector<double>* column : columns) {
+        column->resize(places.size());
     }
-    return scored;
-}
-
-/// Indices of \p common in the ascending \p places.
-std::vector<std::size_t> indices_of_places(const std::vector<Place>& places,
-                                           const std::vector<Place>& common) {
-    std::vector<std::size_t> indices;
-    indices.reserve(common.size());
-    std::size_t at = 0;
-    for (const Place& place : common) {
-        while (places[at] < place) {
-            ++at;
-        }
-        indices.push_back(at);
-    }
-    return indices;
+    sample.steps_a.clear();
+    sample.right_a.clear();
+    sample.right_b.clear();
+    sample.places.clear();
 }
 
 TokenLayout layout_of_places(const std::vector<Place>& places, const std::vector<SequenceInfo>& sequences) {
@@ -141,32 +105,46 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     RunComparison result;
     result.replicates = request.replicates;
     std::vector<ComparedRun> sources;
-    std::vector<ComparedTokens> scored;
+    std::vector<PairedSample> samples; // of the first run and each: of the first with itself, too
     std::set<std::string> said;
+    const auto say = [&](const std::vector<std::string>& notices) {
+        for (const std::string& notice : notices) {
+            if (said.insert(notice).second) {
+                result.notices.push_back(notice);
+            }
+        }
+    };
     for (const ComparisonRequest::Run& named : request.runs) {
         report(sources.size());
         TraceReader reader = TraceReader::open(named.trace);
         RunInfo info = find_run(reader, named.run);
         sources.push_back({std::move(reader), std::move(info)});
-        if (sources.size() > 1) {
-            // Refuses runs of different texts, and knows what to warn of.
-            for (std::string& notice : pair_runs(sources.front().reader, sources.front().info,
-                                                 sources.back().reader, sources.back().info, {{}, stop})
-                                           .notices) {
-                if (said.insert(notice).second) {
-                    result.notices.push_back(std::move(notice));
-                }
-            }
+        const ComparedRun& first = sources.front();
+        const ComparedRun& own = sources.back();
+        const std::vector<SequenceInfo> sequences = own.reader.sequences(own.info.id);
+        if (request.sequence &&
+            std::ranges::find(sequences, *request.sequence, &SequenceInfo::number) == sequences.end()) {
+            throw InputError(own.reader.path(),
+                             "a sequence " + std::to_string(*request.sequence) + " in run \"" +
+                                 own.info.name + "\"",
+                             "none", "choose another sequence");
         }
-        scored.push_back(read_compared(sources.back(), request, stop));
-        if (scored.size() == 1) {
-            result.places = scored.front().places;
-        } else {
-            std::vector<Place> common;
-            std::set_intersection(result.places.begin(), result.places.end(), scored.back().places.begin(),
-                                  scored.back().places.end(), std::back_inserter(common));
-            result.places = std::move(common);
+        if (own.info.scored_tokens == 0) {
+            throw InputError("Run \"" + own.info.name + "\" has no scored token; wait until it has more.");
         }
+        samples.push_back(pair_runs(first.reader, first.info, own.reader, own.info, {{}, stop}));
+        if (samples.size() > 1) {
+            say(samples.back().notices);
+        }
+        std::vector<Place> common;
+        std::ranges::copy_if(samples.back().places, std::back_inserter(common),
+                             [&](const Place& place) { return asked_for(request, place); });
+        if (samples.size() > 1) {
+            std::vector<Place> both;
+            std::ranges::set_intersection(result.places, common, std::back_inserter(both));
+            common = std::move(both);
+        }
+        result.places = std::move(common);
     }
     if (result.places.empty()) {
         throw InputError(
@@ -183,44 +161,31 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     options.block = request.block;
     options.replicates = request.replicates;
     options.stop = stop;
-    const std::vector<std::size_t> first = indices_of_places(scored.front().places, result.places);
-    std::vector<std::vector<std::size_t>> rows;
+    for (PairedSample& sample : samples) {
+        keep_places(sample, result.places);
+        sample.layout = result.layout;
+        sample.notices.clear();
+    }
     // One way of resampling for all: what their differences ask for, and their losses.
-    std::vector<std::vector<double>> losses;
-    for (const ComparedTokens& one : scored) {
-        rows.push_back(indices_of_places(one.places, result.places));
-        losses.emplace_back();
-        for (const std::size_t row : rows.back()) {
-            losses.back().push_back(one.nll[row]);
+    std::vector<std::vector<double>> differences;
+    std::vector<std::span<const double>> series;
+    for (const PairedSample& sample : samples) {
+        series.emplace_back(sample.b);
+        differences.emplace_back(sample.b);
+        for (std::size_t t = 0; t < sample.a.size(); ++t) {
+            differences.back()[t] -= sample.a[t];
         }
     }
-    for (std::size_t i = 1, runs = losses.size(); i < runs; ++i) {
-        losses.push_back(losses[i]);
-        for (std::size_t t = 0; t < losses.back().size(); ++t) {
-            losses.back()[t] -= losses.front()[t];
-        }
-    }
-    result.resampling = choose_resampling(
-        result.layout, std::vector<std::span<const double>>(losses.begin(), losses.end()), options);
+    series.insert(series.end(), differences.begin() + 1, differences.end());
+    result.resampling = choose_resampling(result.layout, series, options);
     options = result.resampling.apply(options);
 
     for (std::size_t i = 0; i < sources.size(); ++i) {
         report(sources.size() + i);
-        const std::vector<std::size_t>& own = rows[i];
-        PairedSample sample;
+        const PairedSample& sample = samples[i];
         RunComparison::Run run;
         run.info = sources[i].info;
-        double steps = 0;
-        double flops = 0;
-        for (std::size_t t = 0; t < own.size(); ++t) {
-            sample.a.push_back(scored.front().nll[first[t]]);
-            sample.b.push_back(scored[i].nll[own[t]]);
-            sample.bytes.push_back(scored[i].bytes[own[t]]);
-            run.token_nll.push_back(scored[i].nll[own[t]]);
-            steps += scored[i].steps[own[t]];
-            flops += static_cast<double>(scored[i].flops[own[t]]);
-        }
-        sample.layout = result.layout;
+        run.token_nll.assign(sample.b.begin(), sample.b.end());
         options.progress = [&](const Progress& now) {
             report(sources.size() + i, now.total > 0 ? now.done * 1000 / now.total : 0);
         };
@@ -230,15 +195,10 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.bits_per_byte = pair.bits_per_byte_b;
         run.difference = i == 0 ? unknown_estimate : pair.difference;
         run.correlation = i == 0 ? unknown_estimate : pair.pearson;
-        run.mean_steps = steps / static_cast<double>(own.size());
-        run.mean_flops = flops / static_cast<double>(own.size());
+        run.mean_steps = mean_of_values(sample.steps_b);
+        run.mean_flops = mean_of_values(sample.flops_b);
         // The first run is paired with itself, and notices about that pair would be meaningless.
-        const std::vector<std::string> notices = i == 0 ? result.resampling.notices() : pair.notices;
-        for (const std::string& notice : notices) {
-            if (said.insert(notice).second) {
-                result.notices.push_back(notice);
-            }
-        }
+        say(i == 0 ? result.resampling.notices() : pair.notices);
         result.runs.push_back(std::move(run));
     }
     label_runs(result.runs, request);

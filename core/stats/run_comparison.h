@@ -4,6 +4,7 @@
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/data_table.h"
+#include "core/stats/paired.h"
 #include "core/stats/token_groups.h"
 #include "core/trace/records.h"
 
@@ -49,13 +50,7 @@ struct RunComparison {
         double mean_flops = 0;
         std::vector<float> token_nll; ///< of each compared token
     };
-    /// The position of a compared token. The prediction was made at token `row`, its target is token row + 1.
-    struct Place {
-        std::int32_t sequence = 0;
-        std::int32_t row = 0;
-        friend auto operator<=>(const Place&,
-                                const Place&) = default; // NOLINT(modernize-use-nullptr): none is meant
-    };
+    using Place = PairedSample::Place;
     std::vector<Run> runs;
     std::vector<Place> places;   ///< ascending; as long as each token_nll
     TokenLayout layout;          ///< of the places
