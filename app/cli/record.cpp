@@ -124,6 +124,10 @@ void RecordVerb::check_input() const {
                 throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE; add it.");
             }
         }
+        if (jsonl.limit_tokens > 0 && input.texts.empty()) {
+            throw InputError(ErrorId::usage_missing,
+                             "--limit-tokens needs --jsonl FILE or --text FILE; add one of them.");
+        }
         input.check();
         if (!streams_texts()) {
             return;
@@ -148,7 +152,7 @@ void RecordVerb::check_input() const {
 
 bool RecordVerb::streams_texts() const {
     std::uintmax_t bytes = 0;
-    bool stream = false;
+    bool stream = jsonl.limit_tokens > 0;
     for (const std::filesystem::path& file : input.texts) {
         std::error_code error;
         const std::uintmax_t size = std::filesystem::file_size(file, error);
@@ -328,7 +332,7 @@ void RecordVerb::run() {
         corpus = std::make_unique<JsonlSource>(jsonl, require_tokenizer(checkpoint, reading),
                                                checkpoint.config.vocab_size, printer.sink(), stop);
     } else if (streams_texts()) {
-        corpus = std::make_unique<TextFiles>(TextFilesOptions{input.texts, input.reading},
+        corpus = std::make_unique<TextFiles>(TextFilesOptions{input.texts, input.reading, jsonl.limit_tokens},
                                              require_tokenizer(checkpoint, reading), printer.sink(), stop);
     } else {
         sequences = input.read(reading, checkpoint);
@@ -401,6 +405,10 @@ void add_record(CLI::App& program) {
                     "Field with the class of a text, or a list of {begin, end, class} by bytes, for stats")
         ->type_name("NAME");
     app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Skip wrong lines of --jsonl and count them");
+    app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
+                    "End with the text that reaches N tokens (--jsonl, --text)")
+        ->type_name("N")
+        ->check(number_from<std::int64_t>(1));
     app->add_option("-o,--output", verb->trace,
                     "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
                     "(2)\" (--overwrite replaces that run)")

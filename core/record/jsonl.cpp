@@ -142,13 +142,14 @@ void JsonlSource::rewind() {
     hash_ = Sha256();
     lines_hash_ = Sha256();
     ended_ = false;
-    found_ = skipped_ = 0;
+    found_ = skipped_ = taken_tokens_ = 0;
     first_skipped_.clear();
 }
 
 void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
-    while (next_line(*lines_, sequence, false)) {
+    // Only the tokens say where a limit lies.
+    while (next_line(*lines_, sequence, options_.limit_tokens > 0)) {
         notices_.look_at(sequence.text, tokenizer_, options_.reading);
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
@@ -223,7 +224,7 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
 
 bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool encode_all) {
     std::string line;
-    while (lines.next(line)) {
+    while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines.next(line)) {
         lines_hash_.update(line).update("\n");
         if (line.find_first_not_of(" \t") == std::string::npos && !lines.too_long()) {
             continue;
@@ -231,6 +232,7 @@ bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool enc
         try {
             read(line, lines, sequence, encode_all);
             ++found_;
+            taken_tokens_ += static_cast<std::int64_t>(sequence.ids.size());
             return true;
         } catch (const InputError& error) {
             if (!options_.skip_bad) {
@@ -276,6 +278,9 @@ std::string JsonlSource::left_out() const {
 }
 
 void JsonlSource::add_choices(nlohmann::json& choices) const {
+    if (options_.limit_tokens > 0) {
+        choices["limit_tokens"] = options_.limit_tokens;
+    }
     for (const auto& [key, field, usual] : {std::tuple{"group_field", &options_.group_field, ""},
                                             std::tuple{"label_field", &options_.label_field, ""},
                                             std::tuple{"text_field", &options_.text_field, "text"}}) {

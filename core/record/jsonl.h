@@ -24,6 +24,7 @@ struct JsonlOptions {
     std::string label_field = {};
     bool skip_bad = false; ///< skip invalid lines and count them
     TextReading reading = {};
+    std::int64_t limit_tokens = 0; ///< stop after the text that reaches this number of tokens; 0: all
 };
 
 /// Sequences from JSON Lines. A plain file is read once before the recording, so that its errors are reported
@@ -60,6 +61,7 @@ private:
     std::string lines_digest_;                   ///< digest from the first reading; empty: a stream
     bool ended_ = false;                         ///< no more lines since begin or rewind
     std::int64_t found_ = 0;
+    std::int64_t taken_tokens_ = 0; ///< tokens of the encoded texts
     std::int64_t skipped_ = 0;
     std::string first_skipped_;
 };

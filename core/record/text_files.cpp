@@ -6,6 +6,8 @@
 #include "core/base/splitmix.h"
 #include "core/base/utf8.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace ponderscope {
@@ -35,6 +37,10 @@ std::size_t unfinished_character(std::string_view text) {
     return 0;
 }
 
+[[noreturn]] void too_short(const std::string& name) {
+    throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one", "give a longer one");
+}
+
 } // namespace
 
 TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress,
@@ -51,10 +57,7 @@ TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const
     if (once) {
         first_ = read_next(); // whether there is anything right is known before a trace is begun
         if (first_ != nullptr) {
-            notices_.look_at(first_->text, tokenizer_, options_.reading);
-            if (reader_) { // it is not the last part
-                notices_.add_cut_text(tokenizer_, options_.reading);
-            }
+            look_at_part(*first_);
         }
     } else {
         read_through(progress);
@@ -69,6 +72,7 @@ void TextFiles::rewind() {
     hash_ = Sha256();
     next_file_ = 0;
     reader_.reset();
+    taken_tokens_ = 0;
     ended_ = false;
 }
 
@@ -110,8 +114,35 @@ void TextFiles::fill(std::size_t bytes) {
     valid_ += whole;
 }
 
+void TextFiles::look_at_part(const SequenceInput& part) {
+    if (part_ == 1) {
+        notices_.look_at(part.text, tokenizer_, options_.reading);
+        if (reader_) { // it is not the last
+            notices_.add_cut_text(tokenizer_, options_.reading);
+        }
+    }
+}
+
 void TextFiles::read_through(const ProgressSink& progress) {
-    while (open_next_file()) {
+    std::int64_t all = 0;
+    const auto say = [&](std::int64_t done, std::int64_t total) {
+        if (progress) {
+            progress({"reading through " + title_, done, total, "bytes"});
+        }
+    };
+    while (options_.limit_tokens > 0) { // only the tokens say where a limit lies
+        const std::shared_ptr<const SequenceInput> sequence = read_next();
+        if (sequence == nullptr) {
+            break;
+        }
+        if (sequence->ids.size() < 2) {
+            too_short(name_);
+        }
+        look_at_part(*sequence);
+        all += static_cast<std::int64_t>(sequence->text.size());
+        say(all, 0);
+    }
+    while (options_.limit_tokens == 0 && open_next_file()) {
         std::uint64_t bytes = 0;
         while (!at_end_ && !is_stopped()) {
             fill(std::size_t{1} << 20);
@@ -122,25 +153,22 @@ void TextFiles::read_through(const ProgressSink& progress) {
             if (at_end_ && offset_ == 0 && buffer_.size() <= short_text) {
                 check_text(buffer_, name_);
                 if (options_.reading.encode(tokenizer_, buffer_).ids.size() < 2) {
-                    throw InputError(ErrorId::text_empty, name_, "a text of at least two tokens", "one",
-                                     "give a longer one");
+                    too_short(name_);
                 }
             }
             hash_.update(std::string_view(buffer_).substr(0, valid_));
-            text_bytes_ += static_cast<std::int64_t>(valid_);
+            all += static_cast<std::int64_t>(valid_);
             offset_ += valid_;
             buffer_.erase(0, valid_);
             valid_ = 0;
-            if (progress) {
-                progress(
-                    {"reading through " + title_, reader_->bytes_read(), reader_->file_bytes(), "bytes"});
-            }
+            say(reader_->bytes_read(), reader_->file_bytes());
         }
         if (bytes > options_.part_bytes + tail_) {
             notices_.add_cut_text(tokenizer_, options_.reading);
         }
     }
     digest_ = hash_.finish_hex();
+    text_bytes_ = all;
 }
 
 std::size_t TextFiles::choose_cut(const Encoding& encoding, std::size_t from) const {
@@ -188,6 +216,9 @@ std::vector<TextFiles::Token> TextFiles::around_seam(const Encoding& encoding, s
 }
 
 std::shared_ptr<const SequenceInput> TextFiles::read_next() {
+    if (options_.limit_tokens > 0 && taken_tokens_ >= options_.limit_tokens) {
+        return nullptr;
+    }
     if (!reader_ && !open_next_file()) {
         return nullptr;
     }
@@ -231,6 +262,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
             sequence->end.push_back(from + encoding.end[at] - begin_);
         }
     }
+    taken_tokens_ += static_cast<std::int64_t>(sequence->ids.size());
     hash_.update(sequence->text);
     if (is_last) {
         reader_.reset();
@@ -269,6 +301,12 @@ std::shared_ptr<const SequenceInput> TextFiles::next() {
                           digest_, digest);
     }
     return sequence;
+}
+
+void TextFiles::add_choices(nlohmann::json& choices) const {
+    if (options_.limit_tokens > 0) {
+        choices["limit_tokens"] = options_.limit_tokens;
+    }
 }
 
 } // namespace ponderscope

@@ -18,6 +18,7 @@ namespace ponderscope {
 struct TextFilesOptions {
     std::vector<std::filesystem::path> files; ///< "-": standard input; gzip and Zstandard are detected
     TextReading reading = {};
+    std::int64_t limit_tokens = 0; ///< stop after the sequence that reaches this number of tokens; 0: all
 
     /// About two million tokens.
     static constexpr std::size_t default_part_bytes = std::size_t{8} << 20;
@@ -38,6 +39,7 @@ public:
 
     std::shared_ptr<const SequenceInput> next() override;
     void rewind() override;
+    void add_choices(nlohmann::json& choices) const override;
 
 private:
     struct Token {
@@ -46,6 +48,7 @@ private:
         bool operator==(const Token&) const = default;
     };
     void read_through(const ProgressSink& progress);
+    void look_at_part(const SequenceInput& part); ///< Takes the part that read_next() gave last.
     [[nodiscard]] bool open_next_file();
     /// Reads this number of bytes into the buffer, or all remaining bytes.
     void fill(std::size_t bytes);
@@ -70,7 +73,8 @@ private:
     std::int64_t part_ = 0;       ///< from 1
     std::uint64_t seam_ = 0;      ///< offset of the part in the text
     std::vector<Token> expected_; ///< tokens around the cut, as the previous part encoded them
-    bool ended_ = false;          ///< no more sequences since begin or rewind
+    std::int64_t taken_tokens_ = 0;
+    bool ended_ = false;                         ///< no more sequences since begin or rewind
     std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first sequence, read before the run
 };
 

@@ -142,6 +142,11 @@ constexpr std::pair<const char*, const char*> option_of_choice[] = {
     {"group_field", "--group-field"},
     {"label_field", "--label-field"},
 };
+/// The same of those that choose texts; the texts' digest says whether these differ.
+constexpr std::pair<const char*, const char*> option_of_texts[] = {
+    {"limit_tokens", "--limit-tokens"},
+    {"text_field", "--text-field"},
+};
 
 nlohmann::json choices_of_run(const RunInfo& run) {
     nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
@@ -179,7 +184,7 @@ std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run
     const std::string changes = changes_of(run);
     nlohmann::json choices = choices_of_run(run);
     // The config and the texts say these, and earlier builds did not write all of them.
-    for (const char* known : {"exit_step", "planned_lengths", "text_field"}) {
+    for (const char* known : {"exit_step", "planned_lengths", "limit_tokens", "text_field"}) {
         choices.erase(known);
     }
     // Options first: they say more than what follows from them.
@@ -221,9 +226,11 @@ std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
         if (what == texts_digest) {
             nlohmann::json here = choices_of_run(one);
             nlohmann::json there = choices_of_run(other);
-            const std::string a = take(here, "text_field");
-            if (const std::string b = take(there, "text_field"); a != b) {
-                return in_words("--text-field", a, b);
+            for (const auto& [key, option] : option_of_texts) {
+                const std::string a = take(here, key);
+                if (const std::string b = take(there, key); a != b) {
+                    return in_words(option, a, b);
+                }
             }
         }
         return in_words(what, value, theirs[i].second);

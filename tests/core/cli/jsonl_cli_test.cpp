@@ -146,8 +146,9 @@ TEST_F(JsonlVerb, TextFilesAreStreamsToo) {
     succeed({"record", model, "--text", text, "-o", trace, "--name", "file"});
     succeed({"record", model, "--text", pipe_of(text), "-o", trace, "--name", "pipe"});
     succeed({"record", model, "--text", text + ".gz", "-o", trace, "--name", "packed"});
+    succeed({"record", model, "--text", text, text, "--limit-tokens", "9", "-o", trace, "--name", "limited"});
     const std::vector<RunInfo> runs = TraceReader::open(trace).runs();
-    ASSERT_EQ(runs.size(), 3U);
+    ASSERT_EQ(runs.size(), 4U);
     for (const RunInfo& run : runs) {
         EXPECT_EQ(run.text_digest, runs[0].text_digest) << run.name;
         EXPECT_EQ(run.nll_sum, runs[0].nll_sum) << run.name;
@@ -162,6 +163,7 @@ TEST_F(JsonlVerb, TextFilesAreStreamsToo) {
     };
     sentence({"--text", "-"}, "[text.empty]");
     sentence({"--text", text + ".gz", "--force-steps", "0:1"}, "[usage.conflict]");
+    sentence({"--prompt", "some words", "--limit-tokens", "9"}, "[usage.missing]");
 }
 
 TEST_F(JsonlVerb, CheckSaysALineAFault) {

@@ -27,8 +27,8 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
     // Every option of a number says what it expects and what it found.
     const std::vector<std::pair<std::string, std::vector<std::string>>> numbers{
         {"record",
-         {"--steps", "--context", "--stride", "--batch", "--generate", "--temperature", "--top-k", "--top-p",
-          "--seed"}},
+         {"--steps", "--limit-tokens", "--context", "--stride", "--batch", "--generate", "--temperature",
+          "--top-k", "--top-p", "--seed"}},
         {"generate", {"--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
         {"policy", {"--batch", "--block", "--replicates", "--level", "--seed"}},
         {"referee", {"--steps", "--settings"}},

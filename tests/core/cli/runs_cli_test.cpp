@@ -137,11 +137,12 @@ TEST_F(Runs, AnotherOptionOfAResumedRunIsNamed) {
         more.insert(more.begin(), {"record", model, "--jsonl", corpus, "-o", trace, "--name", "x"});
         return more;
     };
-    succeed(line({}));
+    succeed(line({"--limit-tokens", "40"}));
     for (const auto& [more, named] :
-         {std::pair{std::vector<std::string>{"--text-field", "body"}, "--text-field"},
-          {{"--policy", "fixed:n=1"}, "--policy learned"},
-          {{"--bos", "never"}, "--bos"}}) {
+         {std::pair{std::vector<std::string>{"--limit-tokens", "60"}, "--limit-tokens 40"},
+          {{"--limit-tokens", "40", "--text-field", "body"}, "--text-field"},
+          {{"--limit-tokens", "40", "--policy", "fixed:n=1"}, "--policy learned"},
+          {{"--limit-tokens", "40", "--bos", "never"}, "--bos"}}) {
         std::vector<std::string> again = line(more);
         again.emplace_back("--resume");
         const std::string said = refused(again);

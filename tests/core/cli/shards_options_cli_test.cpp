@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is recorded, by one process and by several: scalars alone, compressed.
+// What is recorded, by one process and by several: scalars alone, compressed, a limit.
 #include "core/trace/reader.h"
 #include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
@@ -80,6 +80,27 @@ TEST_F(Shards, CompressedValuesAreTheSame) {
         EXPECT_EQ(signal.name.find("candidate"), std::string::npos);
     }
     succeed({"check", fewer});
+}
+
+TEST_F(Shards, ALimitIsOfTheTextsAlone) {
+    how.insert(how.end(), {"--limit-tokens", "300"});
+    const std::string limited = folder / "limited.ponder";
+    succeed(record_to(limited));
+    const TraceReader reader = TraceReader::open(limited);
+    const std::vector<SequenceInfo> sequences = reader.sequences(1);
+    EXPECT_GE(reader.runs().front().tokens, 300);
+    EXPECT_LT(reader.runs().front().tokens - sequences.back().tokens, 300);
+    // The digest is that of the texts that were taken.
+    std::string lines = read_file(corpus);
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        end = lines.find('\n', end) + 1;
+    }
+    write_file_atomically(corpus, lines.substr(0, end));
+    how.resize(how.size() - 2);
+    const std::string same = folder / "same.ponder";
+    succeed(record_to(same));
+    EXPECT_EQ(TraceReader::open(same).runs().front().text_digest, reader.runs().front().text_digest);
 }
 
 } // namespace

@@ -203,6 +203,22 @@ TEST_F(TextFilesOf, AStreamAndPackedFilesAreWhatAFileIs) {
     }
 }
 
+TEST_F(TextFilesOf, ALimitEndsWithTheTextThatReachesIt) {
+    std::vector<fs::path> files;
+    for (int i = 0; i < 60; ++i) {
+        files.push_back(file("Text " + std::to_string(i) + " of some.", "t" + std::to_string(i)));
+    }
+    TextFilesOptions options{files};
+    options.limit_tokens = 100;
+    TextFiles source(options, *tokenizer);
+    const std::string digest = source.text_digest();
+    const Parts limited = parts_of(source);
+    EXPECT_GE(limited.ids.size(), 100U);
+    EXPECT_LT(limited.ids.size(), 130U);
+    EXPECT_EQ(digest, sha256_hex(limited.text));
+    EXPECT_EQ(source.amount().total, static_cast<std::int64_t>(limited.text.size()));
+}
+
 TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
     EXPECT_NE(sentence("").find("a.txt: expected a text, found an empty one"), std::string::npos);
     EXPECT_NE(sentence("x").find("a.txt: expected a text of at least two tokens, found one"),
@@ -221,19 +237,33 @@ TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
               "(no error)");
 }
 
+TEST_F(TextFilesOf, ShortOnesBehindALimitAreSaidBeforeAnythingIsRecorded) {
+    const auto said = [&](TextFilesOptions options) {
+        return testing::sentence(folder.path(), [&] { TextFiles source(std::move(options), *tokenizer); });
+    };
+    TextFilesOptions limited{{file("Some words."), file("x", "b.txt")}};
+    limited.limit_tokens = 1000;
+    EXPECT_NE(said(limited).find("b.txt: expected a text of at least two tokens, found one"),
+              std::string::npos)
+        << said(limited);
+}
+
 TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
     const fs::path path = file(lines(20'000));
-    TextFilesOptions options{{path}};
-    options.part_bytes = 4096;
-    TextFiles source(options, *tokenizer);
-    (void)parts_of(source); // as it is
-    source.rewind();
-    EXPECT_NE(source.next(), nullptr);
-    put_file(path, read_file(path) + "One line more.\n");
-    const std::string said = testing::sentence(folder.path(), [&] { (void)parts_of(source); });
-    EXPECT_NE(said.find("a.txt: expected the texts that it held when it was read through, found others"),
-              std::string::npos)
-        << said;
+    for (const std::int64_t limit : {0, 1'000'000}) {
+        TextFilesOptions options{{path}};
+        options.part_bytes = 4096;
+        options.limit_tokens = limit;
+        TextFiles source(options, *tokenizer);
+        (void)parts_of(source); // as it is
+        source.rewind();
+        EXPECT_NE(source.next(), nullptr);
+        put_file(path, read_file(path) + "One line more.\n");
+        const std::string said = testing::sentence(folder.path(), [&] { (void)parts_of(source); });
+        EXPECT_NE(said.find("a.txt: expected the texts that it held when it was read through, found others"),
+                  std::string::npos)
+            << said;
+    }
 }
 
 /// A byte-level tokenizer of these merges, each of two parts; \p pre_tokenizer before ByteLevel.
