@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From a trace to columns.
 #include "core/base/error.h"
-#include "core/base/json.h"
+#include "core/base/not_a_number.h"
 #include "core/checkpoint/method_info.h"
 #include "core/policy/replay.h"
 #include "core/stats/layout.h"
@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <string_view>
 
@@ -32,19 +31,8 @@ struct RunRule {
     double threshold = 0; ///< NaN: it never stops
 };
 
-/// A key of the run's config.json, null where there is none. The recorder checked the file; here it is a
-/// stranger's text.
-nlohmann::json config_value(const RunInfo& run, std::initializer_list<const char*> keys) {
-    nlohmann::json value = nlohmann::json::parse(run.config, nullptr, /*allow_exceptions=*/false);
-    for (const char* key : keys) {
-        const auto found = value.is_object() ? value.find(key) : value.end();
-        value = found == value.end() ? nlohmann::json() : nlohmann::json(*found);
-    }
-    return value;
-}
-
-/// The run's own rule, else its method's with the threshold that the run says, in earlier traces config.json;
-/// nothing for a run without, or of a method that this build does not know.
+/// The run's own rule, else its method's; nothing for a run without, or of a method that this build does not
+/// know.
 std::optional<RunRule> own_rule(const RunInfo& run, const RecordedChoices& chosen) {
     if (chosen.rule) {
         return RunRule{chosen.rule->signal, OwnRule::Form::value_at_k,
@@ -55,24 +43,8 @@ std::optional<RunRule> own_rule(const RunInfo& run, const RecordedChoices& chose
     if (method == nullptr || method->own_rule.signal == nullptr) {
         return std::nullopt;
     }
-    RunRule rule{method->own_rule.signal, method->own_rule.form, method->own_rule.stops, 1e-4};
-    const nlohmann::json configured = config_value(run, {"pondering", "threshold"});
-    rule.threshold = chosen.threshold         ? *chosen.threshold
-                     : configured.is_number() ? configured.get<double>()
-                                              : rule.threshold;
-    return rule;
-}
-
-/// The step at which the run's own rule stops every token, whatever its threshold.
-std::optional<std::int64_t> own_exit_step(const RunInfo& run, const RecordedChoices& chosen) {
-    if (chosen.exit_step) {
-        return chosen.exit_step;
-    }
-    const nlohmann::json step = config_value(run, {"early_exit_step"});
-    return step.is_number_unsigned()
-               ? std::optional(static_cast<std::int64_t>(std::min<std::uint64_t>(
-                     step.get<std::uint64_t>(), std::numeric_limits<std::int32_t>::max())))
-               : std::nullopt;
+    return RunRule{method->own_rule.signal, method->own_rule.form, method->own_rule.stops,
+                   chosen.threshold.value_or(not_a_number)};
 }
 
 /// [tokens, width] row-major into columns; \p width may be K where nothing is asked after the last step.
@@ -203,8 +175,8 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
     if (rule) {
         table_.context.own_rule = rule->stops;
         table_.context.own_threshold = rule->threshold;
-        if (const auto exit_step = own_exit_step(run_, chosen_); exit_step && !chosen_.rule) {
-            table_.context.exit_step = std::min(*exit_step, run_.max_steps);
+        if (chosen_.exit_step && !chosen_.rule) {
+            table_.context.exit_step = std::min(*chosen_.exit_step, run_.max_steps);
         }
         if (there(rule->signal) && asked(PolicySignal::continue_value)) {
             wanted_.push_back({PolicySignal::continue_value, rule->signal});

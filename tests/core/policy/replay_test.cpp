@@ -298,12 +298,11 @@ SignalChunk floats(std::int64_t first, std::vector<std::int64_t> shape, const st
 struct TraceOptions {
     std::string method = "adaptive_latent_cot";
     std::int64_t max_steps = 2;
-    std::string config = R"({"pondering":{"method":"adaptive_latent_cot","threshold":0.25}})";
     std::vector<std::int64_t> nll_shape{3, 3};
     std::string nll_name = signal::nll;
     bool targets = true;
     std::size_t flops_of_steps = 0; ///< 0: as sample_run says
-    std::string choices = {};
+    std::string choices = R"({"threshold": 0.25})";
 };
 
 std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const TraceOptions& options) {
@@ -312,7 +311,6 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
     RunInfo run = testing::sample_run("run");
     run.method = options.method;
     run.max_steps = options.max_steps;
-    run.config = options.config;
     run.choices = options.choices;
     if (options.flops_of_steps > 0) {
         FlopsModel model;
@@ -379,15 +377,15 @@ TEST(ReplayTable, ARunsOwnRuleIsLearned) {
     // Gates 0.5, 0.4 | 0.2, 1.0 | 0.9, 0.9.
     const auto steps_of = [](const std::string& method, const std::string& rule) {
         const testing::TemporaryFolder folder;
-        const ReplayTable table = load(write_trace(folder, {.method = method,
-                                                            .config = R"({"early_exit_step": 1})",
-                                                            .choices = R"({"rule": )" + rule + "}"}));
+        const ReplayTable table = load(
+            write_trace(folder, {.method = method,
+                                 .choices = R"({"threshold": 0.25, "exit_step": 1, "rule": )" + rule + "}"}));
         return replay(table, PolicySpec::parse("learned")).steps;
     };
     using Steps = std::vector<std::int32_t>;
     EXPECT_EQ(steps_of("mine", R"({"signal": "gate", "stops": "below", "theta": 0.45})"), (Steps{1, 0, 2}));
     EXPECT_EQ(steps_of("mine", R"({"signal": "gate", "stops": "above", "theta": 0.5})"), (Steps{0, 1, 0}));
-    // In the place of the method's own, which multiplies, and whose config names a step.
+    // In the place of the method's own, which multiplies, and of the step that is named beside it.
     EXPECT_EQ(steps_of("adaptive_latent_cot", R"({"signal": "gate", "stops": "below", "theta": 0.45})"),
               (Steps{1, 0, 2}));
     for (const char* const wrong :
@@ -429,8 +427,6 @@ TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
     EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(3, 1));
     const testing::TemporaryFolder fewer; // steps than the exit's
     EXPECT_EQ(load(write_trace(fewer, {.choices = R"({"exit_step": 3})"})).context.exit_step, 2);
-    const testing::TemporaryFolder earlier; // traces say it in config.json alone
-    EXPECT_EQ(load(write_trace(earlier, {.config = R"({"early_exit_step": 1})"})).context.exit_step, 1);
     // A stranger's: nothing that cannot be.
     for (const char* wrong : {R"({"planned_lengths": [2]})", R"({"planned_lengths": [-9]})",
                               R"({"planned_lengths": [99999999999], "exit_step": -1})",
@@ -462,16 +458,9 @@ TEST(ReplayTable, AMethodWithoutARuleHasNone) {
     const ReplayTable table = load(write_trace(folder, options));
     EXPECT_TRUE(std::isnan(table.context.own_threshold));
     EXPECT_FALSE(table.can(*PolicySpec::parse("learned").kind));
+    const testing::TemporaryFolder other; // nor has one that does not say its threshold
+    EXPECT_TRUE(std::isnan(load(write_trace(other, {.choices = {}})).context.own_threshold));
     EXPECT_TRUE(table.can(*PolicySpec::parse("oracle").kind));
-}
-
-TEST(ReplayTable, AConfigThatIsNoneIsNoReasonToFail) {
-    for (const char* config : {"", "[", "[]", R"({"pondering":3})", R"({"pondering":{"threshold":"x"}})"}) {
-        const testing::TemporaryFolder folder;
-        TraceOptions options;
-        options.config = config;
-        EXPECT_EQ(load(write_trace(folder, options)).context.own_threshold, 1e-4) << config;
-    }
 }
 
 TEST(ReplayTable, EveryMistakeHasItsSentence) {
