@@ -226,8 +226,7 @@ void AnnotateVerb::operator()() const {
         throw InputError(ErrorId::usage_missing, "--from needs --derive; add --derive NAME=COLUMN.");
     }
     if (!removed.empty() && (!csv.empty() || !derived.empty())) {
-        throw InputError(ErrorId::usage_conflict,
-                         "--remove: expected nothing else to do; remove in a command of its own.");
+        throw InputError(ErrorId::usage_conflict, "--remove excludes --csv and --derive; use two commands.");
     }
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {

@@ -268,9 +268,9 @@ void GenerateVerb::run() {
     const std::int64_t prompt_tokens = text.length();
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
         throw InputError(ErrorId::text_empty,
-                         "The prompt: expected at least two tokens with what is generated, found " +
+                         "The prompt: expected at least two tokens including the generated ones, found " +
                              std::to_string(prompt_tokens + generate.max_new_tokens) +
-                             "; nothing can be predicted from less, so type more or raise --tokens.");
+                             "; give a longer prompt or raise --tokens.");
     }
     const std::int64_t room = checkpoint.config.max_positions;
     if (prompt_tokens + generate.max_new_tokens > room) {

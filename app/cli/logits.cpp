@@ -24,8 +24,8 @@ struct LogitsVerb {
         std::error_code error;
         if (std::filesystem::exists(output, error) &&
             std::filesystem::equivalent(output.parent_path() / ".", checkpoint.folder, error)) {
-            throw InputError(ErrorId::file_exists, output, "a new file in the checkpoint's folder",
-                             "one of its own", "choose another name");
+            throw InputError(ErrorId::file_exists, output, "a file outside of the checkpoint's folder",
+                             "a file of the checkpoint", "choose another name");
         }
         const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
         Engine engine = model.load(checkpoint, printer, stop_on_interrupt());

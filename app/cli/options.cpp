@@ -224,17 +224,16 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
     for (const ForcedSteps& one : forced_steps(force_steps, std::numeric_limits<std::int64_t>::max())) {
         const auto sequence = static_cast<std::size_t>(one.sequence);
         if (sequence >= sequences.size()) {
-            throw InputError(ErrorId::usage_value,
-                             "--force-steps: there are " + std::to_string(sequences.size()) +
-                                 " sequences, counted from 0, and number " + std::to_string(one.sequence) +
-                                 " is none of them; name one that is there.");
+            throw InputError(ErrorId::usage_value, "--force-steps: expected a sequence from 0 to " +
+                                                       std::to_string(sequences.size() - 1) + ", found " +
+                                                       std::to_string(one.sequence) + ".");
         }
         const std::size_t length = sequences[sequence].ids.size();
         if (static_cast<std::size_t>(one.position) >= length) {
-            throw InputError(ErrorId::usage_value,
-                             "--force-steps: " + sequences[sequence].title + " has " +
-                                 std::to_string(length) + " tokens, counted from 0, and position " +
-                                 std::to_string(one.position) + " is none of them; name one that is there.");
+            throw InputError(ErrorId::usage_value, "--force-steps: expected a position from 0 to " +
+                                                       std::to_string(length - 1) + " in " +
+                                                       sequences[sequence].title + ", found " +
+                                                       std::to_string(one.position) + ".");
         }
     }
 }
@@ -400,8 +399,8 @@ RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {
             return run;
         }
     }
-    throw InputError(ErrorId::trace_run, reader.path(), "run " + std::to_string(number),
-                     "none of that number", "do not change the trace while it is recorded");
+    throw InputError(ErrorId::trace_run, reader.path(), "run " + std::to_string(number), "no such run",
+                     "do not change the trace during a recording");
 }
 
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run) {

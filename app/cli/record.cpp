@@ -102,7 +102,7 @@ void RecordVerb::check_choice(const RecordChoice& what) const {
             throw InputError(
                 ErrorId::usage_unsuited,
                 std::string(name) +
-                    " is of signals, and --record scalars keeps none but the gate at exit; leave one out.");
+                    " is about signals, but --record scalars stores none; leave one of both out.");
         }
     }
 }
@@ -144,8 +144,10 @@ void RecordVerb::check_input() const {
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
         if (given) {
             throw InputError(ErrorId::usage_conflict,
-                             std::string(name) + " names tokens of a known text, and this corpus is read "
-                                                 "while it is recorded; leave it out.");
+                             std::string(name) +
+                                 " needs texts that are known before the recording, but this corpus "
+                                 "is read during it; leave " +
+                                 name + " out.");
         }
     }
 }

@@ -126,7 +126,7 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
     std::cout
         << "\n* : thinks better. The whole band of NLL minus that of the best blind rule lies below 0.\n"
         << "- : the rule does not reach this cost.\n"
-        << "blind: the best rule that does not look at the token: one depth for all tokens, or one of two "
+        << "blind: the best rule that ignores the token: one depth for all tokens, or one of two "
            "depths drawn for each.\n"
         << "oracle: no rule has a lower NLL at this cost. Oracle intervals are pointwise, not "
            "simultaneous.\n"
@@ -395,7 +395,7 @@ void add_referee(CLI::App& program) {
         ->delimiter(',')
         ->check(number_from(0.0));
     app->add_option("--against", verb->against,
-                    "Reference rule; blind: the best rule that does not look at the token (lower convex hull "
+                    "Reference rule; blind: the best rule that ignores the token (lower convex hull "
                     "of the fixed depths)")
         ->capture_default_str();
     app->add_option("--settings", verb->settings, "Thresholds of each kind")

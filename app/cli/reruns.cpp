@@ -125,8 +125,8 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     for (const PolicySpec& spec : specs) {
         const RunInfo* one = find(runs, spec);
         if (one == nullptr) {
-            throw InputError(where, "the rerun of " + spec.text() + " that was just made", "none like it",
-                             "write the reruns to a trace of their own with --output");
+            throw InputError(where, "the rerun of " + spec.text() + ", just recorded", "no such run",
+                             "write the reruns to another trace with --output");
         }
         found.push_back(*one);
     }

@@ -36,9 +36,9 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
         const std::int64_t found = parse_shard_name(shard)->world;
         if (size && *size != found) {
             throw InputError(ErrorId::shard_mixed, trace, "shards of one recording",
-                             "some of " + std::to_string(*size) + " processes and some of " +
-                                 std::to_string(found),
-                             "remove those that are not wanted");
+                             "shards of " + std::to_string(*size) + " and of " + std::to_string(found) +
+                                 " processes",
+                             "remove the old shards");
         }
         size = found;
     }

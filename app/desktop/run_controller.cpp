@@ -370,10 +370,9 @@ QString Scratch::prepare() const {
     // Tried, not asked: permissions do not say all.
     QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
     if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
-        return u"The scratch folder %1 cannot be written (%2), and runs that "
-               "nobody asked to keep have no other place: make room there, or "
-               "start with XDG_CACHE_HOME set to a folder that can be written."_s.arg(
-                   folder, there ? probe.errorString() : u"it cannot be made"_s);
+        return u"Temporary runs cannot be written to %1 (%2). Make room there, or start with "
+               "XDG_CACHE_HOME set to a writable folder."_s.arg(folder, there ? probe.errorString()
+                                                                              : u"it cannot be made"_s);
     }
     forget_old(QDir(folder));
     return {};

@@ -107,7 +107,7 @@ WelcomePage::WelcomePage(Theme& theme, QWidget* parent)
       theme_(theme),
       title_(new QLabel(u"Ponderscope"_s, this)),
       lead_(new QLabel(
-          u"Which words cost a model another step, its answer after each step, and whether the step paid."_s,
+          u"Which words cost a model another step, its answer after each step, and whether the step helped."_s,
           this)),
       drop_(new DropField(theme, this)),
       samples_(new QVBoxLayout),
@@ -256,7 +256,9 @@ void WelcomePage::setSamples(const Samples& samples) {
         &SampleModel::stories);
     shelf(
         u"cabinet"_s, u"Record Another Sample Model…"_s,
-        [](auto kept) { return u"%1 small models, one a method, trained on the same text"_s.arg(kept); },
+        [](auto kept) {
+            return u"%1 small models, one for each method, trained on the same text"_s.arg(kept);
+        },
         &SampleModel::cabinet);
     if (samples_->count() == 0) {
         auto* none =

@@ -64,7 +64,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     for (const SectionKey& key : all_section_keys()) {
         const bool is_default = key.read(values, config);
         if (!is_default && !has_key(method_info(*declared).section, key.name)) {
-            section.fail(key.name, "nothing, since " + name + " does not use it,", "remove the key");
+            section.fail(key.name, "no value, because " + name + " does not use it,", "remove the key");
         }
     }
     const bool before = choice<bool>(section, "key_norm", {{"before_rope", true}, {"after_rope", false}},

@@ -83,7 +83,7 @@ void refuse_quantisation(const JsonObject& json) {
             const nlohmann::json& how = *json.find(key);
             const bool mxfp4 =
                 how.is_object() && how.contains("quant_method") && how["quant_method"] == "mxfp4";
-            json.fail(key, "nothing, since quantised weights are not read,",
+            json.fail(key, "no value, because quantised weights are not supported,",
                       mxfp4 ? "load it in transformers with Mxfp4Config(dequantize=True) and save it"
                             : "get the checkpoint before quantisation");
         }

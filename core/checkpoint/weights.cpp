@@ -195,7 +195,7 @@ Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Com
                                   : impl->unreadable.contains(tensor);
         if (!is_there) {
             throw InputError(index, "tensor \"" + printable(tensor) + "\" in " + printable(shard),
-                             "none of that name there", "get the checkpoint again");
+                             "no such tensor there", "get the checkpoint again");
         }
     }
     impl->unwrap_names();

@@ -151,8 +151,7 @@ private:
                 throw InputError(trace_.path(),
                                  "a sequence of run " + runs_[0].name + ", numbered from 0 to " +
                                      std::to_string(static_cast<std::int64_t>(sequences_[0].size()) - 1),
-                                 std::to_string(number),
-                                 "choose one of those that ponderscope inspect lists");
+                                 std::to_string(number), "choose a sequence that ponderscope inspect lists");
             }
             const std::int64_t tokens = sequences_[0][static_cast<std::size_t>(number)].tokens;
             total += tokens;
@@ -221,7 +220,8 @@ private:
                 if (!std::equal(part.id.begin(), part.id.end(),
                                 ids_.begin() + static_cast<std::ptrdiff_t>(first))) {
                     throw InputError(trace_.path(), "the same tokens in both runs",
-                                     "others in sequence " + std::to_string(shown.number) + " of " + run.name,
+                                     "different tokens in sequence " + std::to_string(shown.number) + " of " +
+                                         run.name,
                                      "make a page of each");
                 }
                 schema::each_token_field([&](const auto& field) {

@@ -63,7 +63,7 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
     const SafetensorsFile file = SafetensorsFile::open(path);
     const TensorView* tensor = file.find("input_ids");
     if (tensor == nullptr) {
-        throw InputError(path, "a tensor input_ids", "none of that name", "save the ids under that name");
+        throw InputError(path, "a tensor input_ids", "no such tensor", "save the ids under that name");
     }
     if (tensor->shape.empty() || tensor->shape.size() > 2) {
         throw InputError(path, "input_ids of shape [T] or [B, T]",

@@ -82,10 +82,9 @@ void require_token(const StatePlace& place, const std::vector<SequenceInput>& se
     const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
     const auto length = static_cast<std::int64_t>(sequence.ids.size());
     if (place.token >= length) {
-        throw InputError(ErrorId::patch_place, "--patch: " + sequence.title + " has " +
-                                                   std::to_string(length) + " tokens, counted from 0, and " +
-                                                   std::to_string(place.token) +
-                                                   " is none of them; name one of them in \"token\".");
+        throw InputError(ErrorId::patch_place, "--patch: expected a token from 0 to " +
+                                                   std::to_string(length - 1) + " in " + sequence.title +
+                                                   ", found " + std::to_string(place.token) + ".");
     }
 }
 

@@ -43,10 +43,9 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
         throw InputError(why);
     }
     if (!changes_of(run).empty()) {
-        throw InputError(
-            "Run \"" + run.name +
-            "\" was recorded with a model that was changed for it, which --rerun does not do again; "
-            "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
+        throw InputError("Run \"" + run.name +
+                         "\" was recorded with a changed model, and --rerun does not repeat the change; "
+                         "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
     }
     require_checkpoint_of(run, checkpoint, digest);
 }
@@ -54,8 +53,8 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
     if (digest != run.checkpoint_digest) {
         throw InputError(ErrorId::resume_differs, checkpoint.folder,
-                         "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")", "others",
-                         "name the checkpoint that it was recorded from");
+                         "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")",
+                         "different weights", "name the checkpoint that it was recorded from");
     }
 }
 
@@ -83,13 +82,13 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
         if (!chosen.initial_state_digest.empty() &&
             engine.start_state_digest() != chosen.initial_state_digest) {
             throw InputError(chosen.initial_state, "the start states of run \"" + run.name + "\"",
-                             "others; the file has changed since", "rerun it with the file as it was");
+                             "different states", "restore the original file");
         }
     }
     if (run.max_steps != engine.max_steps()) {
-        throw InputError("Run \"" + run.name + "\" went " + std::to_string(run.max_steps) +
-                         " steps beyond the first and the model as it is opened now goes " +
-                         std::to_string(engine.max_steps()) + "; rerun it with the run's own steps.");
+        throw InputError("Run \"" + run.name + "\" has " + std::to_string(run.max_steps) +
+                         " further steps, but the model was opened with " +
+                         std::to_string(engine.max_steps()) + "; rerun it with the run's number of steps.");
     }
     if (spec.kind->causal) {
         engine.choose(&RunPlan::rule, rule_of(spec, engine));

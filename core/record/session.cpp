@@ -122,8 +122,8 @@ std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::i
                           std::int64_t share) {
         if (longest > fits) {
             throw InputError(what + " of a window of " + std::to_string(longest) + " tokens would take " +
-                             std::to_string(bytes >> 20) + " MiB of memory, and " +
-                             std::to_string(room >> 20) + " are the most; choose fewer layers or heads" +
+                             std::to_string(bytes >> 20) + " MiB of memory, more than the limit of " +
+                             std::to_string(room >> 20) + " MiB; choose fewer layers or heads" +
                              (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
         }
         wanted = std::min(wanted, std::max<std::int64_t>(share / std::max<std::int64_t>(bytes, 1), 1));
@@ -236,11 +236,11 @@ private:
                             : "choose a smaller model or another --device.");
             end_with_fault(sentence);
             throw EnvironmentError(ErrorId::environment_memory,
-                                   sentence + " The sequences before are in the trace, marked partial.");
+                                   sentence + " Earlier sequences are in the trace, marked partial.");
         } catch (const InputError& wrong) {
             end_with_fault(wrong.what());
             throw InputError(wrong.id(), std::string(wrong.what()) +
-                                             " The sequences before are in the trace, marked partial.");
+                                             " Earlier sequences are in the trace, marked partial.");
         } catch (const std::exception& failure) {
             // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
             const std::string what = failure.what();

@@ -111,7 +111,7 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
         }
         ::globfree(&found);
         if (shards.empty()) {
-            throw InputError(ErrorId::shard_missing, path, "shards of a trace of such names", "none",
+            throw InputError(ErrorId::shard_missing, path, "shards whose names match the pattern", "none",
                              "check the pattern");
         }
         return shards;

@@ -157,7 +157,7 @@ std::shared_ptr<const void> ShardSet::pin_snapshot() const {
 const ShardSet::Run& ShardSet::run(std::int64_t id) const {
     if (id < 1 || id > static_cast<std::int64_t>(runs_.size())) {
         throw InputError(name_, "run " + std::to_string(id), "none",
-                         "choose one of those that ponderscope inspect lists");
+                         "choose one from the list of ponderscope inspect");
     }
     return *runs_[static_cast<std::size_t>(id - 1)];
 }
@@ -252,7 +252,7 @@ const ShardSet::Place& ShardSet::place_of(std::int64_t id, std::int64_t sequence
     const Run& of = index_of(run(id));
     if (sequence < 0 || sequence >= static_cast<std::int64_t>(of.places.size())) {
         throw InputError(name_, "sequence " + std::to_string(sequence) + " of run " + std::to_string(id),
-                         "none", "choose one of those that ponderscope inspect lists");
+                         "none", "choose one from the list of ponderscope inspect");
     }
     return of.places[static_cast<std::size_t>(sequence)];
 }

@@ -27,7 +27,7 @@ FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
     if (database_.integer("PRAGMA application_id") != schema::application_id ||
         database_.integer("PRAGMA user_version") != schema::version) {
         throw InputError(path_, "a trace of version " + std::to_string(schema::version),
-                         "another header in its log", take_again);
+                         "a log with another header", take_again);
     }
     check_trace_tables(database_, path_);
     tokens_statement_ = database_.prepare("SELECT " + schema::columns_of("token_row") +

@@ -46,7 +46,7 @@ SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) con
     sequence_statement_.bind_all(run, number);
     if (!sequence_statement_.step()) {
         throw InputError(path_, "sequence " + std::to_string(number) + " of run " + std::to_string(run),
-                         "none", "choose one of those that ponderscope inspect lists");
+                         "none", "choose one from the list of ponderscope inspect");
     }
     const auto row = schema::read_row<SequenceInfo>(
         sequence_statement_,

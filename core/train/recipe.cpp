@@ -366,7 +366,7 @@ json change_of(const std::string& text) {
     if (equal == std::string::npos ||
         std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) {
         throw InputError("\"" + text +
-                         "\" is no change to a recipe; write a key with its sections and a value, such as "
+                         "\" is not a change of a recipe; write a key with its sections and a value, such as "
                          "training.seed=2.");
     }
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {

@@ -86,8 +86,8 @@ void Trainer::resume() {
     }
     if (stored.corpus_digest != corpus_.digest) {
         throw InputError(folder_.state(), "the texts and the tokenizer that this training began with",
-                         "others in " + recipe_.texts.string(),
-                         "bring the old ones back, or train into another folder");
+                         "different ones in " + recipe_.texts.string(),
+                         "restore the old files, or train into another folder");
     }
     load_train_state(folder_.state(), model_->parameters().items(), *optimizer_);
     counters_ = stored;

@@ -212,7 +212,7 @@ void TextPanel::buildZoom() {
     zoomBox_->addItem(u"Map"_s, static_cast<int>(TextZoom::corpus));
     zoomBox_->setCurrentIndex(1);
     zoomBox_->setAccessibleName(u"Zoom"_s);
-    zoomBox_->setToolTip(u"One token per line, running text, or all sequences with one pixel a token "
+    zoomBox_->setToolTip(u"One token per line, running text, or all sequences with one pixel per token "
                          "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s);
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });

@@ -299,7 +299,7 @@ class Forward:
         if size > ATTENTION_BYTES:
             raise ValueError(
                 f"attention: the weights of a window of {length} tokens would take {size >> 20} MiB of memory, and "
-                f"{ATTENTION_BYTES >> 20} are the most; choose fewer layers or heads, or a smaller context."
+                f"at most {ATTENTION_BYTES >> 20} are allowed; choose fewer layers or heads, or a smaller context."
             )
         token = torch.arange(r.start, r.stop, device=self.device)
         key = token[:, None] - torch.arange(length, device=self.device)[None]

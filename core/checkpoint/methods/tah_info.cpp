@@ -68,7 +68,7 @@ void read_adapters(const fs::path& folder, ModelConfig& config) {
          {"use_dora", "use_rslora", "rank_pattern", "alpha_pattern", "modules_to_save", "fan_in_fan_out"}) {
         const nlohmann::json* value = json.find(key);
         if (value != nullptr && !is_nothing(*value)) {
-            json.fail(key, "nothing, since plain LoRA is all that is merged here,", cannot_run);
+            json.fail(key, "no value, because only plain LoRA is supported,", cannot_run);
         }
     }
     if (json.text("bias").value_or("none") != "none") {

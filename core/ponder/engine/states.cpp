@@ -157,9 +157,9 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
     }
     if (place.layer == StatePlace::end_of_step) {
         if (patched && method.wants_stream() && place.step < method.max_steps()) {
-            refuse("a layer", "the next step of this model reads what leaves the last layer, " +
+            refuse("a layer", "the next step of this model reads the output of the last layer, " +
                                   std::to_string(config().core_end() - 1) +
-                                  ", and not the normed end of the step");
+                                  ", not the normed end of the step");
         }
         return;
     }
@@ -185,9 +185,10 @@ void Engine::use_patches(std::vector<StatePatch> patches) {
                              "; take it from a model of the same width.");
         }
         if (!std::all_of(patch.state.begin(), patch.state.end(), [](float x) { return std::isfinite(x); })) {
-            throw InputError("A state for " + to_string(patch.to) +
-                             ": expected finite numbers, found NaN or infinity; the state did not run, or "
-                             "was too large for the fp16 that it was recorded in.");
+            throw InputError(
+                "A state for " + to_string(patch.to) +
+                ": expected finite numbers, found NaN or infinity; its step did not run, or it was too "
+                "large for fp16.");
         }
     }
     impl_->patches = std::move(patches);

@@ -186,9 +186,8 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
     if (!spec.kind->causal) {
         throw InputError(ErrorId::policy_unsuited,
                          "Policy " + spec.kind->name +
-                             " knows the next token, so no run can follow it by itself; ponderscope policy "
-                             "replays it, and with "
-                             "--rerun runs the model to the steps of that replay.");
+                             " needs the next token, which a run does not know yet; use ponderscope policy, "
+                             "which replays it and with --rerun runs the model to the steps of the replay.");
     }
     if (!spec.kind->can_run()) {
         throw InputError(

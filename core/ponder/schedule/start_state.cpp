@@ -50,7 +50,7 @@ at::Tensor read_states(const std::filesystem::path& path, const ModelConfig& con
         }
         return rows;
     }
-    throw InputError(path, expected, "none of that name", "give the file that holds the start states");
+    throw InputError(path, expected, "no such tensor", "give the file that holds the start states");
 }
 
 } // namespace

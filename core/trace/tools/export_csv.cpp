@@ -426,8 +426,8 @@ void export_csv(const TraceReader& reader, const fs::path& folder, const std::ve
     }
     for (const std::int64_t id : runs) {
         if (std::none_of(chosen.begin(), chosen.end(), [&](const RunInfo& run) { return run.id == id; })) {
-            throw InputError(reader.path(), "run " + std::to_string(id), "none of that number",
-                             "choose one of those that ponderscope inspect lists");
+            throw InputError(reader.path(), "run " + std::to_string(id), "no such run",
+                             "choose a run that ponderscope inspect lists");
         }
     }
     // Tables have no digests: damage would look sound there.

@@ -264,7 +264,7 @@ void TraceWriter::Impl::check_tokens(const TokenColumns& columns) const {
     for (std::size_t i = 0; packed && i < n; ++i) {
         if (columns.steps[i] > std::numeric_limits<std::uint16_t>::max()) {
             misuse("a run of scalars has a token of " + std::to_string(columns.steps[i]) +
-                   " steps, and 65535 are the most; record it as basic.");
+                   " steps, more than 65535; record it as basic.");
         }
     }
     for (std::size_t i = 0; spans && i < n; ++i) {

@@ -140,7 +140,7 @@ TEST_F(WeightsTest, FaultyIndicesAreRefused) {
         {R"({"a":"sub"})", "a folder"},
         {R"({"a":"loop"})", "links that lead back to themselves"},
         {R"({"a":3})", "3"},
-        {R"({"z":"1.safetensors"})", "none of that name there"},
+        {R"({"z":"1.safetensors"})", "no such tensor there"},
         {R"({"b":"1.safetensors","a":"2.safetensors"})", "\"a\", which 1.safetensors has too"},
         {R"([])", "an empty array"},
         {R"({})", "none"},

@@ -422,7 +422,7 @@ TEST(StatesOfExits, WrongPatchesAreRefusedInASentence) {
     broken[3] = std::nanf("");
     EXPECT_NE(refusal({0, 1, 0, 0}, broken).find("finite"), std::string::npos);
     EXPECT_EQ(refusal({0, 1, 2, 2}, state), "");
-    EXPECT_NE(refusal({0, 1, 1}, state).find("reads what leaves the last layer, 2"), std::string::npos)
+    EXPECT_NE(refusal({0, 1, 1}, state).find("the output of the last layer, 2"), std::string::npos)
         << "the next step does not start from what the norm makes of it";
     EXPECT_EQ(refusal({0, 1, 2}, state), "") << "after the last step the head reads it";
 }

@@ -346,9 +346,8 @@ TEST_F(Jsonl, WhatCameBeforeAFailureStays) {
             (void)record(Engine::load(*checkpoint), *checkpoint, source, &*tokenizer, writer, {});
         });
     }
-    EXPECT_EQ(said,
-              "standard input: line 21: expected a JSON object, found 3. The sequences before are in the "
-              "trace, marked partial.");
+    EXPECT_EQ(said, "standard input: line 21: expected a JSON object, found 3. Earlier sequences are in the "
+                    "trace, marked partial.");
     const TraceReader reader = TraceReader::open(folder / "a.ponder");
     const RunInfo run = reader.runs()[0];
     EXPECT_FALSE(run.complete);

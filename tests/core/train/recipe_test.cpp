@@ -218,7 +218,7 @@ TEST(Recipe, ChangesAreLaidOverIt) {
         return std::string();
     };
     for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
-        EXPECT_NE(refused(change).find("is no change to a recipe"), std::string::npos) << change;
+        EXPECT_NE(refused(change).find("is not a change of a recipe"), std::string::npos) << change;
     }
     EXPECT_NE(refused("training.sed=2").find("did you mean seed?"), std::string::npos);
     EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
