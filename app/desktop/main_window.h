@@ -55,6 +55,7 @@ public:
     [[nodiscard]] TextPanel& text() { return *text_; }
     [[nodiscard]] TopBar& topBar() { return *top_; }
     [[nodiscard]] MessageBar& messages() { return *messages_; }
+    [[nodiscard]] OpenTraces& traces() const { return *traces_; }
     [[nodiscard]] DockLayout& docks() const { return *docks_; }
     [[nodiscard]] RunController& runs() const { return *runs_; }
     [[nodiscard]] WhatIf& whatIf() const { return *whatIf_; }

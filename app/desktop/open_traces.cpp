@@ -160,6 +160,7 @@ void OpenTraces::poll() {
                         for (const TraceWatch::Change& change : watch_.check(files, looks)) {
                             follow(change);
                         }
+                        Q_EMIT looked();
                     },
                     [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
 }

@@ -142,6 +142,9 @@ public:
 public Q_SLOTS:
     void poll();
 
+Q_SIGNALS:
+    void looked(); ///< a poll has compared the files with what was known
+
 private:
     void follow(const TraceWatch::Change& change);
     void chooseRuns();             ///< replaces A or B if its run has disappeared

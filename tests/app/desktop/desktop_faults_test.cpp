@@ -40,12 +40,12 @@ void plant(const QString& path, const QByteArray& sql) {
 void look(Stage& stage) {
     for (const char* panel : {"heatmap", "depth", "halting", "lab", "compare", "pareto", "inspector"}) {
         stage.window.raisePanel(QString::fromLatin1(panel));
-        QTest::qWait(30);
+        QCoreApplication::processEvents();
         QVERIFY(!stage.window.grab().isNull());
     }
     for (const TextZoom zoom : {TextZoom::tokens, TextZoom::corpus, TextZoom::text}) {
         stage.window.text().setZoom(zoom);
-        QTest::qWait(30);
+        QCoreApplication::processEvents();
         QVERIFY(!stage.window.grab().isNull());
     }
 }
@@ -107,14 +107,14 @@ private Q_SLOTS:
         Stage stage;
         const QString path = stage.make(u"gone.ponder"_s);
         QVERIFY(stage.shows(path));
-        QTest::qWait(600);
+        QVERIFY(testing::looks(stage.window, 1));
         QVERIFY(QFile::remove(path));
         QVERIFY(testing::says(stage.window, "trace.removed", path));
         QVERIFY(stage.window.text().view().sequence());
         look(stage);
-        // Read and closed, the message does not come back every half second.
+        // Read and closed, the message does not come back.
         stage.window.messages().clear();
-        QTest::qWait(1200);
+        QVERIFY(testing::looks(stage.window, 2));
         QVERIFY(!stage.window.messages().has("trace.removed"));
     }
 
@@ -123,7 +123,7 @@ private Q_SLOTS:
         const QString path = stage.make(u"now.ponder"_s, {.sequences = 2, .tokens = 300});
         const QString other = stage.make(u"next.ponder"_s, {.seed = 5, .sequences = 1, .tokens = 90});
         QVERIFY(stage.shows(path));
-        QTest::qWait(600);
+        QVERIFY(testing::looks(stage.window, 1));
         QVERIFY(QFile::remove(path) && QFile::rename(other, path));
         QVERIFY(testing::says(stage.window, "trace.replaced", u"now.ponder"_s));
         QTRY_VERIFY(stage.window.text().view().sequence() &&
@@ -135,12 +135,12 @@ private Q_SLOTS:
         Stage stage;
         const QString path = stage.make(u"short.ponder"_s);
         QVERIFY(stage.shows(path));
-        QTest::qWait(600);
+        QVERIFY(testing::looks(stage.window, 1));
         QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
         QVERIFY(testing::says(stage.window, "trace.shorter", path));
         QVERIFY(stage.window.text().view().sequence());
         stage.window.selection().setSequence(1); // not read before: what is left says what it says
-        QTest::qWait(400);
+        QTRY_VERIFY(stage.window.data().idle());
         look(stage);
     }
 
@@ -161,7 +161,7 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(path);
         QTRY_VERIFY(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty());
-        QTest::qWait(400);
+        QTRY_VERIFY(stage.window.data().idle());
         QElapsedTimer time;
         time.start();
         look(stage);
@@ -200,7 +200,7 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.open(path);
         QTRY_VERIFY(stage.window.data().isOpen(path) || !stage.window.errors().isEmpty());
-        QTest::qWait(300);
+        QTRY_VERIFY(stage.window.data().idle());
         for (const QuantityInfo& one : token_quantities) {
             stage.window.text().setQuantity(one.quantity);
             stage.window.text().setBars(one.quantity);

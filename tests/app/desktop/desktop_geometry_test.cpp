@@ -115,7 +115,6 @@ private Q_SLOTS:
             Launch launch;
             launch.paths = paths;
             window.start(launch);
-            QTest::qWait(30);
             QVERIFY(testing::comes([&] { return !window.isBusy(); }));
             QTest::qWait(200); // Qt puts layouts of maximised windows back for 150 ms
             const QString words = paths.join(u' ');
@@ -163,7 +162,7 @@ private Q_SLOTS:
                 window.resize(700, 500);
             }
             window.start({});
-            QTest::qWait(50);
+            QVERIFY(QTest::qWaitForWindowExposed(&window));
             if (time <= 1) { // the first one may stand with its frame off the screen
                 first = window.geometry();
             }

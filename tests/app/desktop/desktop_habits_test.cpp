@@ -88,14 +88,15 @@ private Q_SLOTS:
     void undoGoesBackToWhatWasSelectedSearchedAndZoomed() {
         Stage stage;
         QVERIFY(stage.shows(stage.make(u"undo.ponder"_s)));
-        QTest::qWait(600);
+        QTRY_VERIFY(!stage.window.session().canUndo());
+        QSignalSpy recorded(&stage.window.session(), &SessionState::historyChanged);
         stage.window.selection().setToken(5);
-        QTest::qWait(600);
+        QVERIFY(recorded.wait());
         stage.window.text().findText(u"nll > 3"_s);
         const qint64 found = stage.window.selection().token();
-        QTest::qWait(600);
+        QVERIFY(recorded.wait());
         stage.window.text().setZoom(TextZoom::corpus);
-        QTest::qWait(600);
+        QVERIFY(recorded.wait());
         stage.window.selection().setSequence(1); // undone before it has settled
         QTest::keyClick(&stage.window, Qt::Key_Z, Qt::ControlModifier);
         QCOMPARE(stage.window.selection().sequence(), 0);

@@ -218,7 +218,7 @@ private Q_SLOTS:
         QCOMPARE(stage.window.selection().runA(), two); // keeps its number
         QVERIFY(!stage.window.selection().runB().isValid());
         QVERIFY(stage.settle());
-        QTest::qWait(1200); // two looks at the file: nobody else replaced it
+        QVERIFY(testing::looks(stage.window, 2)); // nobody else replaced the file
         QVERIFY2(stage.said().isEmpty(), qPrintable(stage.said()));
     }
 
@@ -277,7 +277,7 @@ private Q_SLOTS:
         const QStringList before = docks();
         stage.window.selection().setRunA(three);
         QVERIFY(stage.settle());
-        QTest::qWait(300);
+        QVERIFY(testing::looks(stage.window, 1));
         QCOMPARE(stage.window.selection().runB(), two);
         QCOMPARE(stage.window.selection().token(), qint64{900});
         QCOMPARE(stage.window.text().view().firstVisibleToken(), first);
@@ -294,14 +294,16 @@ private Q_SLOTS:
             QVERIFY(stage.choose({trace, 0}, u"Close trace"_s));
             QVERIFY(!stage.window.data().isOpen(trace));
         }
-        QTest::qWait(1600); // three looks
+        QVERIFY(testing::looks(stage.window, 3));
         QVERIFY(stage.window.data().traces().isEmpty());
         QVERIFY(!stage.window.selection().runA().isValid() && !stage.window.selection().runB().isValid());
 
         // Nor does one come back that is closed while it opens.
         stage.window.open(stage.trace());
         stage.window.data().close(stage.trace());
-        QTest::qWait(800);
+        QVERIFY(testing::looks(stage.window, 1));
+        QTRY_VERIFY(stage.window.data().idle());
+        QCoreApplication::processEvents();
         QVERIFY(stage.window.data().traces().isEmpty());
     }
 

@@ -7,6 +7,7 @@
 #include "app/desktop/main_menu.h"
 #include "app/desktop/main_window.h"
 #include "app/desktop/message_bar.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
@@ -18,6 +19,7 @@
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
+#include <QSignalSpy>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
@@ -44,6 +46,18 @@ template <class State>
 /// Whether a message of this id comes that contains \p part.
 [[nodiscard]] inline bool says(MainWindow& window, const char* id, const QString& part = {}) {
     return comes([&] { return window.messages().has(id, part); });
+}
+
+/// Whether the window has looked at its files so many times, at once and not by its clock.
+[[nodiscard]] inline bool looks(MainWindow& window, int times) {
+    QSignalSpy looked(&window.traces(), &OpenTraces::looked);
+    for (; times > 0; --times) {
+        window.traces().poll();
+        if (!looked.wait(60'000)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /// Thousands of lines of the offscreen platform, which has no windows to raise, would hide those that matter.

@@ -118,7 +118,7 @@ private Q_SLOTS:
         QSignalSpy traces(&data, &TraceData::traceChanged);
         data.refresh(path);
         QTRY_VERIFY(data.idle());
-        QTest::qWait(20);
+        QCoreApplication::processEvents();
         QCOMPARE(runs.size() + traces.size(), 0);
         testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 50, .secondRun = false});
         data.refresh(path);
