@@ -93,7 +93,12 @@ TEST_P(TrainingTraceOf, SaysWhatTheLogSays) {
     const Points points = points_of(reader);
     ASSERT_EQ(rows.size(), 6U) << "steps 3, 4, 6, 8, 9, 12";
     std::size_t found = 0;
+    const bool ponders = std::string(GetParam()) != "vanilla";
     for (const TrainLogRow& row : rows) {
+        EXPECT_EQ(row.penalty.has_value(), ponders);
+        EXPECT_EQ(row.mean_steps.has_value(), ponders);
+        EXPECT_GE(row.penalty.value_or(0), 0);
+        EXPECT_LE(row.mean_steps.value_or(0), 2);
         const std::pair<const char*, std::optional<double>> numbers[] = {{"loss", row.loss},
                                                                          {"learning_rate", row.learning_rate},
                                                                          {"gradient_norm", row.gradient_norm},
@@ -109,6 +114,7 @@ TEST_P(TrainingTraceOf, SaysWhatTheLogSays) {
             }
         }
     }
+    EXPECT_TRUE(!ponders || *rows.back().penalty > 0);
     for (const auto& [place, value] : points) {
         found -= std::get<0>(place).starts_with("held_out_") && std::get<0>(place) != "held_out_nll" ? 0 : 1;
     }
@@ -165,13 +171,15 @@ TEST_P(TrainingTraceOf, EndsWithWhatTheEngineFinds) {
     const Corpus corpus = load_corpus(read, tokenizer);
     double steps = 0;
     double gate = 0;
+    double nll = 0;
     std::int64_t tokens = 0;
     for (std::size_t begin = 0; begin + 17 <= corpus.held_out.size(); begin += 16) {
-        const Window window{std::span(corpus.held_out).subspan(begin, 16), 0, 16};
+        Window window{std::span(corpus.held_out).subspan(begin, 16), 0, 16};
+        window.next = corpus.held_out[begin + 16];
         const auto scored = engine.score(std::span(&window, 1), RecordLevel::basic);
-        for (const std::int32_t last : scored.front().tokens.steps) {
-            steps += last;
-            ++tokens;
+        for (std::size_t t = 0; t < 16; ++t, ++tokens) {
+            steps += scored.front().tokens.steps[t];
+            nll += static_cast<double>(scored.front().tokens.nll[t]);
         }
         for (const auto& [name, chunk] : scored.front().signals) {
             if (name == signal::gate) {
@@ -184,6 +192,8 @@ TEST_P(TrainingTraceOf, EndsWithWhatTheEngineFinds) {
         }
     }
     ASSERT_EQ(tokens, result.held_out_tokens);
+    EXPECT_NEAR(nll / static_cast<double>(tokens), result.held_out_nll, 1e-5);
+    EXPECT_EQ(read_json_file(folder / "out" / "training.json").at("held_out_nll"), result.held_out_nll);
     EXPECT_NEAR(points.at({"held_out_mean_steps", 0, 12}), steps / static_cast<double>(tokens), 1e-9);
     EXPECT_NEAR(points.at({"held_out_gate", 0, 12}), gate / static_cast<double>(tokens), 1e-5);
 }
@@ -221,8 +231,9 @@ TEST_P(TrainingTraceOf, ResumesToTheSameContents) {
     document["log"] = {{"every", 2}, {"snapshots", 4}, {"snapshot_tokens", 20}};
     const Recipe read = recipe(document);
     static_cast<void>(train(read, into("whole")));
-    // Killed after steps that no state has: what was logged and recorded of them is done again.
-    for (const std::int64_t until : {4, 9}) {
+    // Killed after steps that no state has: what was logged and recorded of them is done again. At last when
+    // the last row is written and the folder is not yet said to be complete.
+    for (const std::int64_t until : {4, 9, 13}) {
         struct Killed {};
         TrainOptions options = into("pieces", ExistingOutput::resume);
         options.logged = [&](const TrainLogRow& row) {
@@ -231,6 +242,7 @@ TEST_P(TrainingTraceOf, ResumesToTheSameContents) {
             }
         };
         EXPECT_THROW(train(read, options), Killed);
+        EXPECT_FALSE(TraceReader::open(folder / "pieces" / "training.ponder").trainings().at(0).complete);
     }
     static_cast<void>(train(read, into("pieces", ExistingOutput::resume)));
     const TraceReader whole = TraceReader::open(folder / "whole" / "training.ponder");
@@ -266,37 +278,6 @@ INSTANTIATE_TEST_SUITE_P(Train, TrainingTraceOf,
                          [](const auto& method) { return std::string(method.param); });
 
 class TrainingTraceFile : public TrainingTraceOf {};
-
-TEST_F(TrainingTraceFile, AKilledEndIsDoneAgainAndNotTwice) {
-    const Recipe read = recipe(recipe_of("adaponderlm"));
-    static_cast<void>(train(read, into("whole")));
-    struct Killed {};
-    TrainOptions options = into("killed");
-    options.logged = [&](const TrainLogRow& row) {
-        if (row.step == 12) {
-            throw Killed(); // the last row is written, the folder not yet said to be complete
-        }
-    };
-    EXPECT_THROW(train(read, options), Killed);
-    EXPECT_FALSE(TraceReader::open(folder / "killed" / "training.ponder").trainings().at(0).complete);
-    static_cast<void>(train(read, into("killed", ExistingOutput::resume)));
-    EXPECT_EQ(points_of(TraceReader::open(folder / "killed" / "training.ponder")),
-              points_of(TraceReader::open(folder / "whole" / "training.ponder")));
-}
-
-TEST_F(TrainingTraceFile, SaysWhatEndedIt) {
-    json document = recipe_of("vanilla");
-    document["training"]["steps"] = 300;
-    document["training"]["clip_norm"] = 0;
-    document["optimizer"] = {{"learning_rate", 10}, {"warmup_steps", 0}, {"weight_decay", 10}};
-    EXPECT_THROW(train(recipe(document), into("out")), CheckFailed);
-    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
-    const TrainingInfo training = reader.trainings().at(0);
-    EXPECT_FALSE(training.complete);
-    EXPECT_NE(training.fault.find("training stopped at step "), std::string::npos) << training.fault;
-    EXPECT_EQ(training.fault.find(folder.path().string()), std::string::npos);
-    EXPECT_LT(training.step, 300);
-}
 
 TEST_F(TrainingTraceFile, NothingIsRecordedWithoutHeldOutTextOrWish) {
     json document = recipe_of("adaponderlm");
