@@ -2,20 +2,91 @@
 #include "core/ponder/schedule/interleaved.h"
 
 #include "core/model/device.h"
-#include "core/ponder/schedule/dense_taps.h"
 #include "core/ponder/schedule/run_patches.h"
+#include "core/ponder/schedule/visibility.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace ponderscope {
 
 namespace {
+
+/// Collects the tensors of passes with slots of several steps, and passes them to a listener step by step, as
+/// if every step had its own pass. A later pass replaces the tensors of slots that an earlier pass computed.
+class DenseTaps final : public TapListener {
+public:
+    /// \p tokens: number of tokens. \p slots: slots of each token. \p listener: nullptr collects nothing.
+    DenseTaps(TapListener* listener, std::int64_t tokens, std::int64_t slots)
+        : listener_(listener), tokens_(tokens), slots_(slots) {}
+
+    /// Which tensors of a pass are collected. Attention is expensive, so only the final pass collects it. If
+    /// the final pass is not known in advance, an extra pass collects attention alone.
+    enum class Hear : std::uint8_t { nothing, all_but_attention, all, attention };
+    /// The tap for a pass over these slots: \p tokens and \p steps int64 [n].
+    [[nodiscard]] Tap of_pass(const at::Tensor& tokens, const at::Tensor& steps, Hear hear) {
+        if (listener_ == nullptr || hear == Hear::nothing) {
+            return {};
+        }
+        pass_tokens_ = tokens;
+        pass_steps_ = steps;
+        hear_ = hear;
+        attention_heard_ = attention_heard_ || hear == Hear::all || hear == Hear::attention;
+        return {this, 0};
+    }
+    /// Whether the listener still needs a pass that collects attention.
+    [[nodiscard]] bool lacks_attention() const {
+        return listener_ != nullptr && !attention_heard_ && listener_->wants("attention");
+    }
+    /// Passes all tensors of the slots of \p tokens (int64 [n], undefined: all) at \p step to the listener.
+    void report(std::int64_t step, const at::Tensor& tokens) const {
+        for (const auto& [key, dense] : dense_) {
+            const at::Tensor of_step = dense.unflatten(0, {tokens_, slots_}).select(1, step);
+            listener_->on_tensor(key.first, step, key.second, select_rows(of_step, tokens).contiguous());
+        }
+    }
+
+    [[nodiscard]] bool wants(std::string_view name) const override {
+        const Hear without = name == "attention" ? Hear::all_but_attention : Hear::attention;
+        return hear_ != without && listener_->wants(name);
+    }
+    void on_tensor(std::string_view name, std::int64_t, std::int64_t layer,
+                   const at::Tensor& tensor) override {
+        if (!listener_->wants_layer(name, layer)) {
+            return;
+        }
+        at::Tensor& dense = dense_[{std::string(name), layer}];
+        if (!dense.defined()) {
+            std::vector<std::int64_t> shape = tensor.sizes().vec();
+            shape.front() = tokens_ * slots_;
+            dense = at::zeros(shape, tensor.options());
+        }
+        dense.index_copy_(0, pass_tokens_ * slots_ + pass_steps_, tensor);
+    }
+    void attends(const Attending& attending) override {
+        Attending of_slots = attending;
+        of_slots.tokens = pass_tokens_;
+        of_slots.steps = pass_steps_;
+        listener_->attends(of_slots);
+    }
+
+private:
+    TapListener* listener_;
+    std::int64_t tokens_;
+    std::int64_t slots_;
+    at::Tensor pass_tokens_, pass_steps_;
+    Hear hear_ = Hear::nothing;
+    bool attention_heard_ = false;
+    std::map<std::pair<std::string, std::int64_t>, at::Tensor> dense_; ///< [tokens * slots, ...], by layer
+};
 
 /// One run. Slots are kept dense, [N, K + 1, ...], whatever a token has of them; passes pack what is there.
 class InterleavedRun {

@@ -17,7 +17,7 @@ namespace ponderscope {
 ///
 /// With a cache, the K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
 /// use). Taps: `embeds` and `hidden` of the result by step, and the taps of the passes that computed the
-/// result (dense_taps.h).
+/// result.
 StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                             const StepsOptions& options);
 
