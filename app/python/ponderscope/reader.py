@@ -21,6 +21,7 @@ from .columns import NUMPY_TYPES
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001 - ponderscope.open is how users call it
     """Opens a trace for reading; ValueError when the file is none. One that is being recorded opens, too."""
@@ -136,6 +137,18 @@ class Trace:
         from .page import write_page
 
         return write_page(self, path, a=a, b=b, **options)
+
+    def to_arrow(self) -> dict[str, pyarrow.Table]:
+        """``runs``, ``sequences``, ``tokens``, ``labels`` where there are any, and, by name, ``signals/NAME`` with lists along the axes. All in memory."""
+        from .tables import arrow_tables
+
+        return arrow_tables(self)
+
+    def to_parquet(self, folder: str | os.PathLike[str]) -> None:
+        """The same tables as Parquet files in a folder that is new or empty; memory does not grow with the trace."""
+        from .tables import write_parquet
+
+        write_parquet(self, folder)
 
     def _query(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:

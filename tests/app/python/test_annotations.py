@@ -55,13 +55,21 @@ def test_values_come_back_and_the_trace_stays(path: Path) -> None:
     assert {p.name for p in path.parent.iterdir()} == {"a.ponder", "a.ponder.annotations"}
 
 
-def test_tables_have_them(path: Path) -> None:
+def test_tables_have_them(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
     ps.annotate(path, "one", "mixed", ["a"] * 340)
+    ps.annotate(path, "two", "mixed", range(25))
     ps.annotate(path, "two", "score", range(25))
     with ps.open(path) as trace:
-        assert trace.run("two").tokens()["score"].tolist() == list(range(25))
+        tokens = trace.run("two").tokens()
+        assert tokens["score"].tolist() == list(range(25))
         assert (trace.run("one").tokens()["mixed"] == "a").all()
+        table = trace.to_arrow()["tokens"]
+        assert table["mixed"].to_pylist() == ["a"] * 340 + [f"{float(t)}" for t in range(25)]
+        assert table["score"].to_pylist() == [None] * 340 + [float(t) for t in range(25)]
+        trace.to_parquet(tmp_path / "tables")
+    assert parquet.read_table(tmp_path / "tables" / "tokens.parquet").column_names[-2:] == ["mixed", "score"]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def test_products_that_torch_does_not_see_are_not_known(ponderscope, model: Mode
     run = ps.record(model, None, ROWS, tmp_path / "m.ponder")
     assert np.isnan(run.columns()["flops"]).all() and np.isnan(run.summary()["mean_flops"])
     assert "matrix" in run.info["notices"] and "not known" in run.info["notices"]
-    assert run.tokens()["flops"].isna().all()
+    frame = run.tokens()
+    assert frame["flops"].isna().all()
+    assert ps.open(tmp_path / "m.ponder").to_arrow()["tokens"]["flops"].null_count == len(frame)
     folder = tmp_path / "csv"
     ponderscope("export", tmp_path / "m.ponder", "-o", folder)
     assert "every promise" in ponderscope("check", tmp_path / "m.ponder")

@@ -31,7 +31,7 @@ def test_it_installs(what: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     trace = write_trace(tmp_path / "made.ponder")
     script = (
-        "import sys; sys.path.insert(0, sys.argv[1]); sys.modules.update(dict.fromkeys(('pandas', 'torch', 'transformers')))\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); sys.modules.update(dict.fromkeys(('pandas', 'pyarrow', 'torch', 'transformers')))\n"
         "import ponderscope as ps; assert ps.__file__.startswith(sys.argv[1])\n"
         "run = ps.open(sys.argv[2]).run('model'); assert run.signal('gate').shape == (300, 3) and len(run.columns()['nll']) == 300\n"
         "import os\nif 'PONDERSCOPE_PROGRAM' in os.environ: assert '</html>' in run._trace.page()\n"

@@ -82,6 +82,7 @@ def test_what_is_no_rule_of_the_run_is_refused(ponderscope, tmp_path: Path) -> N
 
 def test_labels_are_read_and_exported(ponderscope, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
     corpus, path = tmp_path / "corpus.jsonl", tmp_path / "labelled.ponder"
     lines = [("The lamp was lit.", "easy"), ("The keeper knew the sea.", "hard"), ("Nobody came.", "easy")]
     corpus.write_text("".join(json.dumps({"text": text, "kind": kind}) + "\n" for text, kind in lines))
@@ -103,6 +104,10 @@ def test_labels_are_read_and_exported(ponderscope, tmp_path: Path) -> None:
     means = table.dropna(subset=["nll"]).assign(label=lambda t: t["sequence"].map(classes)).groupby("label")["nll"].mean()
     for one in ponderscope("stats", path, "--json", "--replicates", 200)["labels"]:
         assert one["mean_nll"] == pytest.approx(means[one["name"]], rel=1e-5)
+    tables = ps.open(path).to_arrow()
+    assert tables["labels"].to_pandas()["class"].tolist() == labels["class"].tolist()
+    assert tables["tokens"].column("label").to_pylist() == tokens["label"].tolist()
+    assert tables["sequences"].schema.field("group").type == pyarrow.string()
 
 
 def test_runs_without_labels_have_none(tmp_path: Path) -> None:

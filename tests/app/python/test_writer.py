@@ -360,12 +360,35 @@ def test_a_name_comes_before_a_number(tmp_path: Path) -> None:
             trace.run(3)
 
 
-def test_tables(trace_path: Path) -> None:
-    pytest.importorskip("pandas")
+def test_tables(trace_path: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
     trace = ps.open(trace_path)
     assert list(trace.runs.name) == ["model", "other"]
     tokens = trace.run("model").tokens()
     assert len(tokens) == 600 and trace.runs.mean_nll[0] == pytest.approx(tokens.nll.mean())
+    trace.to_parquet(tmp_path / "tables")
+    read = pandas.read_parquet(tmp_path / "tables" / "tokens.parquet")
+    assert len(read) == 1200
+    pandas.testing.assert_series_equal(read.nll[:600], tokens.nll, check_index=False)
+    gates = pandas.read_parquet(tmp_path / "tables" / "signals" / "gate.parquet")
+    np.testing.assert_array_equal(np.stack(gates.value[:300]), trace.run("model").signal("gate"))
+    with pytest.raises(ValueError, match="new or empty"):
+        trace.to_parquet(tmp_path / "tables")
+    assert set(trace.to_arrow()) >= {"runs", "sequences", "tokens", "signals/candidate_ids"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["made.ponder", "tables"]
+
+
+def test_tables_of_runs_with_other_steps(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "both.ponder"
+    with ps.Writer(path) as writer:
+        for name, steps in (("plain", 0), ("ponders", 3)):
+            with writer.run(name, max_steps=steps, layers=1, vocab_size=10, signals=["nll"]) as run:
+                run.sequence([1, 2, 3], signals={"nll": np.arange(3 * (steps + 1), dtype=np.float32).reshape(3, steps + 1)})
+    ps.open(path).to_parquet(tmp_path / "tables")
+    values = parquet.read_table(tmp_path / "tables" / "signals" / "nll.parquet").column("value").to_pylist()
+    assert values == [[0.0], [1.0], [2.0], [0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]]
 
 
 # ---- against the engine's program ----

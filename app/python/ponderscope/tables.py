@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A trace as Arrow tables and Parquet files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import schema as layout
+from .annotations import Annotation, Annotations
+from .reader import Run, Trace, labels_of_tokens
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PAGE_TOKENS = 1 << 16
+"""Tokens at once: a row group of the Parquet files, and what memory is bounded by."""
+
+
+def arrow_tables(trace: Trace) -> dict[str, pyarrow.Table]:
+    pa = _pyarrow()
+    parts: dict[str, list[Any]] = {}
+    for name, table in _tables(trace):
+        parts.setdefault(name, []).append(table)
+    return {name: pa.concat_tables(tables, promote_options="permissive") for name, tables in parts.items()}
+
+
+def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
+    pa = _pyarrow()
+    import pyarrow.parquet as parquet
+
+    target = Path(folder).absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(
+            f"{folder}: expected a folder that is new or empty, found one with something in it or a file; choose another name."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    passing = Path(tempfile.mkdtemp(prefix=target.name + ".exporting-", dir=target.parent))
+    writers: dict[str, parquet.ParquetWriter] = {}
+    try:
+        passing.chmod(0o755)
+        (passing / "signals").mkdir()
+        for name, table in _tables(trace):
+            if name not in writers:
+                writers[name] = parquet.ParquetWriter(passing / f"{name}.parquet", table.schema, compression="zstd")
+            elif table.schema != writers[name].schema:
+                table = table.cast(writers[name].schema)
+            writers[name].write_table(table)
+        for writer in writers.values():
+            writer.close()
+        writers.clear()
+        if target.exists():
+            target.rmdir()
+        passing.rename(target)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"{trace.path}: the runs hold signals of different types ({error}); export them one by one.") from None
+    finally:
+        for writer in writers.values():
+            writer.close()
+        shutil.rmtree(passing, ignore_errors=True)
+
+
+def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
+    """Tables by name, the long ones in parts."""
+    pa = _pyarrow()
+    runs = list(trace)
+    summaries = [run.summary() for run in runs]
+    names = [*layout.schema().tables["run"], "mean_nll", "perplexity", "bits_per_byte", "mean_steps", "mean_flops"]
+    yield "runs", pa.table({name: [s[name] for s in summaries] for name in names if all(name in s for s in summaries)})
+    rows = [row for run in runs for row in run.sequence_rows()]
+    if rows:
+        # Typed where every value may be missing: a column of nulls alone has no type that another file's text fits.
+        typed = {"group": pa.string()}
+        yield "sequences", pa.table({name: pa.array([row[name] for row in rows], typed.get(name)) for name in rows[0]})
+    labels = [run.label_rows() for run in runs]
+    if any(labels):
+        parts = [(run.name, number, *row) for run, of in zip(runs, labels) for number, list_ in of.items() for row in list_]
+        label_types = {"run": pa.string(), "sequence": pa.int32(), "text_begin": pa.int64(), "text_end": pa.int64(), "class": pa.string()}
+        yield "labels", pa.table({name: pa.array(column, kind) for (name, kind), column in zip(label_types.items(), zip(*parts))})
+    files: dict[tuple[str, tuple[str, ...]], str] = {}
+    # Every run has every column, so that the table is one: classes are text, and so is what is both.
+    annotations: dict[str, bool] = {}
+    with Annotations(trace.path) as beside:
+        own = [beside.of(run) for run in runs]
+        for one in (one for of_run in own for one in of_run.values()):
+            annotations[one.name] = annotations.get(one.name, False) or one.category
+        for run, of_run, labelled in zip(runs, own, labels):
+
+            def extra(
+                sequence: int,
+                columns: dict[str, np.ndarray[Any, Any]],
+                begin: int,
+                end: int,
+                of_run: dict[str, Annotation] = of_run,
+                labelled: dict[int, list[tuple[int, int, str]]] = labelled,
+            ) -> dict[str, Any]:
+                found = {
+                    name: _annotation_column(beside, of_run.get(name), text, sequence, begin, end) for name, text in annotations.items()
+                }
+                if any(labels):
+                    found = {"label": pa.array(labels_of_tokens(labelled.get(sequence, []), columns), pa.string()), **found}
+                return found
+
+            for sequence in run.sequences:
+                yield from _sequence_tables(run, sequence, files, extra)
+
+
+def _annotation_column(beside: Annotations, one: Annotation | None, text: bool, sequence: int, begin: int, end: int) -> Any:
+    pa = _pyarrow()
+    if one is None:
+        return pa.nulls(end - begin, pa.string() if text else pa.float64())
+    values = beside.values(one, sequence, begin, end)
+    if text:
+        return pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
+    return pa.array(values, pa.float64(), from_pandas=True)
+
+
+def _sequence_tables(
+    run: Run,
+    sequence: int,
+    files: dict[tuple[str, tuple[str, ...]], str],
+    extra: Callable[[int, dict[str, np.ndarray[Any, Any]], int, int], dict[str, Any]],
+) -> Iterator[tuple[str, Any]]:
+    pa = _pyarrow()
+    _, count, _ = run._place(sequence)
+    for begin in range(0, count, PAGE_TOKENS):
+        end = min(begin + PAGE_TOKENS, count)
+        columns = run.columns(sequence, begin, end)
+        place = {
+            "run": pa.array([run.name] * (end - begin)),
+            "sequence": np.full(end - begin, sequence, np.int32),
+            "position": np.arange(begin, end, dtype=np.int64),
+        }
+        own = {**columns, "text": pa.array(run.token_texts(sequence, columns), pa.string())}
+        own["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
+        yield "tokens", pa.table({**place, "text": own.pop("text"), **own, **extra(sequence, columns, begin, end)})
+        for name, axes in run.signals.items():
+            try:
+                values = run.signal(name, sequence, begin, end)
+            except ValueError:
+                if begin == 0 and not _has_chunks(run, sequence, name):
+                    continue  # declared, and not recorded for this sequence
+                raise
+            file = files.setdefault((name, axes), _file_name(name, files))
+            yield file, pa.table({**place, "value": _lists(values)})
+
+
+def _has_chunks(run: Run, sequence: int, name: str) -> bool:
+    number = run._place(sequence)[0]
+    return bool(
+        run._trace._query("SELECT 1 FROM chunk WHERE sequence = ? AND signal = ? LIMIT 1", (number, run._signals[name].id))
+    )
+
+
+def _lists(values: np.ndarray[Any, Any]) -> Any:
+    """[tokens, ...] as lists in lists along the axes after the first: of runs with other steps and layers, too."""
+    pa = _pyarrow()
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    for axis in range(values.ndim - 1, 0, -1):
+        lists = int(np.prod(values.shape[:axis]))
+        flat = pa.ListArray.from_arrays(pa.array(np.arange(lists + 1, dtype=np.int32) * values.shape[axis]), flat)
+    return flat
+
+
+def _file_name(name: str, files: dict[tuple[str, tuple[str, ...]], str]) -> str:
+    """Signals of one name along several sets of axes are several tables."""
+    result, i = f"signals/{name}", 2
+    while result in files.values():
+        result, i = f"signals/{name}.{i}", i + 1
+    return result
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError("Arrow tables and Parquet files need pyarrow: pip install pyarrow.") from None
+    return pyarrow
