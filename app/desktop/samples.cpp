@@ -6,8 +6,6 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
-#include <QJsonDocument>
-#include <QJsonObject>
 
 using namespace Qt::StringLiterals;
 
@@ -16,41 +14,6 @@ namespace ponderscope {
 namespace {
 
 constexpr int levels_up = 5;
-constexpr qint64 largest_config = 1 << 20;
-
-QString summary_of(const QString& folder) {
-    QFile file(folder + u"/config.json"_s);
-    if (file.size() > largest_config || !file.open(QIODevice::ReadOnly)) {
-        return {};
-    }
-    const QJsonObject config = QJsonDocument::fromJson(file.readAll()).object();
-    const QJsonObject pondering = config.value(QLatin1String("pondering")).toObject();
-    const bool ponders = config.value(QLatin1String("ponderinglm")).toBool();
-    QStringList parts;
-    const int steps = ponders ? config.value(QLatin1String("pondering_steps")).toInt()
-                              : pondering.value(QLatin1String("max_steps")).toInt();
-    const QString method =
-        ponders ? u"ponderlm"_s : pondering.value(QLatin1String("method")).toString(u"vanilla"_s);
-    const QString baseline = config.value(QLatin1String("baseline_mode")).toString();
-    const QString depth = config.value(QLatin1String("use_depth_attention")).toBool() ? u"depth attention"_s
-                          : baseline == u"baseline"                                   ? QString()
-                                                                                      : baseline;
-    if (depth.isEmpty() || method != u"vanilla") {
-        parts << method;
-    }
-    if (!depth.isEmpty()) {
-        parts << depth;
-    }
-    if (steps > 0) {
-        parts << u"%1 pondering steps"_s.arg(steps);
-    }
-    const int layers = config.value(QLatin1String("num_hidden_layers")).toInt();
-    if (layers > 0) {
-        parts << u"%1 layers"_s.arg(layers);
-    }
-    return parts.join(u" · "_s);
-}
-
 } // namespace
 
 Samples find_samples(const QString& start) {
@@ -71,25 +34,19 @@ Samples find_samples(const QString& start) {
         return found;
     }
     const QDir samples(found.folder);
-    // Models that ponder come first: the program is for them.
-    const auto add = [&found](const QDir& shelf, bool cabinet, bool stories = false) {
-        const QStringList names = shelf.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
-        for (const QString& name : names) {
-            const QString path = shelf.filePath(name);
-            if (QFileInfo::exists(path + u"/config.json"_s)) {
-                const SampleModel model{name, path, summary_of(path), cabinet, stories};
-                const bool last = cabinet || stories || model.summary.startsWith(QLatin1String("vanilla"));
-                found.models.insert(last ? found.models.end() : found.models.begin(), model);
-            }
-        }
-    };
-    add(samples, false);
     const QString stories = samples.filePath(u"texts/stories.txt"_s);
     found.stories = QFileInfo(stories).isFile() ? stories : QString();
-    if (!found.stories.isEmpty()) {
-        add(QDir(samples.filePath(u"chains"_s)), false, true);
+    for (const QString& shelf : {QString(), u"chains/"_s, u"cabinet/"_s}) {
+        const bool reads_stories = shelf == u"chains/";
+        const QStringList names =
+            QDir(samples.filePath(shelf)).entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name);
+        for (const QString& name : names) {
+            const QString path = samples.filePath(shelf + name);
+            if (QFileInfo::exists(path + u"/config.json"_s) && (!reads_stories || !found.stories.isEmpty())) {
+                found.models.push_back({shelf + name, path, reads_stories});
+            }
+        }
     }
-    add(QDir(samples.filePath(u"cabinet"_s)), true);
     const QString text = samples.filePath(u"texts/passage.txt"_s);
     found.text = QFileInfo(text).isFile() ? text : QString();
     const QString recorded = samples.filePath(u"../build/samples/samples.ponder"_s);

@@ -11,17 +11,15 @@ namespace ponderscope {
 
 /// A checkpoint that is installed with the program.
 struct SampleModel {
-    QString name;         ///< "ponderlm-neox-1m"
+    QString name;         ///< below the samples: "ponderlm-neox-1m", "cabinet/mhc-llama"
     QString checkpoint;   ///< folder
-    QString summary;      ///< "ponderlm · 3 pondering steps · 4 layers", from its config.json
-    bool cabinet;         ///< belongs to the cabinet of models that differ only in their method
     bool stories = false; ///< reads the stories, whose answers need a known number of steps
 };
 
 /// The sample models, in the source tree or below share/ponderscope.
 struct Samples {
     QString folder;                  ///< empty: not found
-    std::vector<SampleModel> models; ///< models of the cabinet come last
+    std::vector<SampleModel> models;
     QString text;                    ///< sample text for the recordings; empty: none
     QString recorded;                ///< an existing trace of the samples; empty: none
     QString stories = {};            ///< text for models that read the stories; empty: none

@@ -16,7 +16,6 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
-#include <algorithm>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -220,46 +219,19 @@ void WelcomePage::setSamples(const Samples& samples) {
         connect(card, &QPushButton::clicked, this, &WelcomePage::recordedChosen);
         samples_->addWidget(card);
     }
-    for (std::size_t i = 0; i < samples.models.size() && !samples.text.isEmpty(); ++i) {
-        const SampleModel& model = samples.models[i];
-        if (model.cabinet || model.stories) {
-            continue;
-        }
-        auto* card =
-            new Card(u"Record %1"_s.arg(model.name), u"%1; a few seconds"_s.arg(model.summary), theme_, this);
-        card->setObjectName(u"sample "_s + model.name);
-        connect(card, &QPushButton::clicked, this, [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
-        samples_->addWidget(card);
-    }
-    // Many that differ in their method only: one card with a menu.
-    const auto shelf = [&](const QString& object, const QString& name, const auto& detail, auto member) {
-        const auto kept = std::count_if(samples.models.begin(), samples.models.end(),
-                                        [&](const SampleModel& model) { return model.*member; });
-        if (kept == 0 || (samples.text.isEmpty() && samples.stories.isEmpty())) {
-            return;
-        }
-        auto* card = new Card(name, detail(kept), theme_, this);
-        card->setObjectName(object);
+    if (!samples.models.empty() && !samples.text.isEmpty()) {
+        auto* card = new Card(u"Record a Sample Model…"_s,
+                              u"%1 small models, one a method; a few seconds"_s.arg(samples.models.size()),
+                              theme_, this);
+        card->setObjectName(u"sampleModels"_s);
         auto* menu = new QMenu(card);
         for (std::size_t i = 0; i < samples.models.size(); ++i) {
-            if (const SampleModel& model = samples.models[i]; model.*member) {
-                menu->addAction(u"%1\t%2"_s.arg(model.name, model.summary), this,
-                                [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
-            }
+            menu->addAction(samples.models[i].name, this,
+                            [this, i] { Q_EMIT sampleChosen(static_cast<int>(i)); });
         }
         card->setMenu(menu);
         samples_->addWidget(card);
-    };
-    shelf(
-        u"stories"_s, u"Record the stories…"_s,
-        [](auto) { return u"answers are one to four steps away; the plain model guesses"_s; },
-        &SampleModel::stories);
-    shelf(
-        u"cabinet"_s, u"Record Another Sample Model…"_s,
-        [](auto kept) {
-            return u"%1 small models, one for each method, trained on the same text"_s.arg(kept);
-        },
-        &SampleModel::cabinet);
+    }
     if (samples_->count() == 0) {
         auto* none =
             new QLabel(u"This installation has no samples. Open a trace, or record a checkpoint."_s, this);
