@@ -65,7 +65,7 @@ protected:
     static void require_unchanged(const std::string& name, const std::string& before,
                                   const std::string& again) {
         if (before != again) {
-            throw InputError(name, "the texts that it held when it was read through", "others",
+            throw InputError(name, "the texts of the first reading", "different texts",
                              "record a file that nobody writes to");
         }
     }

@@ -295,7 +295,7 @@ TEST_F(Jsonl, AFileThatChangesAfterItWasReadThroughIsRefused) {
             }
         });
         EXPECT_EQ(said,
-                  "corpus.jsonl: expected the texts that it held when it was read through, found others; "
+                  "corpus.jsonl: expected the texts of the first reading, found different texts; "
                   "record a file that nobody writes to.");
         EXPECT_EQ(source.next(), nullptr);
         (void)file(lines);

@@ -260,7 +260,7 @@ TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
         EXPECT_NE(source.next(), nullptr);
         put_file(path, read_file(path) + "One line more.\n");
         const std::string said = testing::sentence(folder.path(), [&] { (void)parts_of(source); });
-        EXPECT_NE(said.find("a.txt: expected the texts that it held when it was read through, found others"),
+        EXPECT_NE(said.find("a.txt: expected the texts of the first reading, found different texts"),
                   std::string::npos)
             << said;
     }
