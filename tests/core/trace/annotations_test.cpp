@@ -67,7 +67,7 @@ protected:
         try {
             put({annotation});
         } catch (const InputError& error) {
-            return error.what();
+            return std::string(error.what()) + " [" + name_of(error.id()) + "]";
         }
         return "no error";
     }
@@ -299,7 +299,7 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
                 }
             });
         } catch (const InputError& error) {
-            return std::string(error.what());
+            return std::string(name_of(error.id()));
         }
         return std::string("no error");
     };
@@ -308,13 +308,13 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     };
     // Somebody takes the trace's name meanwhile.
     std::string says = merge([&] { write_file_atomically(output, "another"); });
-    EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
+    EXPECT_EQ(says, "file.exists");
     EXPECT_EQ(read_file(output), "another");
     EXPECT_FALSE(fs::exists(beside)) << "annotations of another trace";
     fs::remove(output);
     // Somebody takes that of the annotations.
     says = merge([&] { write_file_atomically(beside, "of the winner"); });
-    EXPECT_NE(says.find("something that appeared meanwhile"), std::string::npos) << says;
+    EXPECT_EQ(says, "file.exists");
     EXPECT_EQ(read_file(beside), "of the winner");
     EXPECT_FALSE(fs::exists(output));
     fs::remove(beside);
@@ -323,7 +323,7 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     write_file_atomically(annotations_path(path), std::string(200, 'x'));
     bool copied = false;
     says = merge([&] { copied = true; });
-    EXPECT_NE(says.find("a file of another kind"), std::string::npos) << says;
+    EXPECT_EQ(says, "trace.kind");
     EXPECT_FALSE(copied);
     EXPECT_EQ(left(), 2);
 }
@@ -338,8 +338,7 @@ TEST_F(Annotated, ALockOfAnotherProgramIsSaidAsOne) {
         (void)AnnotationReader::beside(path);
         ADD_FAILURE() << "read";
     } catch (const EnvironmentError& error) {
-        EXPECT_NE(std::string(error.what()).find("another program holds a lock on it"), std::string::npos)
-            << error.what();
+        EXPECT_EQ(error.id(), ErrorId::trace_locked) << error.what();
     }
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
     sqlite3_close(other);
@@ -402,7 +401,7 @@ TEST_F(Annotated, TwoWritersDoNotMeet) {
     const fs::path held = annotations_path(path).string() + "-lock";
     const int lock = ::open(held.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
-    EXPECT_NE(trouble(numbers()).find("some that another process is writing"), std::string::npos);
+    EXPECT_NE(trouble(numbers()).find("[trace.locked]"), std::string::npos);
     ::close(lock);
     EXPECT_EQ(trouble(numbers()), "no error");
 }

@@ -22,13 +22,13 @@ void write_bytes(const fs::path& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// The sentence that \p call ends with; empty when it succeeds.
+/// The message and "[ID]" of the error that \p call throws; empty: it succeeds.
 template <class Call>
 std::string refusal(Call call) {
     try {
         call();
     } catch (const InputError& error) {
-        return error.what();
+        return std::string(error.what()) + " [" + name_of(error.id()) + "]";
     }
     return "";
 }
@@ -82,29 +82,29 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
          {std::string("version https://git-lfs.github.com/spec/v1\n"), std::string(5000, 'x'),
           std::string("SQLite format 3\0", 16), std::string(1, '\0')}) {
         write_bytes(path, bytes);
-        expect("a file of another kind");
+        expect("[trace.kind]");
         EXPECT_EQ(read_file(path), bytes);
     }
     fs::remove(path);
     testing::sql(path, "CREATE TABLE mine (x); INSERT INTO mine VALUES (1)");
-    expect("an SQLite database of another program");
+    expect("[trace.kind]");
     EXPECT_EQ(testing::sql_value(path, "SELECT x FROM mine"), "1");
     fs::remove(path);
-    EXPECT_NE(open().find("no such file"), std::string::npos) << open();
+    EXPECT_NE(open().find("[file.missing]"), std::string::npos) << open();
     fs::create_directory(path);
     expect("a folder");
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_NE(open().find("other than a plain file"), std::string::npos)
+    EXPECT_NE(open().find("[trace.kind]"), std::string::npos)
         << open(); // and does not wait for a writer
-    EXPECT_NE(append().find("other than a plain file"), std::string::npos) << append();
+    EXPECT_NE(append().find("[trace.kind]"), std::string::npos) << append();
     path = folder / "absent" / "a.ponder";
-    EXPECT_NE(append().find("expected a folder"), std::string::npos) << append();
+    EXPECT_NE(append().find("[file.missing]"), std::string::npos) << append();
 }
 
 TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
     write_bytes(path, "");
-    EXPECT_NE(open().find("an empty file"), std::string::npos) << open();
+    EXPECT_NE(open().find("[trace.kind]"), std::string::npos) << open();
     testing::write_trace(
         path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {10}, 5); });
     EXPECT_EQ(read(), "");
@@ -126,7 +126,7 @@ TEST_F(Hostile, OtherVersionsAreLeftAlone) {
 
 TEST_F(Hostile, NoOverwritingWithoutAppend) {
     const std::string before = read_file(path);
-    EXPECT_NE(refusal([&] { TraceWriter writer(path, {.append = false}); }).find("a name that is free"),
+    EXPECT_NE(refusal([&] { TraceWriter writer(path, {.append = false}); }).find("[file.exists]"),
               std::string::npos);
     EXPECT_EQ(read_file(path), before);
 }
