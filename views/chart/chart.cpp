@@ -80,7 +80,8 @@ void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& number
 }
 
 QColor ink_of(const ChartInks& inks, int ink) {
-    return ink == Chart::soft   ? inks.colours.soft
+    return ink == Chart::halted ? inks.colours.halted
+           : ink == Chart::soft ? inks.colours.soft
            : ink == Chart::text ? inks.colours.text
            : ink >= Chart::rule ? inks.rules[static_cast<std::size_t>(ink - Chart::rule) % inks.rules.size()]
                                 : inks.runs[static_cast<std::size_t>(ink) % inks.runs.size()];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/colour_map.h"
 #include "views/common/theme.h"
 
 #include <QColor>
@@ -22,11 +23,11 @@ struct Chart {
         point, ///< with whiskers from low to high if both are given
         bar,   ///< from 0 to y, centred at x
         band,  ///< between low and high along x; a NaN interrupts it; a single place is an upright bar
-        cell,  ///< a rectangle of dx × dy around (x, y), coloured by value; empty for NaN
+        cell,  ///< a rectangle of dx × dy around (x, y), coloured by value; empty for NaN. Without values: ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
-    /// policy_kinds(), text, soft.
-    enum Ink : int { soft = -2, text = -1, a = 0, b = 1, other = 2, rule = 1000 };
+    /// policy_kinds(), text, soft, the grey of steps that did not run.
+    enum Ink : int { halted = -3, soft = -2, text = -1, a = 0, b = 1, other = 2, rule = 1000 };
     enum class Legend : std::uint8_t {
         automatic, ///< above the plot in up to two lines, otherwise beside it
         above,
@@ -66,6 +67,8 @@ struct Chart {
         double low = 0;
         double high = 1;
         bool diverging = false; ///< the middle colour stands for (low + high) / 2
+        bool logarithmic = false;
+        [[nodiscard]] ColourScale colours() const { return {low, high, logarithmic}; }
     };
 
     QString title; ///< small, above the plot; empty on paper by default

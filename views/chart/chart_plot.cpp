@@ -3,6 +3,8 @@
 
 #include "views/chart/custom_plot.h"
 #include "views/chart/plot_legend.h"
+#include "views/chart/plot_series.h"
+#include "views/chart/plot_ticker.h"
 #include "views/common/format.h"
 #include "views/common/labels.h"
 
@@ -20,13 +22,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
 
-constexpr double reach = 9; ///< pixels around a mark that still mean it
 constexpr int least_plot_width = 170;
 constexpr int least_plot_height = 105;
 constexpr int click_distance = 4; ///< a longer way of the mouse drags
@@ -71,7 +73,8 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
       hint_(plain_label(this, true)),
       body_(new QWidget(this)),
       legend_(new PlotLegend(theme, body_)),
-      plot_(new QCustomPlot(body_)) {
+      plot_(new QCustomPlot(body_)),
+      marks_(chart_, hidden_) {
     static const bool known = [] {
         QAccessible::installFactory(accessible_plot);
         return true;
@@ -100,7 +103,9 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     all->addWidget(hint_, 1);
 
     plot_->plotLayout()->setMargins(QMargins(0, 0, 0, 0));
-    setUpAxes();
+    for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
+        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, &ChartPlot::showRange);
+    }
     plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     plot_->setSelectionRectMode(QCP::srmZoom);
     plot_->setNoAntialiasingOnDrag(true);
@@ -114,11 +119,7 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
         if (!shown) {
             hidden_ << series;
         }
-        for (std::size_t s = 0; s < parts_.size(); ++s) {
-            for (QCPAbstractPlottable* part : parts_[s]) {
-                part->setVisible(isSeriesShown(s));
-            }
-        }
+        showSeries();
         plot_->replot(QCustomPlot::rpQueuedReplot);
     });
     connect(&theme_, &Theme::changed, this, [this] {
@@ -142,8 +143,18 @@ void ChartPlot::setChart(Chart chart) {
     if (!same) {
         hidden_.clear();
     }
+    const auto place = [this](Mark mark) {
+        const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+        const auto i = static_cast<std::size_t>(mark.index);
+        return QPointF(series.x[i], series.y[i]);
+    };
+    const bool had = same && marks_.has(current_);
+    const QPointF before = had ? place(current_) : QPointF();
     chart_ = std::move(chart);
-    current_ = selectedMark_ = {};
+    if (!had || !marks_.has(current_) || place(current_) != before) {
+        current_ = {}; // else the keys go on from there
+    }
+    selectedMark_ = {};
     if (chart_.empty()) {
         setHint(u"There is nothing to draw here."_s);
         return;
@@ -167,10 +178,39 @@ void ChartPlot::setChart(Chart chart) {
     arrange();
 }
 
-void ChartPlot::fillLegend() {
-    inks_ = chart_inks(theme_);
-    number_run_colours(inks_, runColours_);
-    legend_->setChart(chart_, inks_, hidden_);
+/// Fills the plot anew: legend, axes, series.
+void ChartPlot::rebuild() {
+    plot_->clearPlottables();
+    hovered_ = selected_ = nullptr;
+    ChartInks inks = chart_inks(theme_);
+    number_run_colours(inks, runColours_);
+    legend_->setChart(chart_, inks, hidden_);
+    sideways_ = liesOnItsSide();
+    key_ = sideways_ ? plot_->yAxis : plot_->xAxis;
+    value_ = sideways_ ? plot_->xAxis : plot_->yAxis;
+    wholeX_ = ChartAxis(chart_, true, 12).range();
+    wholeY_ = ChartAxis(chart_, false, 6).range();
+    const auto scale = [&](QCPAxis* axis, const Chart::Axis& of, bool reversed) {
+        axis->setTicker(QSharedPointer<QCPAxisTicker>(new PlotTicker(axis, of, theme_)));
+        axis->setScaleType(of.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+        axis->setRangeReversed(of.reversed != reversed);
+    };
+    scale(key_, chart_.x, sideways_); // the first place on top
+    scale(value_, chart_.y, false);
+    marks_.setAxes(key_, value_);
+    parts_ = plot_series(chart_, inks, theme_, key_, value_);
+    showSeries();
+    hovered_ = plot_ring(key_, value_, u"marks"_s);
+    selected_ = plot_ring(key_, value_, u"marks"_s);
+    dress();
+}
+
+void ChartPlot::showSeries() {
+    for (std::size_t s = 0; s < parts_.size(); ++s) {
+        for (QCPAbstractPlottable* part : parts_[s]) {
+            part->setVisible(marks_.isShown(s));
+        }
+    }
 }
 
 void ChartPlot::setHint(const QString& hint) {
@@ -182,13 +222,6 @@ void ChartPlot::setHint(const QString& hint) {
     for (QWidget* part : {static_cast<QWidget*>(title_), static_cast<QWidget*>(note_), body_}) {
         part->hide();
     }
-}
-
-bool ChartPlot::isSeriesShown(std::size_t series) const {
-    const Chart::Series& one = chart_.series[series];
-    return std::none_of(chart_.series.begin(), chart_.series.end(), [&](const Chart::Series& listed) {
-        return listed.listed && hidden_.contains(listed.name) && is_hidden_with(listed, one);
-    });
 }
 
 bool ChartPlot::liesOnItsSide() const {
@@ -229,96 +262,6 @@ QRectF ChartPlot::plotRect() const {
     return plot_->axisRect()->rect();
 }
 
-QPointF ChartPlot::pixelOf(double x, double y) const {
-    const double along = key_->coordToPixel(x);
-    const double across = value_->coordToPixel(y);
-    return sideways_ ? QPointF(across, along) : QPointF(along, across);
-}
-
-QPointF ChartPlot::positionOf(Mark mark) const {
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
-    return pixelOf(series.x[i], series.y[i]);
-}
-
-/// The area where a mark reacts to the cursor: a point or a position on a line, the whole column of a bar, a
-/// cell.
-QRectF ChartPlot::boxOf(Mark mark) const {
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
-    const double x = series.x[i];
-    const double y = series.y[i];
-    if (series.mark == Chart::Mark::cell) {
-        return QRectF(pixelOf(x - chart_.dx / 2, y - chart_.dy / 2),
-                      pixelOf(x + chart_.dx / 2, y + chart_.dy / 2))
-            .normalized();
-    }
-    if (series.mark == Chart::Mark::bar) {
-        const double half = chart_.dx / 2;
-        const AxisRange range = shownRange(false);
-        return QRectF(pixelOf(x - half, range.low), pixelOf(x + half, range.high)).normalized();
-    }
-    const double radius = series.strong ? 6 : 0; // a ring answers as a whole, before what it encircles
-    return QRectF(pixelOf(x, y), QSizeF(0, 0)).adjusted(-radius, -radius, radius, radius);
-}
-
-ChartPlot::Mark ChartPlot::markAt(QPointF position) const {
-    Mark best;
-    if (key_ == nullptr || !hintText_.isEmpty() ||
-        !plotRect().adjusted(-reach, -reach, reach, reach).contains(position)) {
-        return best;
-    }
-    double least = reach;
-    double width = 0;
-    for (std::size_t s = 0; s < chart_.series.size(); ++s) {
-        const Chart::Series& series = chart_.series[s];
-        if (series.mark == Chart::Mark::band || !isSeriesShown(s)) {
-            continue;
-        }
-        const bool cells = series.mark == Chart::Mark::cell;
-        for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
-            if (!has(series.x[i], series.y[i]) ||
-                (cells && (i >= series.value.size() || !std::isfinite(series.value[i])))) {
-                continue;
-            }
-            const Mark mark{static_cast<int>(s), static_cast<int>(i)};
-            const QRectF box = boxOf(mark);
-            const double x = std::max({box.left() - position.x(), position.x() - box.right(), 0.0});
-            const double y = std::max({box.top() - position.y(), position.y() - box.bottom(), 0.0});
-            const double away = std::hypot(x, y);
-            if (away <= least && (away < least || !best.isValid() || series.strong || box.width() < width)) {
-                least = away;
-                width = box.width();
-                best = mark;
-            }
-        }
-    }
-    return best;
-}
-
-QString ChartPlot::textOf(Mark mark) const {
-    if (!mark.isValid()) {
-        return {};
-    }
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
-    if (i < series.labels.size() && !series.labels[i].isEmpty()) {
-        return series.labels[i];
-    }
-    const auto value = [](const Chart::Axis& axis, double at) {
-        const bool named = at >= 0 && at < static_cast<double>(axis.names.size());
-        return named ? axis.names[static_cast<std::size_t>(at)] : format_number(at);
-    };
-    const QString place = u"%1 · %2"_s.arg(value(chart_.x, series.x[i]), value(chart_.y, series.y[i]));
-    return series.name.isEmpty() ? place : series.name + u'\n' + place;
-}
-
-QString ChartPlot::linkOf(Mark mark) const {
-    const auto& links = chart_.series[static_cast<std::size_t>(mark.series)].links;
-    return static_cast<std::size_t>(mark.index) < links.size() ? links[static_cast<std::size_t>(mark.index)]
-                                                               : QString();
-}
-
 QString ChartPlot::table(int most) const {
     const QStringList lines = QString::fromStdString(chart_table(chart_)).split(u'\n');
     return lines.size() <= most ? lines.join(u'\n') : QStringList(lines.mid(0, most)).join(u'\n') + u"\n…"_s;
@@ -331,16 +274,12 @@ void ChartPlot::copyValues() const {
 void ChartPlot::ring(QCPGraph* graph, Mark mark) {
     QVector<double> x;
     QVector<double> y;
-    const auto of = static_cast<std::size_t>(mark.series);
-    const auto i = static_cast<std::size_t>(mark.index);
     // A mark may be of a chart that was shown before this one.
-    if (mark.isValid() && of < chart_.series.size() && i < chart_.series[of].x.size()) {
-        const Chart::Series& series = chart_.series[of];
-        const AxisRange wide = shownRange(true);
-        const AxisRange high = shownRange(false);
-        const bool point = series.mark == Chart::Mark::point || series.mark == Chart::Mark::line;
-        if (point && series.x[i] >= wide.low && series.x[i] <= wide.high && series.y[i] >= high.low &&
-            series.y[i] <= high.high) {
+    if (marks_.has(mark)) {
+        const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+        const auto i = static_cast<std::size_t>(mark.index);
+        if (series.mark != Chart::Mark::bar && key_->range().contains(series.x[i]) &&
+            value_->range().contains(series.y[i])) {
             x.append(series.x[i]);
             y.append(series.y[i]);
         }
@@ -374,47 +313,12 @@ void ChartPlot::point(Mark mark, bool tell) {
     if (!mark.isValid()) {
         QToolTip::hideText();
     } else if (tell) {
-        const QPointF at = boxOf(mark).center();
+        const QPointF at = marks_.box(mark).center();
         QToolTip::showText(plot_->mapToGlobal(at.toPoint()), plain_tip(textOf(mark)), this);
     }
     QAccessibleValueChangeEvent changed(this, textOf(mark));
     QAccessible::updateAccessibility(&changed);
     Q_EMIT markHovered(mark.series, mark.index);
-}
-
-/// Moves to another mark of the series, or to the same place of another series.
-void ChartPlot::step(int along, int across) {
-    const auto there = [&](int s, int i) {
-        const Chart::Series& series = chart_.series[static_cast<std::size_t>(s)];
-        return series.mark != Chart::Mark::band && isSeriesShown(static_cast<std::size_t>(s)) && i >= 0 &&
-               i < static_cast<int>(std::min(series.x.size(), series.y.size())) &&
-               has(series.x[static_cast<std::size_t>(i)], series.y[static_cast<std::size_t>(i)]);
-    };
-    const int count = static_cast<int>(chart_.series.size());
-    Mark to = current_;
-    if (!to.isValid()) {
-        to = {0, -1};
-        along = 1;
-        across = 0;
-    }
-    for (int s = to.series; across != 0 && s + across >= 0 && s + across < count;) {
-        s += across;
-        const Chart::Series& series = chart_.series[static_cast<std::size_t>(s)];
-        const int last = static_cast<int>(std::min(series.x.size(), series.y.size())) - 1;
-        if (there(s, std::min(to.index, last))) {
-            point({s, std::min(to.index, last)}, true);
-            return;
-        }
-    }
-    for (int s = to.series; along != 0 && s >= 0 && s < count; s += current_.isValid() ? count : 1) {
-        const int size = static_cast<int>(chart_.series[static_cast<std::size_t>(s)].x.size());
-        for (int i = to.index + along; i >= 0 && i < size; i += along) {
-            if (there(s, i)) {
-                point({s, i}, true);
-                return;
-            }
-        }
-    }
 }
 
 void ChartPlot::keyPressEvent(QKeyEvent* event) {
@@ -428,8 +332,8 @@ void ChartPlot::keyPressEvent(QKeyEvent* event) {
     const auto arrow = [&](int x, int y) {
         if (shift) {
             pan(QPointF(x, y) * a_step);
-        } else {
-            step(x, y);
+        } else if (const Mark next = marks_.beside(current_, x, y); next.isValid()) {
+            point(next, true);
         }
     };
     if (event->matches(QKeySequence::Copy)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/chart/chart.h"
 #include "views/chart/chart_axis.h"
+#include "views/chart/plot_marks.h"
 
 #include <QStringList>
 #include <QWidget>
@@ -30,13 +30,7 @@ class Readout;
 class ChartPlot : public QWidget {
     Q_OBJECT
 public:
-    /// A point, bar or cell: its series and its index in the series.
-    struct Mark {
-        int series = -1;
-        int index = -1;
-        [[nodiscard]] bool isValid() const { return series >= 0; }
-        friend bool operator==(const Mark&, const Mark&) = default;
-    };
+    using Mark = ChartMark;
 
     explicit ChartPlot(Theme& theme, QWidget* parent = nullptr);
     ~ChartPlot() override;
@@ -55,17 +49,19 @@ public:
     void setSelected(Mark mark);
     /// The widget that shows the plot and receives the mouse. Positions are in its pixels.
     [[nodiscard]] QWidget* canvas() const;
-    /// The visible mark under \p position, or nearest to it.
-    [[nodiscard]] Mark markAt(QPointF position) const;
-    [[nodiscard]] QPointF positionOf(Mark mark) const;
-    [[nodiscard]] QString textOf(Mark mark) const;
+    /// The shown mark under or nearest to \p position.
+    [[nodiscard]] Mark markAt(QPointF position) const {
+        return hintText_.isEmpty() ? marks_.at(position) : Mark();
+    }
+    [[nodiscard]] QPointF positionOf(Mark mark) const { return marks_.position(mark); }
+    [[nodiscard]] QString textOf(Mark mark) const { return marks_.text(mark); }
     /// The target of a click on the mark; empty: none.
-    [[nodiscard]] QString linkOf(Mark mark) const;
+    [[nodiscard]] QString linkOf(Mark mark) const { return marks_.link(mark); }
     [[nodiscard]] Mark current() const { return current_; }
     /// The area between the axes.
     [[nodiscard]] QRectF plotRect() const;
     [[nodiscard]] AxisRange shownRange(bool horizontal_data) const;
-    [[nodiscard]] bool isSeriesShown(std::size_t series) const;
+    [[nodiscard]] bool isSeriesShown(std::size_t series) const { return marks_.isShown(series); }
     [[nodiscard]] PlotLegend& legend() const { return *legend_; }
     /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
@@ -90,34 +86,19 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    class Ticker;
-
-    void setUpAxes();
     void rebuild();
-    void fillLegend();
+    void showSeries();
     void dress();
     void arrange();
     void showRange();
     void pan(QPointF shares);
-    void step(int along, int across);
     void point(Mark mark, bool tell);
     void ring(QCPGraph* graph, Mark mark);
     [[nodiscard]] bool isZoomed() const;
     [[nodiscard]] bool liesOnItsSide() const;
-    [[nodiscard]] bool has(double x, double y) const;
-    [[nodiscard]] QPointF pixelOf(double x, double y) const;
-    [[nodiscard]] QRectF boxOf(Mark mark) const;
-    // One function for each kind of mark. Its plottables belong to the series.
-    void addLine(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
-    void addPoints(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
-    void addBars(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
-    void addBand(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
-    void addCells(const Chart::Series& series, std::vector<QCPAbstractPlottable*>& parts);
-    [[nodiscard]] QColor colourOf(const Chart::Series& series) const;
 
     Theme& theme_;
     Chart chart_;
-    ChartInks inks_;
     QString hintText_;
     QLabel* title_;
     Readout* upright_; ///< name of the vertical axis, above the axis
@@ -127,7 +108,8 @@ private:
     PlotLegend* legend_;
     QBoxLayout* middle_; ///< legend and plot
     QCustomPlot* plot_;
-    QCPAxis* key_ = nullptr; ///< the chart's x axis
+    PlotMarks marks_;
+    QCPAxis* key_ = nullptr; ///< of the chart's x
     QCPAxis* value_ = nullptr;
     QCPGraph* hovered_ = nullptr;
     QCPGraph* selected_ = nullptr;

@@ -11,76 +11,6 @@
 
 namespace ponderscope {
 
-/// Ticks of a ChartAxis over what is shown, as many as have room.
-class ChartPlot::Ticker : public QCPAxisTicker {
-public:
-    Ticker(const ChartPlot& plot, bool horizontal) : plot_(plot), horizontal_(horizontal) {}
-    void generate(const QCPRange& range, const QLocale& /*locale*/, QChar /*format*/, int /*precision*/,
-                  QVector<double>& ticks, QVector<double>* between, QVector<QString>* labels) override {
-        const Chart::Axis& of = horizontal_ == plot_.sideways_ ? plot_.chart_.y : plot_.chart_.x;
-        const QCPAxis* axis = horizontal_ ? plot_.plot_->xAxis : plot_.plot_->yAxis;
-        const QFontMetrics metrics(plot_.theme_.small());
-        const QSize room = plot_.plot_->axisRect()->size();
-        ChartAxis made(of, {range.lower, range.upper}, horizontal_ ? 12 : 6);
-        if (!horizontal_) {
-            const bool named = !of.names.empty();
-            const double line = metrics.height() * (named ? 1.0 : 2.2);
-            made.setMostTicks(std::clamp(static_cast<int>(room.height() / line), 1, named ? 1000 : 6));
-        }
-        const auto inside = [&] {
-            std::vector<double> found = made.ticks();
-            const double slack = of.log ? 0 : 1e-9 * (range.upper - range.lower);
-            std::erase_if(
-                found, [&](double tick) { return tick < range.lower - slack || tick > range.upper + slack; });
-            return found;
-        };
-        const auto touch = [&] {
-            double before = -1e9;
-            const std::vector<double> found = inside();
-            for (std::size_t i = 0; i < found.size(); ++i) {
-                const double tick = found[axis->rangeReversed() ? found.size() - 1 - i : i];
-                const double half = metrics.horizontalAdvance(made.label(tick)) / 2.0;
-                const double middle = axis->coordToPixel(tick);
-                if (middle - half < before + 6) {
-                    return true;
-                }
-                before = middle + half;
-            }
-            return false;
-        };
-        for (int most = static_cast<int>(made.ticks().size()) - 1; horizontal_ && most > 0 && touch();
-             --most) {
-            made.setMostTicks(most, 2);
-        }
-        ticks.clear();
-        for (const double tick : inside()) {
-            ticks.append(tick);
-        }
-        if (between != nullptr) {
-            between->clear();
-        }
-        if (labels != nullptr) {
-            labels->clear();
-            const int widest = plot_.plot_->width() * (horizontal_ ? 90 : 42) / 100;
-            for (const double tick : ticks) {
-                labels->append(metrics.elidedText(made.label(tick), Qt::ElideRight, widest));
-            }
-        }
-    }
-
-private:
-    const ChartPlot& plot_;
-    bool horizontal_;
-};
-
-void ChartPlot::setUpAxes() {
-    plot_->xAxis->setTicker(QSharedPointer<QCPAxisTicker>(new Ticker(*this, true)));
-    plot_->yAxis->setTicker(QSharedPointer<QCPAxisTicker>(new Ticker(*this, false)));
-    for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
-        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, &ChartPlot::showRange);
-    }
-}
-
 void ChartPlot::dress() {
     const Palette& colours = theme_.colours();
     const bool contrast = theme_.appearance() == Appearance::contrast;
@@ -113,11 +43,11 @@ void ChartPlot::dress() {
     plot_->selectionRect()->setPen(QPen(colours.a));
     plot_->selectionRect()->setBrush(veil);
     if (hovered_ != nullptr) {
-        const QBrush paper(colours.panel);
+        const QBrush inside(Qt::NoBrush);
         hovered_->setScatterStyle(
-            QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.text, 1.5), paper, 10));
+            QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.text, 1.5), inside, 10));
         selected_->setScatterStyle(
-            QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.a, 2.5), paper, 11));
+            QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.a, 2.5), inside, 11));
         // The last label of the horizontal axis stays on the widget.
         const ChartAxis across(chart_, !sideways_, 12);
         int half = 0;

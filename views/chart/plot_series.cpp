@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Turns a chart into plottables of QCustomPlot.
-#include "views/chart/chart_plot.h"
+#include "views/chart/plot_series.h"
+
 #include "views/chart/custom_plot.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-
-using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -49,18 +47,32 @@ std::size_t count_of(const Chart::Series& series) {
     return std::min(series.x.size(), series.y.size());
 }
 
-} // namespace
+/// Each kind of mark has a function, which appends the plottables of a series.
+class SeriesPlotter {
+public:
+    SeriesPlotter(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key, QCPAxis* value)
+        : chart_(chart), inks_(inks), theme_(theme), key_(key), value_(value) {}
+    void addLine(const Chart::Series& series, Parts& parts) const;
+    void addPoints(const Chart::Series& series, Parts& parts) const;
+    void addBars(const Chart::Series& series, Parts& parts) const;
+    void addBand(const Chart::Series& series, Parts& parts) const;
+    void addCells(const Chart::Series& series, Parts& parts) const;
 
-QColor ChartPlot::colourOf(const Chart::Series& series) const {
-    const QColor colour = ink_of(inks_, series.ink);
-    return series.faint ? mixed(inks_.colours.panel, colour, 0.35) : colour;
-}
+private:
+    [[nodiscard]] bool has(double x, double y) const { return can_plot(chart_, x, y); }
+    [[nodiscard]] QColor colourOf(const Chart::Series& series) const {
+        const QColor colour = ink_of(inks_, series.ink);
+        return series.faint ? mixed(inks_.colours.panel, colour, 0.35) : colour;
+    }
 
-bool ChartPlot::has(double x, double y) const {
-    return std::isfinite(x) && std::isfinite(y) && !(chart_.x.log && x <= 0) && !(chart_.y.log && y <= 0);
-}
+    const Chart& chart_;
+    const ChartInks& inks_;
+    const Theme& theme_;
+    QCPAxis* key_;
+    QCPAxis* value_;
+};
 
-void ChartPlot::addLine(const Chart::Series& series, Parts& parts) {
+void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
     const auto nothing = std::numeric_limits<double>::quiet_NaN();
     QVector<double> x;
     QVector<double> y;
@@ -86,7 +98,7 @@ void ChartPlot::addLine(const Chart::Series& series, Parts& parts) {
     }
 }
 
-void ChartPlot::addPoints(const Chart::Series& series, Parts& parts) {
+void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < count_of(series); ++i) {
         if (has(series.x[i], series.y[i])) {
@@ -134,7 +146,7 @@ void ChartPlot::addPoints(const Chart::Series& series, Parts& parts) {
     parts.push_back(graph);
 }
 
-void ChartPlot::addBars(const Chart::Series& series, Parts& parts) {
+void SeriesPlotter::addBars(const Chart::Series& series, Parts& parts) const {
     QVector<double> x;
     QVector<double> y;
     for (std::size_t i = 0; i < count_of(series); ++i) {
@@ -151,7 +163,7 @@ void ChartPlot::addBars(const Chart::Series& series, Parts& parts) {
     parts.push_back(bars);
 }
 
-void ChartPlot::addBand(const Chart::Series& series, Parts& parts) {
+void SeriesPlotter::addBand(const Chart::Series& series, Parts& parts) const {
     QColor fill = ink_of(inks_, series.ink);
     fill.setAlphaF(band_alpha);
     for (const auto& [first, last] : parts_of_band(series)) {
@@ -177,9 +189,10 @@ void ChartPlot::addBand(const Chart::Series& series, Parts& parts) {
     }
 }
 
-void ChartPlot::addCells(const Chart::Series& series, Parts& parts) {
+void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
     constexpr int most_cells_along = 8192;
-    const std::size_t count = std::min(count_of(series), series.value.size());
+    const std::size_t count =
+        series.value.empty() ? count_of(series) : std::min(count_of(series), series.value.size());
     if (count == 0) {
         return;
     }
@@ -196,84 +209,61 @@ void ChartPlot::addCells(const Chart::Series& series, Parts& parts) {
     map->data()->setRange(QCPRange(*left - chart_.dx, *left + (columns - 2) * chart_.dx),
                           QCPRange(*low - chart_.dy, *low + (rows - 2) * chart_.dy));
     map->data()->fill(std::numeric_limits<double>::quiet_NaN());
+    const bool plain = series.value.empty();
+    const Chart::Scale scale = chart_.scale.value_or(Chart::Scale{});
     for (std::size_t i = 0; i < count; ++i) {
         map->data()->setCell(static_cast<int>(std::lround((series.x[i] - *left) / chart_.dx)) + 1,
                              static_cast<int>(std::lround((series.y[i] - *low) / chart_.dy)) + 1,
-                             series.value[i]);
+                             plain ? 1 : scale.colours().position(series.value[i]));
     }
-    const Chart::Scale scale = chart_.scale.value_or(Chart::Scale{});
     const ColourMap colours = scale.diverging ? ColourMap::diverging(theme_.dark()) : theme_.magnitudeMap();
     QCPColorGradient gradient;
     gradient.clearColorStops();
     constexpr int stops = 64;
     for (int i = 0; i <= stops; ++i) {
-        gradient.setColorStopAt(static_cast<double>(i) / stops,
-                                QColor(colours.at(static_cast<double>(i) / stops)));
+        const double at = static_cast<double>(i) / stops;
+        gradient.setColorStopAt(at, plain ? colourOf(series) : QColor(colours.at(at)));
     }
     gradient.setNanHandling(QCPColorGradient::nhTransparent);
     map->setGradient(gradient);
-    map->setDataRange(QCPRange(scale.low, scale.high));
+    map->setDataRange(QCPRange(0, 1));
     map->setInterpolate(false);
     map->setAntialiased(false);
     parts.push_back(map);
 }
 
-void ChartPlot::rebuild() {
-    plot_->clearPlottables();
-    hovered_ = selected_ = nullptr;
-    parts_.assign(chart_.series.size(), {});
-    fillLegend();
-    sideways_ = liesOnItsSide();
-    key_ = sideways_ ? plot_->yAxis : plot_->xAxis;
-    value_ = sideways_ ? plot_->xAxis : plot_->yAxis;
-    wholeX_ = ChartAxis(chart_, true, 12).range();
-    wholeY_ = ChartAxis(chart_, false, 6).range();
-    const auto scale = [&](QCPAxis* axis, const Chart::Axis& of, bool reversed) {
-        axis->setScaleType(of.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-        axis->setRangeReversed(of.reversed != reversed);
-    };
-    scale(key_, chart_.x, sideways_); // the first place on top
-    scale(value_, chart_.y, false);
-    // Bands behind everything, points in front.
-    std::vector<std::size_t> order(chart_.series.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        const auto rank = [&](std::size_t s) {
-            const Chart::Mark mark = chart_.series[s].mark;
-            return mark == Chart::Mark::band ? 0 : mark == Chart::Mark::point ? 2 : 1;
-        };
-        return rank(a) < rank(b);
-    });
-    for (const std::size_t s : order) {
-        const Chart::Series& series = chart_.series[s];
-        switch (series.mark) {
-        case Chart::Mark::line:
-            addLine(series, parts_[s]);
-            break;
-        case Chart::Mark::point:
-            addPoints(series, parts_[s]);
-            break;
-        case Chart::Mark::bar:
-            addBars(series, parts_[s]);
-            break;
-        case Chart::Mark::band:
-            addBand(series, parts_[s]);
-            break;
-        case Chart::Mark::cell:
-            addCells(series, parts_[s]);
-            break;
-        }
-        const bool shown = isSeriesShown(s);
-        for (QCPAbstractPlottable* part : parts_[s]) {
-            part->setVisible(shown);
+} // namespace
+
+bool can_plot(const Chart& chart, double x, double y) {
+    return std::isfinite(x) && std::isfinite(y) && !(chart.x.log && x <= 0) && !(chart.y.log && y <= 0);
+}
+
+std::vector<Parts> plot_series(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key,
+                               QCPAxis* value) {
+    const SeriesPlotter plotter(chart, inks, theme, key, value);
+    // By mark: bands behind everything, points in front.
+    constexpr std::pair<Chart::Mark, void (SeriesPlotter::*)(const Chart::Series&, Parts&) const> marks[] = {
+        {Chart::Mark::band, &SeriesPlotter::addBand},
+        {Chart::Mark::cell, &SeriesPlotter::addCells},
+        {Chart::Mark::bar, &SeriesPlotter::addBars},
+        {Chart::Mark::line, &SeriesPlotter::addLine},
+        {Chart::Mark::point, &SeriesPlotter::addPoints}};
+    std::vector<Parts> parts(chart.series.size());
+    for (const auto& [mark, add] : marks) {
+        for (std::size_t s = 0; s < chart.series.size(); ++s) {
+            if (chart.series[s].mark == mark) {
+                (plotter.*add)(chart.series[s], parts[s]);
+            }
         }
     }
-    for (QCPGraph** graph : {&hovered_, &selected_}) {
-        *graph = new WholeGraph(key_, value_);
-        (*graph)->setLineStyle(QCPGraph::lsNone);
-        (*graph)->setLayer(u"marks"_s);
-    }
-    dress();
+    return parts;
+}
+
+QCPGraph* plot_ring(QCPAxis* key, QCPAxis* value, const QString& layer) {
+    auto* ring = new WholeGraph(key, value);
+    ring->setLineStyle(QCPGraph::lsNone);
+    ring->setLayer(layer);
+    return ring;
 }
 
 } // namespace ponderscope

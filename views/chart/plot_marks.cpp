@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/chart/plot_marks.h"
+
+#include "views/chart/custom_plot.h"
+#include "views/chart/plot_series.h"
+#include "views/common/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace Qt::StringLiterals;
+
+namespace ponderscope {
+namespace {
+
+constexpr double reach = 9; ///< pixels around a mark that still mean it
+
+} // namespace
+
+void PlotMarks::setAxes(QCPAxis* key, QCPAxis* value) {
+    key_ = key;
+    value_ = value;
+}
+
+bool PlotMarks::isShown(std::size_t series) const {
+    return std::none_of(chart_.series.begin(), chart_.series.end(), [&](const Chart::Series& listed) {
+        return listed.listed && hidden_.contains(listed.name) &&
+               is_hidden_with(listed, chart_.series[series]);
+    });
+}
+
+bool PlotMarks::has(ChartMark mark) const {
+    if (!mark.isValid() || static_cast<std::size_t>(mark.series) >= chart_.series.size() || mark.index < 0) {
+        return false;
+    }
+    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+    const auto i = static_cast<std::size_t>(mark.index);
+    const bool valued = series.mark == Chart::Mark::cell && !series.value.empty();
+    return series.mark != Chart::Mark::band && i < std::min(series.x.size(), series.y.size()) &&
+           can_plot(chart_, series.x[i], series.y[i]) &&
+           (!valued || (i < series.value.size() && std::isfinite(series.value[i])));
+}
+
+QString PlotMarks::text(ChartMark mark) const {
+    if (!has(mark)) {
+        return {};
+    }
+    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+    const auto i = static_cast<std::size_t>(mark.index);
+    if (i < series.labels.size() && !series.labels[i].isEmpty()) {
+        return series.labels[i];
+    }
+    const auto value = [](const Chart::Axis& axis, double at) {
+        const bool named = at >= 0 && at < static_cast<double>(axis.names.size());
+        return named ? axis.names[static_cast<std::size_t>(at)] : format_number(at);
+    };
+    const QString place = u"%1 · %2"_s.arg(value(chart_.x, series.x[i]), value(chart_.y, series.y[i]));
+    return series.name.isEmpty() ? place : series.name + u'\n' + place;
+}
+
+QString PlotMarks::link(ChartMark mark) const {
+    const auto i = static_cast<std::size_t>(mark.index);
+    const std::vector<QString>& links = chart_.series[static_cast<std::size_t>(mark.series)].links;
+    return i < links.size() ? links[i] : QString();
+}
+
+QPointF PlotMarks::pixel(double x, double y) const {
+    const QPointF at(key_->coordToPixel(x), value_->coordToPixel(y));
+    return key_->orientation() == Qt::Vertical ? at.transposed() : at;
+}
+
+QPointF PlotMarks::position(ChartMark mark) const {
+    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+    const auto i = static_cast<std::size_t>(mark.index);
+    return pixel(series.x[i], series.y[i]);
+}
+
+/// A point or a position on a line, the whole column of a bar, a cell.
+QRectF PlotMarks::box(ChartMark mark) const {
+    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
+    const auto i = static_cast<std::size_t>(mark.index);
+    const double x = series.x[i];
+    const double y = series.y[i];
+    const double half = chart_.dx / 2;
+    if (series.mark == Chart::Mark::cell) {
+        return QRectF(pixel(x - half, y - chart_.dy / 2), pixel(x + half, y + chart_.dy / 2)).normalized();
+    }
+    if (series.mark == Chart::Mark::bar) {
+        const QCPRange range = value_->range();
+        return QRectF(pixel(x - half, range.lower), pixel(x + half, range.upper)).normalized();
+    }
+    const double radius = series.strong ? 6 : 0; // a ring answers as a whole, before what it encircles
+    return QRectF(pixel(x, y), QSizeF(0, 0)).adjusted(-radius, -radius, radius, radius);
+}
+
+ChartMark PlotMarks::at(QPointF position) const {
+    ChartMark best;
+    if (key_ == nullptr ||
+        !QRectF(key_->axisRect()->rect()).adjusted(-reach, -reach, reach, reach).contains(position)) {
+        return best;
+    }
+    double least = reach;
+    double width = 0;
+    for (std::size_t s = 0; s < chart_.series.size(); ++s) {
+        const Chart::Series& series = chart_.series[s];
+        for (std::size_t i = 0; isShown(s) && i < series.x.size(); ++i) {
+            const ChartMark mark{static_cast<int>(s), static_cast<int>(i)};
+            if (!has(mark)) {
+                continue;
+            }
+            const QRectF box = this->box(mark);
+            const double x = std::max({box.left() - position.x(), position.x() - box.right(), 0.0});
+            const double y = std::max({box.top() - position.y(), position.y() - box.bottom(), 0.0});
+            const double away = std::hypot(x, y);
+            if (away <= least && (away < least || !best.isValid() || series.strong || box.width() < width)) {
+                least = away;
+                width = box.width();
+                best = mark;
+            }
+        }
+    }
+    return best;
+}
+
+/// The next cell in a direction of the screen, in the same row or column.
+ChartMark PlotMarks::cellBeside(ChartMark from, QPointF direction) const {
+    ChartMark best;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t s = 0; s < chart_.series.size(); ++s) {
+        for (std::size_t i = 0; i < chart_.series[s].x.size(); ++i) {
+            const ChartMark mark{static_cast<int>(s), static_cast<int>(i)};
+            if (!has(mark)) {
+                continue;
+            }
+            const QPointF way = position(mark) - position(from);
+            const double along = QPointF::dotProduct(way, direction);
+            const double across = QPointF::dotProduct(way, direction.transposed());
+            if (along > 0.5 && along < least && std::abs(across) < 0.5) {
+                least = along;
+                best = mark;
+            }
+        }
+    }
+    return best;
+}
+
+ChartMark PlotMarks::beside(ChartMark from, int along, int across) const {
+    const int count = static_cast<int>(chart_.series.size());
+    const bool begins = !has(from);
+    if (begins) {
+        from = {0, -1};
+        along = 1;
+        across = 0;
+    } else if (chart_.series[static_cast<std::size_t>(from.series)].mark == Chart::Mark::cell) {
+        return cellBeside(from, QPointF(along, across));
+    }
+    const auto size = [&](int s) {
+        return static_cast<int>(chart_.series[static_cast<std::size_t>(s)].x.size());
+    };
+    const auto is_mark = [&](ChartMark mark) {
+        return has(mark) && isShown(static_cast<std::size_t>(mark.series));
+    };
+    for (int s = from.series + across; across != 0 && s >= 0 && s < count; s += across) {
+        if (const ChartMark mark{s, std::min(from.index, size(s) - 1)}; is_mark(mark)) {
+            return mark;
+        }
+    }
+    for (int s = from.series; along != 0 && s < count; s += begins ? 1 : count) {
+        for (int i = from.index + along; i >= 0 && i < size(s); i += along) {
+            if (is_mark({s, i})) {
+                return {s, i};
+            }
+        }
+    }
+    return {};
+}
+
+} // namespace ponderscope

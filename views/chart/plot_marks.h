@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "views/chart/chart.h"
+
+#include <QPointF>
+#include <QRectF>
+#include <QStringList>
+
+class QCPAxis;
+
+namespace ponderscope {
+
+/// A point, bar or cell of a chart: its series and its place in it.
+struct ChartMark {
+    int series = -1;
+    int index = -1;
+    [[nodiscard]] bool isValid() const { return series >= 0; }
+    friend bool operator==(const ChartMark&, const ChartMark&) = default;
+};
+
+/// The marks of a chart on a plot: their texts and links, their positions in pixels, and the way from one to
+/// the next. Keeps what it is given by reference; the axes are set when the plot has them.
+class PlotMarks {
+public:
+    /// \p hidden: names of series that are not shown.
+    PlotMarks(const Chart& chart, const QStringList& hidden) : chart_(chart), hidden_(hidden) {}
+    void setAxes(QCPAxis* key, QCPAxis* value); ///< of the chart's x and y
+
+    [[nodiscard]] bool isShown(std::size_t series) const;
+    /// Whether the chart, which may be another one by now, has the mark.
+    [[nodiscard]] bool has(ChartMark mark) const;
+    [[nodiscard]] QString text(ChartMark mark) const;
+    /// The target of a click; empty: none.
+    [[nodiscard]] QString link(ChartMark mark) const;
+    [[nodiscard]] QPointF position(ChartMark mark) const;
+    /// The area where a mark reacts to the cursor.
+    [[nodiscard]] QRectF box(ChartMark mark) const;
+    /// The shown mark under or nearest to \p position.
+    [[nodiscard]] ChartMark at(QPointF position) const;
+    /// The next mark of the series (\p along), or the same place of another series (\p across); among cells
+    /// the neighbour in that direction. \p from invalid: the first mark.
+    [[nodiscard]] ChartMark beside(ChartMark from, int along, int across) const;
+
+private:
+    [[nodiscard]] ChartMark cellBeside(ChartMark from, QPointF direction) const;
+    [[nodiscard]] QPointF pixel(double x, double y) const;
+
+    const Chart& chart_;
+    const QStringList& hidden_;
+    QCPAxis* key_ = nullptr;
+    QCPAxis* value_ = nullptr;
+};
+
+} // namespace ponderscope
