@@ -50,6 +50,19 @@ bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
                width - 5 * style.size;
 }
 
+/// The height of the names of a map's columns, which are turned where they have no room side by side. 0: they
+/// are not.
+double turned_names(const Style& style, double width, const Chart& chart) {
+    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
+                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
+    const double pitch =
+        (width - 5 * style.size) / static_cast<double>(std::max<std::size_t>(1, chart.x.names.size()));
+    const double widest = widest_name(style, chart.x.names);
+    return cells && widest + style.size * 0.8 > pitch && pitch > style.small.size
+               ? std::min(widest, 7.5 * style.size)
+               : 0;
+}
+
 std::pair<double, double> extremes(const std::vector<double>& values) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     return {*low, *high};
@@ -62,9 +75,13 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
     const Series& series = chart.series[number];
     const ColourMap map =
         chart.scale && chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
-    const ColourScale scale =
-        chart.scale ? ColourScale{chart.scale->low, chart.scale->high, false} : ColourScale{0, 1, false};
-    const std::size_t count = std::min({series.x.size(), series.y.size(), series.value.size()});
+    const ColourScale scale = chart.scale.value_or(Chart::Scale{}).colours();
+    const bool plain = series.value.empty();
+    const QRgb ink = ink_of(style, series.ink).rgb();
+    const std::size_t count =
+        std::min({series.x.size(), series.y.size(), plain ? series.x.size() : series.value.size()});
+    const auto has = [&](std::size_t i) { return plain || std::isfinite(series.value[i]); };
+    const auto colour = [&](std::size_t i) { return plain ? ink : map.at(scale.position(series.value[i])); };
     const auto rect_of = [&](double x, double y) {
         return QRectF(QPointF(px(x - chart.dx / 2), py(y + chart.dy / 2)),
                       QPointF(px(x + chart.dx / 2), py(y - chart.dy / 2)))
@@ -73,32 +90,35 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
     std::vector<double> xs;
     std::vector<double> ys;
     for (std::size_t i = 0; i < count; ++i) {
-        if (std::isfinite(series.value[i])) {
+        if (has(i)) {
             xs.push_back(series.x[i]);
             ys.push_back(series.y[i]);
         }
     }
-    const bool many = count > static_cast<std::size_t>(most_vector_cells) && !xs.empty();
+    // Viewers show seams between cells that are thinner than what they can draw.
+    constexpr double least_side = 1.5;
+    const QRectF first = xs.empty() ? QRectF() : rect_of(xs.front(), ys.front());
+    const bool many = !xs.empty() && (count > static_cast<std::size_t>(most_vector_cells) ||
+                                      std::min(first.width(), first.height()) < least_side);
     const auto [left, right] = many ? extremes(xs) : std::pair(0.0, 0.0);
     const auto [low, high] = many ? extremes(ys) : std::pair(0.0, 0.0);
     const double columns = many ? std::round((right - left) / chart.dx) + 1 : 0;
     const double rows = many ? std::round((high - low) / chart.dy) + 1 : 0;
     if (!many || columns > 16384 || rows > 16384) {
         for (std::size_t i = 0; i < count; ++i) {
-            if (std::isfinite(series.value[i])) {
-                list.rect(rect_of(series.x[i], series.y[i]), QColor(map.at(scale.position(series.value[i]))));
+            if (has(i)) {
+                list.rect(rect_of(series.x[i], series.y[i]), QColor(colour(i)));
             }
         }
         return;
     }
-    QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_RGB32);
-    image.fill(style.colours.panel);
+    QImage image(static_cast<int>(columns), static_cast<int>(rows), QImage::Format_ARGB32);
+    image.fill(Qt::transparent);
     for (std::size_t i = 0; i < count; ++i) {
-        if (std::isfinite(series.value[i])) {
+        if (has(i)) {
             const double down = chart.y.reversed ? series.y[i] - low : high - series.y[i];
             image.setPixel(static_cast<int>(std::lround((series.x[i] - left) / chart.dx)),
-                           static_cast<int>(std::lround(down / chart.dy)),
-                           map.at(scale.position(series.value[i])));
+                           static_cast<int>(std::lround(down / chart.dy)), colour(i));
         }
     }
     list.image(rect_of(left, low).united(rect_of(right, high)), image);
@@ -113,7 +133,7 @@ double readable_height(const Style& style, double width, const Chart& chart, int
     if (lies_on_its_side(style, inner, chart)) {
         needed = std::max(needed, static_cast<double>(chart.x.names.size()) * row_line(style));
     }
-    needed += style.size * 4.5; // titles and numbers of the axes
+    needed += style.size * 4.5 + turned_names(style, inner, chart); // titles and numbers of the axes
     if (legend.beside()) {
         needed = std::max(needed, legend.listHeight());
     }
@@ -270,9 +290,18 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool
     }
 }
 
-/// Numbers or names below the plot, as many of them as have room.
+/// Numbers or names below the plot, as many of them as have room. \p turned: the height of names on their
+/// side.
 void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& box, const Frame& frame,
-                          ChartAxis& axis) {
+                          ChartAxis& axis, double turned) {
+    for (const double tick : turned > 0 ? axis.ticks() : std::vector<double>()) {
+        list.text(style.fonts.elided(axis.label(tick), style.small, turned),
+                  {frame.along(tick, true) + style.fonts.x_height(style.small) / 2, frame.plot.bottom() + 4},
+                  style.small, Align::right, 90);
+    }
+    if (turned > 0) {
+        return;
+    }
     const double small = style.fonts.cap_height(style.small);
     const auto middle_of = [&](double tick, double half) {
         return std::clamp(frame.along(tick, !frame.sideways), box.left() + half, box.right() - half);
@@ -332,7 +361,8 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
     const QRectF inner = legend.beside() ? beneath.adjusted(0, 0, -legend.width(), 0) : beneath;
     top += legend.height();
     const bool sideways = lies_on_its_side(style, inner.width(), chart);
-    ChartAxis x(chart, true, 12);
+    const double turned = turned_names(style, inner.width(), chart);
+    ChartAxis x(chart, true, turned > 0 ? 1000 : 12);
     ChartAxis y(chart, false, 6);
     ChartAxis& across = sideways ? y : x;
     ChartAxis& upright = sideways ? x : y;
@@ -350,7 +380,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
         bottom -= style.size * 1.25;
     }
     const bool last = across.title().isEmpty() && note.empty(); // nothing but the page's edge is below
-    bottom -= small + 6 + (last ? fonts.descent(style.small) : 1);
+    bottom -= (turned > 0 ? turned : small) + 6 + (last ? fonts.descent(style.small) : 1);
     const bool named = !(sideways ? chart.x : chart.y).names.empty();
     upright.setMostTicks(std::clamp(static_cast<int>((bottom - top) / (style.size * (named ? 1.1 : 2.6))), 1,
                                     named ? 1000 : 6));
@@ -372,7 +402,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
         list.text(fonts.elided(upright.label(tick), style.small, gutter + 0.01),
                   {plot.left() - 5, at + small / 2}, style.small, Align::right);
     }
-    draw_horizontal_axis(list, style, QRectF(box.left(), 0, inner.width(), 1), frame, across);
+    draw_horizontal_axis(list, style, QRectF(box.left(), 0, inner.width(), 1), frame, across, turned);
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
     list.beginClip(plot.adjusted(-1, -1, 1, 1)); // half of a line that runs along the edge
@@ -403,6 +433,13 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
     };
     limits(chart.x, spec.x_range);
     limits(chart.y, spec.y_range);
+    if (spec.range && chart.scale) {
+        const auto [low, high] = *spec.range;
+        Chart::Scale& scale = *chart.scale;
+        scale.high = scale.diverging ? std::max(std::abs(low), std::abs(high)) : high;
+        scale.low = scale.diverging ? -scale.high : low;
+        scale.logarithmic = scale.logarithmic && low > 0;
+    }
     for (const auto& [axis, key] : {std::pair(&chart.x, "x_range"), std::pair(&chart.y, "y_range")}) {
         if (axis->log && axis->low && *axis->low <= 0) {
             throw InputError(std::string("\"") + key + "\": the axis is logarithmic; found " +
@@ -459,13 +496,28 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     if (spec.kind == FigureKind::training_curves) { // rings of recorded runs are there to be clicked
         std::erase_if(chart.series, [](const Chart::Series& series) { return series.strong; });
     }
+    // Names of tokens that have no room are numbers.
+    if (data.signal &&
+        style.small.size * 1.05 * static_cast<double>(chart.x.names.size()) > style.width - 5 * style.size) {
+        chart.x.names.clear();
+        for (Chart::Series& series : chart.series) {
+            for (double& x : series.x) {
+                x += static_cast<double>(data.runs.front().first);
+            }
+        }
+    }
     dress_chart(chart, spec, figure);
     chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
     const double above = title_height(spec, style);
     constexpr int note_lines = 8; // on paper no caveat is cut
     constexpr double height_of_width = 0.62;
     constexpr double plot_of_height = 0.62; // at least, of a page without many names
-    const double usual = style.width * (style.width > 300 ? 0.42 : height_of_width);
+    constexpr double row_height = 2.2;      // of cells, in letters' sizes, at most
+    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
+                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
+    const double rows = ChartAxis(chart, false, 6).extent() / chart.dy;
+    const double usual = std::min(style.width * (style.width > 300 ? 0.42 : height_of_width),
+                                  cells ? (rows * row_height + 7) * style.size : 1e9);
     const double asked =
         spec.height_mm
             ? *spec.height_mm * points_per_mm - above - 2 * style.margin
@@ -474,7 +526,7 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     DisplayList list;
     draw_chart(list, style, {0, 0, style.width, height}, chart, note_lines);
     figure.page = finish(spec, style, list, height, "ask for more height");
-    figure.tables.push_back({"", chart_table(chart)});
+    figure.tables.push_back({"", data.signal ? step_heatmap_table(spec, data) : chart_table(chart)});
     chart.title = QString::fromStdString(spec.title);
     figure.pgfplots =
         chart_pgfplots(chart, style, spec.width_mm, figure.page.size().height() / points_per_mm);

@@ -27,8 +27,14 @@ ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
     ScaleLegend legend;
     legend.label = chart.scale->label;
     legend.map = chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
-    legend.scale = {chart.scale->low, chart.scale->high, false};
+    legend.scale = chart.scale->colours();
     legend.signs = chart.scale->diverging && chart.scale->low == -chart.scale->high;
+    for (const Series& series : chart.series) {
+        for (const double value : series.value) {
+            legend.clipped_low = legend.clipped_low || value < legend.scale.low;
+            legend.clipped_high = legend.clipped_high || value > legend.scale.high;
+        }
+    }
     legend.bar = std::min(56.0, style.size * 7);
     const double over = scale_legend_width(style, legend) - width;
     if (over > 0) {

@@ -21,6 +21,8 @@
 #include <algorithm>
 #include <utility>
 
+using namespace Qt::StringLiterals;
+
 namespace ponderscope::figure {
 namespace {
 
@@ -61,9 +63,10 @@ void gather_text(const Gathering& figure) {
     }
 }
 
-void gather_heatmap(const Gathering& figure) {
+Chart heatmap_of(const Gathering& figure) {
     figure.data.runs.push_back(load_rows(figure.spec, figure.spec.runs.front()));
     figure.data.signal = load_step_signal(figure.spec, figure.data.runs.front());
+    return step_heatmap_chart(figure.spec, figure.data);
 }
 
 ComparisonRequest request_of(const FigureSpec& spec, std::size_t most, std::int64_t replicates) {
@@ -100,11 +103,10 @@ Chart pairs_of(const Gathering& figure) {
 
 Chart winners_figure(const Gathering& figure) {
     const auto [request, comparison] = compare_tokens(figure);
-    figure.data.notices.push_back(
-        std::string("Intervals and q-values are over ") +
-        (comparison.resampling.unit == ResamplingUnit::clusters ? "clusters" : "blocks") +
-        " that have some of a group's tokens.");
-    return winners_chart(winners_of(comparison, request, figure.spec.by, figure.stop));
+    Chart chart = winners_chart(winners_of(comparison, request, figure.spec.by, figure.stop));
+    chart.note += u" Intervals and q-values: over %1 that have some of a group's tokens."_s.arg(
+        comparison.resampling.unit == ResamplingUnit::clusters ? u"clusters"_s : u"blocks"_s);
+    return chart;
 }
 
 Chart front_of(const Gathering& figure) {
@@ -238,7 +240,8 @@ Chart tasks_of(const Gathering& figure) {
 
 Chart depth_of(const Gathering& figure) {
     const auto [reader, run] = open_first(figure);
-    return depth_weights_chart(sampled_depth(reader, run, depth_signal(reader, run), figure.stop));
+    const DepthMap map = sampled_depth(reader, run, depth_signal(reader, run), figure.stop);
+    return depth_weights_chart(map, map.averages(-1, -1));
 }
 
 Chart ablation_of(const Gathering& figure) {

@@ -82,14 +82,18 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
 
 // Kinds other than charts have their own functions.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
-Figure compose_step_heatmap(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-/// Applies the specification to the chart: limits, names, omissions, legend. Adds notices and names of
-/// entries to \p figure.
+/// The signal of \p data over its tokens and steps; notices go into \p data.
+Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
+/// Its values, one step of one token a row.
+std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
+
+/// Applies the specification to the chart: limits, colour scale, names, omissions, legend. Notices and names of entries go
+/// into \p figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

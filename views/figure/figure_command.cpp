@@ -21,7 +21,7 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
         }
     }
     spec.attribution = selection.attribution();
-    if (!is_chart(kind)) {
+    if (reads(kind, "sequence")) {
         spec.sequence = selection.sequence();
     }
     spec.width_mm = double_column_mm;

@@ -140,14 +140,15 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
     case Chart::Mark::cell: {
         const bool diverging = chart.scale && chart.scale->diverging;
         const ColourMap map = diverging ? ColourMap::diverging(style.dark) : style.cells;
-        const ColourScale scale =
-            chart.scale ? ColourScale{chart.scale->low, chart.scale->high, false} : ColourScale{0, 1, false};
+        const ColourScale scale = chart.scale.value_or(Chart::Scale{}).colours();
+        const bool plain = series.value.empty();
         std::string text;
-        for (std::size_t i = 0; i < std::min(series.x.size(), series.value.size()); ++i) {
-            if (!std::isfinite(series.value[i])) {
+        for (std::size_t i = 0; i < (plain ? series.x.size() : series.value.size()); ++i) {
+            if (!plain && !std::isfinite(series.value[i])) {
                 continue;
             }
-            text += "  \\fill[" + colours(QColor(map.at(scale.position(series.value[i])))) +
+            text += "  \\fill[" +
+                    (plain ? colour : colours(QColor(map.at(scale.position(series.value[i]))))) +
                     "] (axis cs:" + number_of(series.x[i] - chart.dx / 2) + "," +
                     number_of(series.y[i] - chart.dy / 2) +
                     ") rectangle (axis cs:" + number_of(series.x[i] + chart.dx / 2) + "," +

@@ -152,29 +152,29 @@ private Q_SLOTS:
             for (const Item& item : figure.page.items()) {
                 count += std::holds_alternative<ImageItem>(item) ? 1 : 0;
             }
-            if (count > 0 && figure.notices.empty()) {
-                return -1; // merged columns must be said
-            }
             return count;
         };
         testing::SampleTrace what;
         what.sequences = 1;
         what.tokens = 21'000;
         testing::write_sample_trace(folder_ / "long.ponder", what);
-        QCOMPARE(images("[0,1500]"), 0);
-        // 174 mm could show 20,000 cells; 84 mm merges before that, so the wide figure is asked.
+        QCOMPARE(images("[0,50]"), 0);
+        QCOMPARE(images("[0,1500]"), 2); // cells thinner than viewers draw: values, and halted steps
+        // More columns than print can show are the mean of several, which is said; an image is lossless.
         const FigureSpec wide =
             parse_figure_spec(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"width_mm":900})",
                               folder_ / "spec.json");
         const Figure figure = compose(wide, gather(wide), *fonts_);
+        QVERIFY(!figure.notices.empty());
         int count = 0;
         for (const Item& item : figure.page.items()) {
             if (const auto* image = std::get_if<ImageItem>(&item)) {
-                ++count;
-                QCOMPARE(image->image.height(), 1);
+                if (++count == 1) {
+                    QCOMPARE(image->image.width(), 3500); // 21,000 tokens in columns of 6
+                }
             }
         }
-        QCOMPARE(count, 4); // one a step, lossless
+        QVERIFY(count > 0);
     }
 
     void textTableHoldsTheTracesNumbers() {
