@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/stats/run_comparison.h"
+#include "core/stats/token_dependence.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 
@@ -170,8 +171,8 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
     return effects;
 }
 
-Chart depth_weights_chart(const DepthMap& map) {
-    const DepthMap::Averages averages = map.averages(-1, -1);
+Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages, DepthShown shown,
+                          const std::vector<float>& token) {
     Chart chart;
     chart.title = u"Weights by layer and source"_s;
     chart.x.label = QString::fromStdString(map.source_name());
@@ -179,37 +180,48 @@ Chart depth_weights_chart(const DepthMap& map) {
         chart.x.names.push_back(QString::fromStdString(label));
     }
     chart.y.label = QString::fromStdString(map.layer_name());
-    chart.y.reversed = true; // downwards, as in the panel
-    for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
-        const auto place = static_cast<std::size_t>(layer);
-        chart.y.names.push_back(QString::number(layer) +
-                                (averages.token_share[place] < 0.05 ? u"*"_s : QString()));
+    chart.y.reversed = true; // downwards, as information flows
+    chart.note = u"Weights are not causes."_s;
+    const auto depends = [&](std::size_t layer) {
+        return !(averages.token_share[layer] < TokenDependence::usual_threshold);
+    };
+    for (std::size_t layer = 0; layer < averages.token_share.size(); ++layer) {
+        chart.y.names.push_back(QString::number(layer) + (depends(layer) ? QString() : u"*"_s));
+        if (!depends(layer) && !chart.note.contains(u'*')) {
+            chart.note += u" *: hardly depends on the token."_s;
+        }
     }
-    const bool flagged = std::any_of(averages.token_share.begin(), averages.token_share.end(),
-                                     [](double share) { return share < 0.05; });
-    chart.note =
-        flagged ? u"Weights are not causes. *: hardly depends on the token."_s : u"Weights are not causes."_s;
+    const std::vector<float>& values = shown == DepthShown::token  ? token
+                                       : shown == DepthShown::mean ? averages.mean
+                                                                   : averages.deviation;
+    const QString name = shown == DepthShown::token  ? u"weight"_s
+                         : shown == DepthShown::mean ? u"mean weight"_s
+                                                     : u"SD of the weight"_s;
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
     double high = 0;
     for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
         for (std::int64_t source = 0; source < map.sources(); ++source) {
             const auto place = static_cast<std::size_t>(layer * map.sources() + source);
-            const auto mean = static_cast<double>(averages.mean[place]);
-            if (std::isnan(mean)) {
+            const auto value = static_cast<double>(values[place]);
+            if (std::isnan(value)) {
                 continue;
             }
             cells.x.push_back(static_cast<double>(source));
             cells.y.push_back(static_cast<double>(layer));
-            cells.value.push_back(mean);
-            cells.labels.push_back(u"%1 %2, %3 %4: mean weight %5 ± %6"_s.arg(
-                chart.y.label, QString::number(layer), chart.x.label,
-                chart.x.names[static_cast<std::size_t>(source)], format_probability(mean),
-                format_probability(static_cast<double>(averages.deviation[place]))));
-            high = std::max(high, mean);
+            cells.value.push_back(value);
+            cells.labels.push_back(
+                u"%1 %2, %3 %4: %5 %6"_s.arg(chart.y.label, QString::number(layer), chart.x.label,
+                                             chart.x.names[static_cast<std::size_t>(source)], name,
+                                             format_probability(value)) +
+                (shown == DepthShown::mean
+                     ? u" ± "_s + format_probability(static_cast<double>(averages.deviation[place]))
+                     : QString()));
+            high = std::max(high, value);
         }
     }
-    chart.scale = Chart::Scale{u"mean weight"_s, 0, high > 1 ? nice_ceiling(high) : 1.0, false};
+    const bool own_end = high > 0 && (shown == DepthShown::spread || high > 1);
+    chart.scale = Chart::Scale{name, 0, own_end ? nice_ceiling(high) : 1.0, false};
     chart.series.push_back(std::move(cells));
     return chart;
 }

@@ -52,9 +52,13 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
 /// Whether a run is such a candidate, by the trace's data.
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
-/// Mean weight by layer and source of a run.
-Chart depth_weights_chart(const DepthMap& map);
-/// Weight against change in NLL, one point for each source.
+/// Which numbers of a map by layer and source are drawn.
+enum class DepthShown { token, mean, spread };
+/// Weights by layer and source: the mean or the spread over tokens, or those of one token, \p token
+/// [layer * sources + source].
+Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,
+                          DepthShown shown = DepthShown::mean, const std::vector<float>& token = {});
+/// Weight against change in NLL, a point a source.
 Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
 
 } // namespace ponderscope

@@ -15,21 +15,23 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-std::ptrdiff_t axis_of(const SignalInfo& info, const char* name) {
-    const auto found = std::find(info.axes.begin(), info.axes.end(), name);
-    return found == info.axes.end() ? -1 : found - info.axes.begin();
+bool has_axis(const SignalInfo& info, const char* name) {
+    return std::find(info.axes.begin(), info.axes.end(), name) != info.axes.end();
 }
 
 } // namespace
 
 bool DepthMap::fits(const SignalInfo& info) {
-    std::size_t known = 1;
-    for (const char* optional : {"step", "head"}) {
-        known += axis_of(info, optional) > 0 ? 1 : 0;
+    std::vector<std::string> axes{"token"};
+    if (has_axis(info, "step")) {
+        axes.emplace_back("step");
     }
-    const bool layer = axis_of(info, "layer") > 0 || axis_of(info, "sublayer") > 0;
-    const bool source = axis_of(info, "source") > 0 || axis_of(info, "stream") > 0;
-    return axis_of(info, "token") == 0 && layer && source && info.axes.size() == known + 2;
+    axes.emplace_back(has_axis(info, "sublayer") ? "sublayer" : "layer");
+    axes.emplace_back(has_axis(info, "stream") ? "stream" : "source");
+    if (has_axis(info, "head")) {
+        axes.emplace_back("head");
+    }
+    return info.axes == axes;
 }
 
 DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed)
@@ -42,49 +44,46 @@ DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector
         throw InputError("The signal \"" + info.name +
                          "\" is not one value a token, layer and source; record the trace again.");
     }
-    std::vector<std::size_t> strides(shape.size(), 1);
-    for (std::size_t axis = shape.size() - 1; axis > 0; --axis) {
-        strides[axis - 1] = strides[axis] * static_cast<std::size_t>(shape[axis]);
-    }
-    const auto place = [&](const std::string& name, std::int64_t& size, std::size_t& stride) {
-        const std::ptrdiff_t axis = axis_of(info, name.c_str());
-        size = axis < 0 ? 1 : shape[static_cast<std::size_t>(axis)];
-        stride = axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];
-    };
-    layer_name_ = axis_of(info, "layer") > 0 ? "layer" : "sublayer";
-    source_name_ = axis_of(info, "source") > 0 ? "source" : "stream";
-    place("token", rows_, row_stride_);
-    place("step", steps_, step_stride_);
-    place(layer_name_, layers_, layer_stride_);
-    place(source_name_, sources_, source_stride_);
+    auto size = shape.begin();
+    rows_ = *size++;
+    steps_ = has_axis(info, "step") ? *size++ : 1;
+    layers_ = *size++;
+    sources_ = *size++;
+    heads_ = has_axis(info, "head") ? *size : 1;
+    layer_name_ = has_axis(info, "sublayer") ? "sublayer" : "layer";
+    source_name_ = has_axis(info, "stream") ? "stream" : "source";
     source_labels_ = column_labels(info.description, static_cast<std::size_t>(sources_));
-    place("head", heads_, head_stride_);
     if (!is_real(chunk.dtype)) {
         throw InputError("The signal \"" + info.name + "\": expected F16, BF16 or F32, found " +
                          std::string(name_of(chunk.dtype)) + "; record the trace again.");
     }
     values_ = to_floats(chunk);
-    if (values_.size() < static_cast<std::size_t>(rows_) * row_stride_) {
+    double elements = 1; // may be more than 64 bits count
+    for (const std::int64_t one : shape) {
+        elements *= static_cast<double>(one);
+    }
+    if (static_cast<double>(values_.size()) < elements) {
         throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
     }
     rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
     // A source counts as read if any token of a sample reads it, in any step and head.
     reads_.assign(static_cast<std::size_t>(layers_ * sources_), false);
-    for (std::int64_t layer = 0; layer < layers_; ++layer) {
-        for (std::int64_t source = 0; source < sources_; ++source) {
-            const auto cell = static_cast<std::size_t>(layer * sources_ + source);
-            for (std::int64_t row = 0; row < rows_ && !reads_[cell]; row += row_stride()) {
-                for (std::int64_t part = 0; part < steps_ * heads_ && !reads_[cell]; ++part) {
-                    const float value = values_.at(static_cast<std::size_t>(row) * row_stride_ +
-                                                   static_cast<std::size_t>(part / heads_) * step_stride_ +
-                                                   static_cast<std::size_t>(layer) * layer_stride_ +
-                                                   static_cast<std::size_t>(source) * source_stride_ +
-                                                   static_cast<std::size_t>(part % heads_) * head_stride_);
-                    reads_[cell] = !std::isnan(value) && value != 0;
-                }
+    for (std::int64_t row = 0; row < rows_; row += row_stride()) {
+        for (std::int64_t step = 0; step < steps_; ++step) {
+            for (std::size_t cell = 0; cell < reads_.size(); ++cell) {
+                const auto begin =
+                    values_.begin() + static_cast<std::ptrdiff_t>(place_of(row, step) +
+                                                                  cell * static_cast<std::size_t>(heads_));
+                reads_[cell] = reads_[cell] || std::any_of(begin, begin + heads_, [](float value) {
+                                   return !std::isnan(value) && value != 0;
+                               });
             }
         }
     }
+}
+
+std::size_t DepthMap::place_of(std::int64_t row, std::int64_t step) const {
+    return static_cast<std::size_t>((row * steps_ + step) * layers_ * sources_ * heads_);
 }
 
 std::int64_t DepthMap::row_stride() const {
@@ -107,15 +106,14 @@ float DepthMap::at(std::int64_t row, std::int64_t step, std::int64_t layer, std:
     if (chosen > ran) {
         return nan;
     }
-    const std::size_t start =
-        static_cast<std::size_t>(row) * row_stride_ + static_cast<std::size_t>(chosen) * step_stride_ +
-        static_cast<std::size_t>(layer) * layer_stride_ + static_cast<std::size_t>(source) * source_stride_;
+    const auto start = values_.begin() + static_cast<std::ptrdiff_t>(place_of(row, chosen)) +
+                       (layer * sources_ + source) * heads_;
     if (head >= 0) {
-        return values_.at(start + static_cast<std::size_t>(head) * head_stride_);
+        return start[head];
     }
     double sum = 0;
     for (std::int64_t h = 0; h < heads_; ++h) {
-        sum += static_cast<double>(values_.at(start + static_cast<std::size_t>(h) * head_stride_));
+        sum += static_cast<double>(start[h]);
     }
     return static_cast<float>(sum / static_cast<double>(heads_));
 }

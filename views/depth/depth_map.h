@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// A signal with axes token, layer, source and optionally head, in any order: the weights by which a layer
+/// A signal with axes token, layer, source and optionally head: the weights by which a layer
 /// mixes the values of earlier layers (methods.md section 3). NaN if a layer does not read a source. A value;
 /// needs no window.
 class DepthMap {
@@ -61,6 +61,8 @@ public:
 private:
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
+    /// Where the values of a row and step begin.
+    [[nodiscard]] std::size_t place_of(std::int64_t row, std::int64_t step) const;
     [[nodiscard]] std::int64_t row_stride() const; ///< samples take every Nth row
 
     std::vector<float> values_;
@@ -74,11 +76,6 @@ private:
     std::int64_t layers_ = 0;
     std::int64_t sources_ = 0;
     std::int64_t heads_ = 0;
-    std::size_t row_stride_ = 0;
-    std::size_t step_stride_ = 0;
-    std::size_t layer_stride_ = 0;
-    std::size_t source_stride_ = 0;
-    std::size_t head_stride_ = 0;
 };
 
 } // namespace ponderscope

@@ -2,14 +2,11 @@
 #include "views/depth/depth_view.h"
 
 #include "core/base/error.h"
-#include "core/stats/token_dependence.h"
+#include "views/chart/chart_plot.h"
 #include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
-#include "views/common/depth_grid.h"
 #include "views/common/format.h"
-#include "views/common/labels.h"
 #include "views/common/paths.h"
-#include "views/depth/depth_charts.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -32,14 +29,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       chooser_(new QComboBox(this)),
       head_(new QComboBox(this)),
       what_(new QComboBox(this)),
-      scale_(new ScaleBar(context.theme, this)),
-      readout_(new Readout(context.theme, this)),
-      grid_(new DepthGrid(context.theme, this)),
-      caption_(new QLabel(
-          u"Weights are not causes: the source with the largest weight need not matter most. Record with "
-          "--ablate-source SOURCE:LAYER to find out; the figure “Weights against ablation” shows both."_s,
-          this)),
-      flag_(new QLabel(this)),
+      chart_(new ChartPlot(context.theme, this)),
       mapTitle_(new QLabel(this)),
       mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
@@ -58,27 +48,13 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     what_->addItem(u"this token"_s);
     what_->addItem(u"mean over tokens"_s);
     what_->addItem(u"SD over tokens"_s);
-    flag_->setAutoFillBackground(true);
-    flag_->setContentsMargins(8, 4, 8, 4);
-    for (QLabel* label : {caption_, flag_}) {
-        label->setWordWrap(true);
-        label->setTextFormat(Qt::PlainText);
-    }
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     layOut();
     const auto dress = [this] {
-        const Palette& colours = theme_.colours();
-        for (QLabel* label : {caption_, mapTitle_}) {
-            QPalette palette = label->palette();
-            palette.setColor(QPalette::WindowText, colours.soft);
-            label->setPalette(palette);
-            label->setFont(theme_.small());
-        }
-        QPalette palette = flag_->palette();
-        palette.setColor(QPalette::Window, colours.warningPanel);
-        palette.setColor(QPalette::WindowText, colours.warningText);
-        flag_->setPalette(palette);
-        flag_->setFont(theme_.small());
+        QPalette palette = mapTitle_->palette();
+        palette.setColor(QPalette::WindowText, theme_.colours().soft);
+        mapTitle_->setPalette(palette);
+        mapTitle_->setFont(theme_.small());
         chooser_->setFont(theme_.strong());
     };
     dress();
@@ -93,13 +69,10 @@ void DepthView::layOut() {
     header->addWidget(chooser_);
     header->addWidget(what_);
     header->addWidget(head_);
-    header->addWidget(scale_);
-    header->addWidget(readout_, 1);
+    header->addStretch(1);
     auto* column = new QVBoxLayout(right_);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(5);
-    column->addWidget(caption_);
-    column->addWidget(flag_);
     auto* mapHeader = new QHBoxLayout;
     mapHeader->setSpacing(10);
     mapTitle_->setWordWrap(true); // a narrow panel shows two lines
@@ -110,7 +83,7 @@ void DepthView::layOut() {
     column->addWidget(map_, 1);
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
-    body->addWidget(grid_, 4);
+    body->addWidget(chart_, 4);
     body->addWidget(right_, 5);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
@@ -126,9 +99,11 @@ void DepthView::connectAll() {
     });
     connect(head_, &QComboBox::activated, this, [this](int index) { selection_.setHead(index - 1); });
     connect(what_, &QComboBox::activated, this, [this](int index) { setShown(static_cast<Shown>(index)); });
-    connect(grid_, &DepthGrid::hovered, this, &DepthView::showCell);
-    connect(grid_, &DepthGrid::chosen, this, [this](int layer, int source) {
-        setSource(source);
+    connect(chart_, &ChartPlot::markClicked, this, [this](int series, int index) {
+        const Chart::Series& cells = chart_->chart().series[static_cast<std::size_t>(series)];
+        const auto i = static_cast<std::size_t>(index);
+        const int layer = static_cast<int>(cells.y[i]);
+        setSource(static_cast<int>(cells.x[i]));
         selection_.setLayer(layer);
     });
 
@@ -137,24 +112,16 @@ void DepthView::connectAll() {
     const auto redraw = seen(&DepthView::redraw);
     followSequence(*this, {data_, selection_, theme_}, seen(&DepthView::refreshData),
                    [this](const QString& signal) { return signal == signal_; });
-    connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshGrid));
-    connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshGrid));
+    connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshChart));
+    connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshChart));
     connect(&selection_, &Selection::depthChanged, this, redraw);
     connect(&selection_, &Selection::stepChanged, this, redraw);
-}
-
-QString DepthView::readout() const {
-    return readout_->said();
-}
-
-QString DepthView::flag() const {
-    return flag_->text();
 }
 
 void DepthView::setShown(Shown shown) {
     shown_ = shown;
     what_->setCurrentIndex(static_cast<int>(shown));
-    refreshGrid();
+    refreshChart();
 }
 
 void DepthView::setSource(int source) {
@@ -163,7 +130,7 @@ void DepthView::setSource(int source) {
 }
 
 void DepthView::redraw() {
-    refreshGrid();
+    refreshChart();
     refreshMap();
 }
 
@@ -217,15 +184,12 @@ void DepthView::refreshData() {
     } else if (!problem_.isEmpty()) {
         hint = problem_;
     }
-    for (QWidget* part : std::initializer_list<QWidget*>{chooser_, what_, head_, right_, scale_}) {
+    for (QWidget* part : std::initializer_list<QWidget*>{chooser_, what_, head_, right_}) {
         part->setVisible(depth_.has_value());
     }
     if (!depth_) {
-        grid_->clear(hint);
-        scale_->clear();
-        readout_->say({});
+        chart_->setHint(hint);
         map_->setMap(nullptr);
-        flag_->clear();
         return;
     }
     source_ = std::clamp(source_, 0, static_cast<int>(depth_->sources()) - 1);
@@ -235,7 +199,7 @@ void DepthView::refreshData() {
     }
     fill_chooser(*head_, heads, std::min(selection_.head(), static_cast<int>(depth_->heads()) - 1));
     head_->setVisible(depth_->heads() > 1);
-    refreshGrid();
+    refreshChart();
     refreshMap();
 }
 
@@ -286,12 +250,12 @@ void DepthView::readRow(qint64 row) {
         [this, row](std::optional<DepthMap> map) {
             row_ = std::move(map);
             rowOf_ = row;
-            refreshGrid();
+            refreshChart();
         },
-        [this](const QString& sentence) { grid_->clear(sentence); });
+        [this](const QString& sentence) { chart_->setHint(sentence); });
 }
 
-void DepthView::refreshGrid() {
+void DepthView::refreshChart() {
     if (!depth_) {
         return;
     }
@@ -304,29 +268,9 @@ void DepthView::refreshGrid() {
     if (!averages_ || averagesOf_ != std::pair<std::int64_t, std::int64_t>{step, head}) {
         averages_ = depth_->averages(step, head);
         averagesOf_ = {step, head};
-        QStringList names;
-        for (std::size_t layer = 0; layer < averages_->token_share.size(); ++layer) {
-            if (averages_->token_share[layer] < TokenDependence::usual_threshold) {
-                names << QString::number(layer);
-            }
-        }
-        flag_->setText(names.isEmpty() ? QString()
-                       : names.size() == 1
-                           ? u"Layer %1 hardly depends on the token."_s.arg(names.first())
-                           : u"Layers %1 hardly depend on the token."_s.arg(names.join(u", "_s)));
-        flag_->setToolTip(
-            u"Less than %1 % of the variance of these layers' weights lies between tokens"_s.arg(
-                TokenDependence::usual_threshold * 100));
-        flag_->setVisible(!names.isEmpty());
     }
-    const auto layers = static_cast<int>(depth_->layers());
-    const auto sources = static_cast<int>(depth_->sources());
     std::vector<float> values;
-    ValueLook look;
-    QString summary;
-    const QString atStep = depth_->steps() == 1 ? QString()
-                           : step < 0           ? u" · last step"_s
-                                                : u" · step %1"_s.arg(step);
+    QString title;
     if (shown_ == Shown::token) {
         const qint64 token = selection_.shown();
         const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
@@ -335,43 +279,33 @@ void DepthView::refreshGrid() {
             return; // what is shown stays until then
         }
         values = row >= 0 && row_ ? row_->grid(0, step, head) : depth_->grid(-1, step, head);
-        summary = token < 0 ? u"Select a token to see its weights, or choose the mean over tokens."_s
-                            : u"token %1"_s.arg(format_count(token)) + atStep;
+        title = u"token %1"_s.arg(format_count(token));
         if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
-            grid_->clear(token < 0 ? summary : u"Token %1 has no weights here."_s.arg(format_count(token)));
-            scale_->clear();
-            readout_->say({});
+            chart_->setHint(token < 0
+                                ? u"Select a token to see its weights, or choose the mean over tokens."_s
+                                : u"Token %1 has no weights here."_s.arg(format_count(token)));
             return;
         }
     } else {
-        values = shown_ == Shown::mean ? averages_->mean : averages_->deviation;
         const auto all = static_cast<std::int64_t>(sequence_->tokens.size());
-        summary = averages_->used_rows < all
-                      ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
-                      : u"over %1 tokens"_s.arg(format_count(all));
-        summary += atStep;
-        if (shown_ == Shown::spread) {
-            float high = 0;
-            for (const float value : values) {
-                high = std::isnan(value) ? high : std::max(high, value);
-            }
-            look = look_of({}, {0, static_cast<double>(high)});
+        title = averages_->used_rows < all
+                    ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
+                    : u"over %1 tokens"_s.arg(format_count(all));
+    }
+    Chart chart = depth_weights_chart(*depth_, *averages_, shown_, values);
+    chart.title = title + (depth_->steps() == 1 ? QString()
+                           : step < 0           ? u" · last step"_s
+                                                : u" · step %1"_s.arg(step));
+    chart.note += u" The figure “Weights against ablation” shows what leaving out a source does."_s;
+    ChartMark chosen;
+    const Chart::Series& cells = chart.series.front();
+    for (std::size_t i = 0; i < cells.x.size(); ++i) {
+        if (static_cast<int>(cells.x[i]) == source_ && static_cast<int>(cells.y[i]) == selection_.layer()) {
+            chosen = {0, static_cast<int>(i)};
         }
     }
-    if (shown_ != Shown::spread) {
-        look = look_of({NumberKind::probability, false, 0}, spread_of(std::span<const float>(values)));
-    }
-    grid_->setValues(std::move(values), layers, sources, look);
-    QStringList labels;
-    for (const std::string& label : depth_->source_labels()) {
-        labels << QString::fromStdString(label);
-    }
-    grid_->setNames(QString::fromStdString(depth_->layer_name()),
-                    QString::fromStdString(depth_->source_name()), labels);
-    grid_->setChosen(selection_.layer(), source_);
-    scale_->setLook(look, {}, false);
-    readout_->say(summary);
-    grid_->setAccessibleDescription(summary);
+    chart_->setChart(std::move(chart));
+    chart_->setSelected(chosen);
 }
 
 void DepthView::refreshMap() {
@@ -411,49 +345,14 @@ QString DepthView::sourceLabel(int source) const {
     return QString::fromStdString(depth_->source_labels()[static_cast<std::size_t>(source)]);
 }
 
-void DepthView::showCell(int layer, int source) {
-    const float value = grid_->value(layer, source);
-    if (std::isnan(value)) {
-        refreshGrid();
-        return;
-    }
-    QString text =
-        u"%1 %2 · %3 %4 · %5"_s.arg(QString::fromStdString(depth_->layer_name()), QString::number(layer),
-                                    QString::fromStdString(depth_->source_name()), sourceLabel(source),
-                                    format_probability(static_cast<double>(value)));
-    if (shown_ == Shown::mean && averages_) {
-        const auto place = static_cast<std::size_t>(layer) * static_cast<std::size_t>(grid_->sources()) +
-                           static_cast<std::size_t>(source);
-        text += u" ± "_s + format_probability(static_cast<double>(averages_->deviation[place]));
-    }
-    readout_->say(text);
-}
-
 ViewCommand DepthView::viewCommand() const {
     if (signal_.isEmpty()) {
         const QString why = why_no_run(data_, selection_);
         return no_command(why.isEmpty() ? u"This run has no depth mixing."_s : why);
     }
-    const auto axis = [this](const char* name) {
-        const auto found = std::find(info_.axes.begin(), info_.axes.end(), name);
-        return found == info_.axes.end() ? qsizetype{-1} : static_cast<qsizetype>(found - info_.axes.begin());
+    const auto has = [this](const char* name) {
+        return std::find(info_.axes.begin(), info_.axes.end(), name) != info_.axes.end();
     };
-    // token, then step, layer and source, heads last, as it is recorded; put in that order otherwise.
-    QStringList order;
-    const qsizetype step_axis = axis("step");
-    const qsizetype head_axis = axis("head");
-    order << QString::number(axis("token"));
-    if (step_axis >= 0) {
-        order << QString::number(step_axis);
-    }
-    for (qsizetype i = 0; i < static_cast<qsizetype>(info_.axes.size()); ++i) {
-        if (i != axis("token") && i != step_axis && i != head_axis) {
-            order << QString::number(i);
-        }
-    }
-    if (head_axis >= 0) {
-        order << QString::number(head_axis);
-    }
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (shown_ == Shown::token && row < 0) {
@@ -469,8 +368,8 @@ ViewCommand DepthView::viewCommand() const {
             }
             return axes.join(u", "_s);
         }());
-    lines << u"weights = weights.astype(np.float32).transpose(%1)"_s.arg(order.join(u", "_s));
-    if (step_axis >= 0) {
+    lines << u"weights = weights.astype(np.float32)"_s;
+    if (has("step")) {
         lines << (selection_.step() >= 0
                       ? u"weights = weights[:, min(%1, weights.shape[1] - 1)]"_s.arg(selection_.step())
                       : u"steps = a.columns(%1%2)[\"steps\"]\n"
@@ -479,8 +378,8 @@ ViewCommand DepthView::viewCommand() const {
                             .arg(range));
     }
     const bool mean_of_heads =
-        head_axis >= 0 && (selection_.head() < 0 || !depth_ || selection_.head() >= depth_->heads());
-    if (head_axis >= 0 && !mean_of_heads) {
+        has("head") && (selection_.head() < 0 || !depth_ || selection_.head() >= depth_->heads());
+    if (has("head") && !mean_of_heads) {
         lines << u"weights = weights[..., %1]"_s.arg(selection_.head());
     }
     const QString heads = mean_of_heads ? u"(0, -1)"_s : u"0"_s;

@@ -5,7 +5,7 @@
 #include "views/common/task.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
-#include "views/depth/depth_map.h"
+#include "views/depth/depth_charts.h"
 #include "views/heatmap/mip_loader.h"
 
 #include <QWidget>
@@ -19,8 +19,7 @@ class QLabel;
 
 namespace ponderscope {
 
-class DepthGrid;
-class Readout;
+class ChartPlot;
 class ScaleBar;
 class StepMapCanvas;
 
@@ -31,11 +30,11 @@ class StepMapCanvas;
 /// Reads only a part of a sequence: sampled rows for averages, the row of the selected token, and in the
 /// background the pyramid of the chosen source's map.
 ///
-/// Warns that weights are not causes, and names layers that hardly depend on the token.
+/// The note of the chart says that weights are not causes, and which layers hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
-    enum class Shown { token, mean, spread };
+    using Shown = DepthShown;
     explicit DepthView(ViewContext context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
 
@@ -44,13 +43,11 @@ public:
     [[nodiscard]] Shown shown() const { return shown_; }
     [[nodiscard]] int source() const { return source_; }
     void setSource(int source);
-    [[nodiscard]] DepthGrid* grid() const { return grid_; }
+    [[nodiscard]] ChartPlot* chart() const { return chart_; }
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] bool isBusy() const override {
         return sampling_.isBusy() || reading_.isBusy() || loader_.isBusy();
     }
-    [[nodiscard]] QString readout() const;
-    [[nodiscard]] QString flag() const; ///< "Layers 2 and 5 hardly depend on the token", or empty
     [[nodiscard]] const std::optional<DepthMap>& depth() const { return depth_; }
 
 private:
@@ -58,14 +55,13 @@ private:
     void connectAll();     ///< connects its controls, the selection and the data
     void renew() override; ///< reads the signals
     void refreshData();
-    void refreshGrid();
+    void refreshChart();
     void refreshMap();
     void redraw(); ///< redraws both maps
     void sample(const QString& wanted);
     void readRow(qint64 row);
     void showMapScale();
     [[nodiscard]] QString sourceLabel(int source) const;
-    void showCell(int layer, int source);
 
     TraceData& data_;
     Selection& selection_;
@@ -73,11 +69,7 @@ private:
     QComboBox* chooser_;
     QComboBox* head_;
     QComboBox* what_;
-    ScaleBar* scale_;
-    Readout* readout_;
-    DepthGrid* grid_;
-    QLabel* caption_;
-    QLabel* flag_;
+    ChartPlot* chart_;
     QLabel* mapTitle_;
     ScaleBar* mapScale_;
     StepMapCanvas* map_;

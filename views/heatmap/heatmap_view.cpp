@@ -13,8 +13,6 @@
 
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QMenu>
-#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -25,7 +23,6 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
-      context_(context),
       data_(context.data),
       selection_(context.selection),
       theme_(context.theme),
@@ -36,21 +33,6 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(u"Signal"_s);
     chooser_->setToolTip(u"Signal of the heatmap"_s);
-    if (qobject_cast<HeatmapView*>(parent) == nullptr) {
-        auto* more = new QToolButton(this);
-        more->setText(u"Add a map"_s);
-        more->setToolTip(u"Another signal below, over the same tokens"_s);
-        more->setPopupMode(QToolButton::InstantPopup);
-        more->setAutoRaise(true);
-        auto* menu = new QMenu(more);
-        connect(menu, &QMenu::aboutToShow, this, [this, menu] { fillMore(*menu); });
-        more->setMenu(menu);
-        const auto small = [this, more] { more->setFont(theme_.small()); };
-        small();
-        connect(&theme_, &Theme::changed, more, small);
-        header_->insert(more);
-    }
-
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
@@ -61,7 +43,6 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     maps->addWidget(canvas_, 3);
     maps->addWidget(layers_, 1);
     layout->addLayout(maps, 1);
-    connect(layers_, &LayerMap::readoutChanged, header_, &MapHeader::setReadout);
 
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
@@ -72,89 +53,16 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
             showScale();
         }
     });
-    connect(&loader_, &MipLoader::shown, this, [this] {
-        takeView();
-        showScale();
-    });
+    connect(&loader_, &MipLoader::shown, this, &HeatmapView::showScale);
 
-    follow(*this, context_, Follows::a);
-    followSequence(*this, context_, seen(&HeatmapView::refreshMap), [this](const QString& name) {
+    follow(*this, context, Follows::a);
+    followSequence(*this, context, seen(&HeatmapView::refreshMap), [this](const QString& name) {
         if (name == signal_) {
             unreadable_ = data_.signal(selection_.runA(), selection_.sequence(), name) ? QString() : name;
         }
         return name == signal_;
     });
     renew();
-}
-
-HeatmapView::HeatmapView(ViewContext context, HeatmapView& first) : HeatmapView(context, &first) {
-    above_ = &first;
-    layout()->setContentsMargins(0, 0, 0, 0);
-    layers_->hide();
-    layers_->setMaximumWidth(0); // the chosen word's layers stand once, beside the first map
-    auto* close = new QToolButton(this);
-    close->setText(u"×"_s);
-    close->setAutoRaise(true);
-    close->setToolTip(u"Remove This Map"_s);
-    close->setAccessibleName(close->toolTip());
-    connect(close, &QToolButton::clicked, this, [this] { above_->removeMap(this); });
-    header_->insert(close);
-}
-
-void HeatmapView::fillMore(QMenu& menu) {
-    menu.clear();
-    for (int i = 0; i < chooser_->count(); ++i) {
-        const QString name = chooser_->itemData(i).toString();
-        const bool shown =
-            name == signal_ || std::any_of(more_.begin(), more_.end(),
-                                           [&](const HeatmapView* map) { return map->signalName() == name; });
-        menu.addAction(QString(chooser_->itemText(i)).replace(u'&', u"&&"_s), this,
-                       [this, name] { addMap(name); })
-            ->setEnabled(!shown);
-    }
-}
-
-HeatmapView* HeatmapView::addMap(const QString& signal) {
-    constexpr std::size_t most = 3; // below the first
-    if (above_ != nullptr || more_.size() >= most) {
-        return nullptr;
-    }
-    auto* map = new HeatmapView(context_, *this);
-    map->setSignalName(signal);
-    map->setOnScreen(onScreen());
-    more_.push_back(map);
-    static_cast<QVBoxLayout*>(layout())->addWidget(map, 1);
-    map->show();
-    moveWith(*map);
-    map->moveWith(*this);
-    map->takeView();
-    return map;
-}
-
-/// Makes \p other follow when the visible range of this map moves.
-void HeatmapView::moveWith(HeatmapView& other) {
-    connect(canvas_, &StepMapCanvas::viewMoved, &other, [this, &other] {
-        if (canvas_->map() != nullptr && other.canvas_->map() != nullptr &&
-            canvas_->map()->tokens() == other.canvas_->map()->tokens()) {
-            other.canvas_->setView(canvas_->viewFirst(), canvas_->viewLast());
-        }
-    });
-}
-
-/// A map that has just come shows what the others show.
-void HeatmapView::takeView() {
-    const HeatmapView* other = above_ != nullptr ? above_ : more_.empty() ? nullptr : more_.front();
-    if (other != nullptr && canvas_->map() != nullptr && other->canvas_->map() != nullptr &&
-        canvas_->map()->tokens() == other->canvas_->map()->tokens()) {
-        canvas_->setView(other->canvas_->viewFirst(), other->canvas_->viewLast());
-    }
-}
-
-void HeatmapView::removeMap(HeatmapView* map) {
-    if (std::erase(more_, map) > 0) {
-        map->hide();
-        map->deleteLater();
-    }
 }
 
 void HeatmapView::setSignalName(const QString& name) {
@@ -166,15 +74,11 @@ void HeatmapView::setSignalName(const QString& name) {
 }
 
 bool HeatmapView::isBusy() const {
-    return loader_.isBusy() || layers_->isBusy() ||
-           std::any_of(more_.begin(), more_.end(), [](const HeatmapView* map) { return map->isBusy(); });
+    return loader_.isBusy() || layers_->isBusy();
 }
 
 void HeatmapView::screenChanged() {
     layers_->setOnScreen(onScreen());
-    for (HeatmapView* map : more_) {
-        map->setOnScreen(onScreen());
-    }
 }
 
 QString HeatmapView::readout() const {
@@ -273,7 +177,6 @@ void HeatmapView::refreshMap() {
         attribution_ = selection_.attribution();
         canvas_->setHint(u"This sequence has no tokens yet."_s);
         canvas_->setMap(std::move(map));
-        takeView();
         showScale();
     } catch (const Error& error) {
         nothing(QString::fromUtf8(error.what()));

@@ -10,7 +10,6 @@
 #include <QWidget>
 
 #include <memory>
-#include <vector>
 
 class QComboBox;
 
@@ -31,11 +30,6 @@ class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);
-    /// Adds a map over the same tokens below this one; the maps move together. Null: there is no room for
-    /// another map.
-    HeatmapView* addMap(const QString& signal);
-    void removeMap(HeatmapView* map);
-    [[nodiscard]] const std::vector<HeatmapView*>& maps() const { return more_; } ///< the maps below this one
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
@@ -54,10 +48,6 @@ public:
     [[nodiscard]] QString readout() const;
 
 private:
-    HeatmapView(ViewContext context, HeatmapView& first); ///< a map below \p first
-    void fillMore(class QMenu& menu);
-    void moveWith(HeatmapView& other);
-    void takeView();
     void renew() override; ///< reads the signals of run A
     void screenChanged() override;
     void refreshMap();
@@ -65,12 +55,9 @@ private:
     void showScale();
     void showCell(qint64 token, int step);
 
-    ViewContext context_;
     TraceData& data_;
     Selection& selection_;
     Theme& theme_;
-    HeatmapView* above_ = nullptr;   ///< the first map, if this map is below it
-    std::vector<HeatmapView*> more_; ///< the maps below the first one
     StepMapCanvas* canvas_;
     MapHeader* header_;
     LayerMap* layers_;

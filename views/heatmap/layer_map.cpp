@@ -4,11 +4,11 @@
 #include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
-#include "views/chart/scale_bar.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/controls.h"
-#include "views/common/depth_grid.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
+#include "views/common/value_look.h"
 
 #include <QComboBox>
 #include <QVBoxLayout>
@@ -71,28 +71,27 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
       selection_(context.selection),
       theme_(context.theme),
       chooser_(new QComboBox(this)),
-      grid_(new DepthGrid(context.theme, this)),
-      scale_(new ScaleBar(context.theme, this)),
+      chart_(new ChartPlot(context.theme, this)),
       reading_(this),
       ranging_(this) {
     chooser_->setAccessibleName(u"Signal by layer"_s);
     chooser_->setToolTip(u"Read-out of every layer at every step of the chosen word"_s);
-    grid_->setAccessibleName(u"Read-outs by layer and step"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(6);
     layout->addWidget(chooser_);
-    layout->addWidget(grid_, 1);
-    layout->addWidget(scale_);
+    layout->addWidget(chart_, 1);
     const auto dress = [this] { chooser_->setFont(theme_.small()); };
     dress();
     connect(&theme_, &Theme::changed, this, dress);
     connect(chooser_, &QComboBox::activated, this, &LayerMap::refresh);
-    connect(grid_, &DepthGrid::hovered, this, &LayerMap::say);
-    connect(grid_, &DepthGrid::chosen, this, [this](int row, int step) {
+    connect(chart_, &ChartPlot::markClicked, this, [this](int series, int index) {
+        const Chart::Series& cells = chart_->chart().series[static_cast<std::size_t>(series)];
+        const auto i = static_cast<std::size_t>(index);
+        const int step = static_cast<int>(cells.x[i]);
+        const int layer = chart_->chart().y.names[static_cast<std::size_t>(cells.y[i])].toInt();
         selection_.setStep(step);
-        selection_.setLayer(QString::fromStdString(layers_[static_cast<std::size_t>(row)]).toInt());
-        say(row, step);
+        selection_.setLayer(layer);
     });
     follow(*this, context, Follows::a);
     const auto refreshed = seen(&LayerMap::refresh);
@@ -140,8 +139,7 @@ const SignalInfo& LayerMap::info() const {
 }
 
 void LayerMap::nothing(const QString& hint) {
-    scale_->clear();
-    grid_->clear(hint);
+    chart_->setHint(hint);
     shown_ = wanted_ = {};
     row_.reset();
 }
@@ -234,36 +232,57 @@ void LayerMap::draw() {
     if (!row_ || !(shown_ == wanted_)) { // another one is on its way
         return;
     }
-    const SignalInfo* const info = &this->info();
+    const SignalInfo& info = this->info();
     const auto steps = static_cast<std::size_t>(row_->shape[1]);
     const auto layers = static_cast<std::size_t>(row_->shape[2]);
     const std::vector<float> values = values_of(*row_);
-    std::vector<float> turned(values.size());
-    for (std::size_t k = 0; k < steps; ++k) {
-        for (std::size_t l = 0; l < layers; ++l) {
-            turned[l * steps + k] = values[k * layers + l];
-        }
-    }
     Range own{0, 0};
     if (!range_) { // until it is known
         widen(own, *row_);
     }
     const auto [low, high] = range_.value_or(own);
     const ValueLook look =
-        look_of(kind_of_signal(*info), {static_cast<double>(low), static_cast<double>(std::max(high, -low))});
-    layers_ = column_labels(info->description, layers);
-    QStringList labels;
-    for (std::size_t k = 0; k < steps; ++k) {
-        labels << QString::number(k);
-    }
+        look_of(kind_of_signal(info), {static_cast<double>(low), static_cast<double>(std::max(high, -low))});
     // Ids of words have no order: their colours say no more than same and other.
-    info->name == signal::layer_argmax ? scale_->clear()
-                                       : scale_->setLook(look, QString::fromStdString(info->unit), false);
-    grid_->setNames(u"layer"_s, u"step"_s, labels);
-    grid_->setValues(std::move(turned), static_cast<int>(layers), static_cast<int>(steps), look);
-    const auto chosen = std::find(layers_.begin(), layers_.end(), std::to_string(selection_.layer()));
-    grid_->setChosen(chosen == layers_.end() ? -1 : static_cast<int>(chosen - layers_.begin()),
-                     selection_.step());
+    const bool words = info.name == signal::layer_argmax;
+    Chart chart;
+    chart.x.label = u"step"_s;
+    chart.x.whole = true;
+    chart.y.label = u"layer"_s;
+    chart.y.reversed = true;
+    for (const std::string& layer : column_labels(info.description, layers)) {
+        chart.y.names.push_back(QString::fromStdString(layer));
+    }
+    Chart::Series cells;
+    cells.mark = Chart::Mark::cell;
+    ChartMark chosen;
+    for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t k = 0; k < steps; ++k) {
+            const float value = values[k * layers + l];
+            if (std::isnan(value)) {
+                continue;
+            }
+            if (static_cast<int>(k) == selection_.step() &&
+                chart.y.names[l] == QString::number(selection_.layer())) {
+                chosen = {0, static_cast<int>(cells.x.size())};
+            }
+            cells.x.push_back(static_cast<double>(k));
+            cells.y.push_back(static_cast<double>(l));
+            cells.value.push_back(words ? look.scale.position(static_cast<double>(value))
+                                        : static_cast<double>(value));
+            cells.labels.push_back(
+                u"layer %1 · step %2 · %3"_s.arg(chart.y.names[l], QString::number(k), valueOf(value)));
+        }
+    }
+    if (!words) {
+        const QString unit = QString::fromStdString(info.unit);
+        chart.scale = Chart::Scale{unit == u"probability" ? QString() : unit, look.scale.low, look.scale.high,
+                                   look.diverging, look.scale.logarithmic};
+    }
+    chart.series = {std::move(cells)};
+    chart_->setChart(std::move(chart));
+    chart_->setAccessibleName(u"Read-outs by layer and step"_s);
+    chart_->setSelected(chosen);
 }
 
 QString LayerMap::valueOf(float value) const {
@@ -276,15 +295,6 @@ QString LayerMap::valueOf(float value) const {
     const QString unit = QString::fromStdString(info.unit);
     return format_number(static_cast<double>(value)) +
            (unit.isEmpty() || unit == u"probability" ? QString() : u' ' + unit);
-}
-
-void LayerMap::say(int row, int step) {
-    const float value = grid_->value(row, step);
-    Q_EMIT readoutChanged(
-        std::isnan(value)
-            ? QString()
-            : u"layer %1 · step %2 · %3"_s.arg(QString::fromStdString(layers_[static_cast<std::size_t>(row)]),
-                                               QString::number(step), valueOf(value)));
 }
 
 } // namespace ponderscope

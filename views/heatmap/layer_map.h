@@ -15,8 +15,7 @@ class QComboBox;
 
 namespace ponderscope {
 
-class DepthGrid;
-class ScaleBar;
+class ChartPlot;
 
 /// The read-out of every layer at every step of the selected token: layers from top to bottom, steps to the
 /// right, for any signal with a value for each token, step and layer (`record --record steps,layers`). Hidden
@@ -27,13 +26,9 @@ class LayerMap : public QWidget, public LiveView {
 public:
     explicit LayerMap(const ViewContext& context, QWidget* parent = nullptr);
 
-    [[nodiscard]] DepthGrid* grid() const { return grid_; }
+    [[nodiscard]] ChartPlot* chart() const { return chart_; }
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
     [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
-
-Q_SIGNALS:
-    /// "layer 3 · step 1 · 2.31 nats"; empty if the cursor is not on the map.
-    void readoutChanged(const QString& text);
 
 private:
     /// The key of a signal's values. \p at: the row, or the number of tokens.
@@ -52,7 +47,6 @@ private:
     void readRange(const Place& all);
     void nothing(const QString& hint);
     void draw();
-    void say(int row, int step);
     [[nodiscard]] const SignalInfo& info() const; ///< the chosen signal, which must exist
     [[nodiscard]] QString valueOf(float value) const;
 
@@ -60,10 +54,8 @@ private:
     Selection& selection_;
     Theme& theme_;
     QComboBox* chooser_;
-    DepthGrid* grid_;
-    ScaleBar* scale_;
+    ChartPlot* chart_;
     std::vector<SignalInfo> infos_;
-    std::vector<std::string> layers_; ///< names of the rows
     Task reading_;
     Task ranging_;
     Place wanted_;                   ///< the row that is being read or is next

@@ -34,10 +34,6 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
     connect(&theme_, &Theme::changed, this, dress);
 }
 
-void MapHeader::insert(QWidget* widget) {
-    line_->insertWidget(2, widget);
-}
-
 void MapHeader::showScale(const QString& unit, bool halted) {
     unit_ = unit;
     halted_ = halted;
@@ -66,7 +62,7 @@ void MapHeader::setRanges(ColourRanges& ranges) {
             }
         }
     });
-    insert(ends);
+    line_->insertWidget(2, ends); // behind the scale
 }
 
 QString MapHeader::signalName() const {

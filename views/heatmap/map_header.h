@@ -22,8 +22,6 @@ public:
     MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent = nullptr);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    /// Inserts a widget after the scale.
-    void insert(QWidget* widget);
     /// Uses fixed ends for the map's signal, set here or in another panel.
     void setRanges(ColourRanges& ranges);
     /// Fits the scale of the canvas and shows it.

@@ -98,7 +98,6 @@ void StepMapCanvas::setView(double first, double last) {
     last_ = first + extent;
     drop();
     Q_EMIT viewChanged();
-    Q_EMIT viewMoved();
 }
 
 void StepMapCanvas::showAll() {

@@ -55,7 +55,6 @@ Q_SIGNALS:
     /// The cell under the cursor; -1, -1: none.
     void cellHovered(qint64 token, int step);
     void viewChanged();
-    void viewMoved(); ///< the user moved the view
 
 protected:
     void paintEvent(QPaintEvent* event) override;

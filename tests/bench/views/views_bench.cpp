@@ -227,7 +227,7 @@ void measure_lab(std::int64_t tokens) {
     }
 }
 
-/// The maps as panels, of a recorded run: one, three over one token axis, and the depth attention's.
+/// The maps as panels, of a recorded run: the heatmap and the depth attention's.
 void measure_maps(std::int64_t tokens) {
     QTemporaryDir folder;
     const QString path = folder.filePath(u"maps.ponder"_s);
@@ -276,15 +276,7 @@ void measure_maps(std::int64_t tokens) {
         arrows.print(qPrintable(name + u": choose a token"_s));
     };
     std::printf("maps of a recorded run, %lld tokens\n", static_cast<long long>(tokens));
-    gestures(maps, *maps.canvas(), u"one map"_s);
-    maps.resize(1200, 600);
-    for (const SignalInfo& info : data.signalsOf(selection.runA())) {
-        if (maps.maps().size() < 2 && info.name != maps.signalName().toStdString() && info.axes.size() == 2) {
-            maps.addMap(QString::fromStdString(info.name));
-        }
-    }
-    settle();
-    gestures(maps, *maps.canvas(), u"%1 maps"_s.arg(maps.maps().size() + 1));
+    gestures(maps, *maps.canvas(), u"heatmap"_s);
     gestures(depth, *depth.map(), u"depth map"_s);
 }
 

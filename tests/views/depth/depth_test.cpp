@@ -5,11 +5,11 @@
 #include "core/trace/writer.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
-#include "views/common/depth_grid.h"
+#include "views/chart/chart_plot.h"
 #include "views/depth/depth_view.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
+#include <QMouseEvent>
 #include <QtTest>
 
 #include <cmath>
@@ -60,42 +60,23 @@ struct Stage {
 class DepthTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void axesInAnyOrder() {
+    void everyWeightHasItsPlace() {
         // Two tokens, two layers, two sources, two heads; the value says where it stands.
-        std::vector<float> wide;
-        std::vector<float> turned;
+        std::vector<float> values;
         const auto value = [](int t, int l, int s, int h) {
             return static_cast<float>(1 + t * 1000 + l * 100 + s * 10 + h);
         };
-        for (int t = 0; t < 2; ++t) {
-            for (int l = 0; l < 2; ++l) {
-                for (int s = 0; s < 2; ++s) {
-                    for (int h = 0; h < 2; ++h) {
-                        wide.push_back(value(t, l, s, h));
-                    }
-                }
-            }
-            for (int h = 0; h < 2; ++h) {
-                for (int s = 0; s < 2; ++s) {
-                    for (int l = 0; l < 2; ++l) {
-                        turned.push_back(value(t, l, s, h));
-                    }
-                }
-            }
+        for (int i = 0; i < 16; ++i) {
+            values.push_back(value(i / 8, i / 4 % 2, i / 2 % 2, i % 2));
         }
-        const DepthMap a(chunk_of(wide, {2, 2, 2, 2}), info_of({"token", "layer", "source", "head"}), {0, 0});
-        const DepthMap b(chunk_of(turned, {2, 2, 2, 2}), info_of({"token", "head", "source", "layer"}),
+        const DepthMap a(chunk_of(values, {2, 2, 2, 2}), info_of({"token", "layer", "source", "head"}),
                          {0, 0});
-        for (int t = 0; t < 2; ++t) {
-            for (int l = 0; l < 2; ++l) {
-                for (int s = 0; s < 2; ++s) {
-                    for (int h = 0; h < 2; ++h) {
-                        QCOMPARE(a.at(t, -1, l, s, h), value(t, l, s, h));
-                        QCOMPARE(b.at(t, -1, l, s, h), value(t, l, s, h));
-                    }
-                    QCOMPARE(a.at(t, -1, l, s, -1), (value(t, l, s, 0) + value(t, l, s, 1)) / 2);
-                }
-            }
+        for (int i = 0; i < 16; i += 2) {
+            const int t = i / 8;
+            const int l = i / 4 % 2;
+            const int s = i / 2 % 2;
+            QCOMPARE(a.at(t, -1, l, s, 1), value(t, l, s, 1));
+            QCOMPARE(a.at(t, -1, l, s, -1), (value(t, l, s, 0) + value(t, l, s, 1)) / 2);
         }
         QVERIFY(std::isnan(a.at(2, -1, 0, 0, 0)));
         QVERIFY(std::isnan(a.at(0, -1, 2, 0, 0)));
@@ -169,6 +150,7 @@ private Q_SLOTS:
     void whatDoesNotFitIsRefused() {
         QVERIFY(!DepthMap::fits(info_of({"token", "step"})));
         QVERIFY(!DepthMap::fits(info_of({"layer", "token", "source"})));
+        QVERIFY(!DepthMap::fits(info_of({"token", "head", "layer", "source"})));
         QVERIFY(!DepthMap::fits(info_of({"token", "layer", "source", "colour"})));
         const SignalInfo info = info_of({"token", "layer", "source"});
         QVERIFY_EXCEPTION_THROWN(DepthMap(chunk_of({1, 2}, {1, 2}), info, {0}), InputError);
@@ -182,23 +164,39 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.settle());
         QVERIFY(stage.view.depth().has_value());
-        DepthGrid& grid = *stage.view.grid();
-        QVERIFY(grid.hint().contains(u"Select a token"_s)); // nothing is selected yet
+        ChartPlot& plot = *stage.view.chart();
+        const auto mark = [&](double layer, double source) {
+            const Chart::Series& cells = plot.chart().series.front();
+            for (std::size_t i = 0; i < cells.x.size(); ++i) {
+                if (cells.x[i] == source && cells.y[i] == layer) {
+                    return ChartMark{0, static_cast<int>(i)};
+                }
+            }
+            return ChartMark();
+        };
+        const auto value = [&](double layer, double source) {
+            const ChartMark at = plot.chart().series.empty() ? ChartMark() : mark(layer, source);
+            return at.isValid()
+                       ? static_cast<float>(plot.chart().series[0].value[static_cast<std::size_t>(at.index)])
+                       : std::nanf("");
+        };
+        QVERIFY(plot.hint().contains(u"Select a token"_s)); // nothing is selected yet
         stage.selection.setToken(7);
-        QTRY_COMPARE(grid.layers(), 4);
         const DepthMap& map = *stage.view.depth();
-        QCOMPARE(grid.value(3, 1), map.at(6, -1, 3, 1, -1)); // the row that predicted token 7
-        QVERIFY(std::isnan(grid.value(1, 2)));               // no later layer is a source
+        QTRY_COMPARE(value(3, 1), map.at(6, -1, 3, 1, -1)); // the row that predicted token 7
+        QCOMPARE(plot.chart().y.names.size(), 4U);
+        QVERIFY(std::isnan(value(1, 2))); // no later layer is a source
         stage.selection.setAttribution(Attribution::predicting);
-        QTRY_COMPARE(grid.value(3, 1), map.at(7, -1, 3, 1, -1));
+        QTRY_COMPARE(value(3, 1), map.at(7, -1, 3, 1, -1));
         stage.selection.setHead(1);
-        QCOMPARE(grid.value(3, 1), map.at(7, -1, 3, 1, 1));
+        QCOMPARE(value(3, 1), map.at(7, -1, 3, 1, 1));
         stage.selection.setHover(9);
-        QTRY_COMPARE(grid.value(3, 1), map.at(9, -1, 3, 1, 1));
+        QTRY_COMPARE(value(3, 1), map.at(9, -1, 3, 1, 1));
         stage.selection.setHover(-1);
 
         // A click chooses layer and source, and the map beside shows that source.
-        QTest::mouseClick(&grid, Qt::LeftButton, {}, grid.cell(3, 2).center().toPoint());
+        QTest::qWait(20); // queued replots
+        QTest::mouseClick(plot.canvas(), Qt::LeftButton, {}, plot.positionOf(mark(3, 2)).toPoint());
         QCOMPARE(stage.selection.layer(), 3);
         QCOMPARE(stage.view.source(), 2);
         QTRY_VERIFY(!stage.view.isBusy() && stage.view.map()->map() != nullptr &&
@@ -206,17 +204,24 @@ private Q_SLOTS:
         QCOMPARE(stage.view.map()->map()->rows(), StepMap::Rows::layers);
         QCOMPARE(stage.view.map()->map()->at(7, 3).value, map.at(7, -1, 3, 2, 1));
         QVERIFY(stage.view.map()->map()->at(7, 1).kind == StepMap::Kind::missing);
-        QTest::keyClick(&grid, Qt::Key_Up);
+        QVERIFY(plot.textOf(mark(3, 0)).startsWith(u"layer 3, source 0: weight "_s));
+        // Keys do the same.
+        QMouseEvent over(QEvent::MouseMove, plot.positionOf(mark(3, 0)),
+                         plot.canvas()->mapToGlobal(plot.positionOf(mark(3, 0))), Qt::NoButton, Qt::NoButton,
+                         {});
+        QCoreApplication::sendEvent(plot.canvas(), &over);
+        for (const int key : {Qt::Key_Up, Qt::Key_Return}) {
+            QTest::keyClick(&plot, static_cast<Qt::Key>(key));
+        }
         QCOMPARE(stage.selection.layer(), 2);
-        QTest::mouseMove(&grid, grid.cell(3, 0).center().toPoint());
-        QTRY_VERIFY2(stage.view.readout().startsWith(u"layer 3 · source 0 · "_s),
-                     qPrintable(stage.view.readout()));
+        QCOMPARE(stage.view.source(), 0);
 
         stage.view.setShown(DepthView::Shown::mean);
-        QCOMPARE(grid.value(3, 1), map.averages(-1, 1).mean[13]);
-        QCOMPARE(stage.view.flag(), u"Layer 2 hardly depends on the token."_s);
+        QCOMPARE(value(3, 1), map.averages(-1, 1).mean[13]);
+        QCOMPARE(plot.chart().y.names[2], u"2*"_s);
+        QVERIFY(plot.chart().note.contains(u"*: hardly depends on the token"_s));
         stage.view.setShown(DepthView::Shown::spread);
-        QCOMPARE(grid.value(3, 1), map.averages(-1, 1).deviation[13]);
+        QCOMPARE(value(3, 1), map.averages(-1, 1).deviation[13]);
         QVERIFY(!stage.view.grab().isNull());
         stage.data.close(stage.trace);
         stage.selection.setRunA({});
@@ -226,7 +231,7 @@ private Q_SLOTS:
     void aRunWithoutWeightsIsToldWhatToDo() {
         Stage stage(false);
         QVERIFY(stage.settle());
-        QVERIFY(stage.view.grid()->hint().contains(u"no weights"_s));
+        QVERIFY(stage.view.chart()->hint().contains(u"no weights"_s));
         QVERIFY(!stage.view.grab().isNull());
     }
 };

@@ -5,8 +5,8 @@
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "tests/views/heatmap/made_up_maps.h"
+#include "views/chart/chart_plot.h"
 #include "views/common/colour_ranges.h"
-#include "views/common/depth_grid.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/layer_map.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -133,39 +133,55 @@ private Q_SLOTS:
         Fixture g;
         QSignalSpy read(&g.data, &TraceData::signalReady);
         g.open(folder_ / "lens.ponder");
-        DepthGrid* grid = g.view.layers()->grid();
+        ChartPlot* plot = g.view.layers()->chart();
+        // A layer's cell at a step; the layers have names.
+        const auto mark = [&](double layer, double step) {
+            const Chart::Series cells =
+                plot->chart().series.empty() ? Chart::Series() : plot->chart().series.front();
+            for (std::size_t i = 0; i < cells.x.size(); ++i) {
+                if (cells.x[i] == step && cells.y[i] == layer) {
+                    return ChartMark{0, static_cast<int>(i)};
+                }
+            }
+            return ChartMark();
+        };
+        const auto value = [&](double layer, double step) {
+            const ChartMark at = mark(layer, step);
+            return at.isValid() ? plot->chart().series[0].value[static_cast<std::size_t>(at.index)]
+                                : std::nan("");
+        };
         QTRY_VERIFY(!g.view.layers()->isHidden());
         QTRY_VERIFY(g.view.canvas()->map());
         g.view.setOnScreen(false);
-        const QString before = grid->hint();
+        const QString before = plot->hint();
         g.selection.setToken(1);
         QVERIFY(!g.view.layers()->isBusy()); // nobody sees it
-        QCOMPARE(grid->hint(), before);
+        QCOMPARE(plot->hint(), before);
         g.selection.setToken(-1);
         g.view.setOnScreen(true);
-        QTRY_VERIFY(grid->hint().contains(u"Choose a word"_s));
+        QTRY_VERIFY(plot->hint().contains(u"Choose a word"_s));
         g.selection.setToken(2); // shown in the row of the token that predicted it
-        QTRY_COMPARE(grid->layers(), 3);
-        QCOMPARE(grid->sources(), 2);
-        QCOMPARE(grid->value(0, 0), 100.0F);
-        QCOMPARE(grid->value(2, 1), 112.0F);
-        QTest::mouseClick(grid, Qt::LeftButton, {}, grid->cell(2, 1).center().toPoint());
+        QTRY_COMPARE(plot->chart().y.names.size(), 3U);
+        QCOMPARE(value(0, 0), 100.0);
+        QCOMPARE(value(2, 1), 112.0);
+        QCOMPARE(plot->textOf(mark(2, 1)), u"layer 6 · step 1 · 112 nats"_s);
+        QTest::qWait(20); // queued replots
+        QTest::mouseClick(plot->canvas(), Qt::LeftButton, {}, plot->positionOf(mark(2, 1)).toPoint());
         QCOMPARE(g.selection.layer(), 6);
         QCOMPARE(g.selection.step(), 1);
-        QVERIFY2(g.view.readout().contains(u"layer 6 · step 1 · 112 nats"_s), qPrintable(g.view.readout()));
         g.selection.setToken(3);
-        QTRY_VERIFY(std::isnan(grid->value(0, 1))); // it stopped before
-        QCOMPARE(grid->value(1, 0), 201.0F);
+        QTRY_VERIFY(std::isnan(value(0, 1))); // it stopped before
+        QCOMPARE(value(1, 0), 201.0);
         // Who moves fast gets the last one, in the colours of all: 412 of [0, 312] would lie outside.
         for (const qint64 token : {1, 2, 4}) {
             g.selection.setHover(token);
         }
-        QTRY_COMPARE(grid->value(2, 0), 302.0F);
+        QTRY_COMPARE(value(2, 0), 302.0);
         QTRY_VERIFY(!g.view.isBusy());
-        QCOMPARE(grid->scale().high, nice_ceiling(312));
+        QCOMPARE(plot->chart().scale->high, nice_ceiling(312));
         g.selection.setHover(1);
-        QTRY_COMPARE(grid->value(0, 0), 0.0F);
-        QCOMPARE(grid->scale().high, nice_ceiling(312));
+        QTRY_COMPARE(value(0, 0), 0.0);
+        QCOMPARE(plot->chart().scale->high, nice_ceiling(312));
         // One row of it was read, and never all of it into memory.
         for (const QList<QVariant>& one : read) {
             QVERIFY(one[2].toString() != QLatin1String(signal::layer_nll));
@@ -284,40 +300,6 @@ private Q_SLOTS:
         picture(100, mips, told[1]);
         QCOMPARE(mips, plain);
         QCOMPARE(told[1], told[0]);
-    }
-
-    void mapsShareOneTokenAxis() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.canvas()->map());
-        f.view.setSignalName(u"nll"_s);
-        QTRY_VERIFY(f.view.canvas()->map() && f.view.canvas()->map()->info().name == "nll");
-        f.view.canvas()->setView(150, 250);
-        HeatmapView* below = f.view.addMap(u"gate"_s);
-        QVERIFY(below != nullptr);
-        f.view.resize(700, 400);
-        QTRY_VERIFY(below->canvas()->map() && below->canvas()->map()->info().name == "gate");
-        QCOMPARE(f.view.signalName(), u"nll"_s);
-        // A new one shows what the first shows.
-        QTRY_COMPARE(below->canvas()->viewFirst(), 150.0);
-        QCOMPARE(f.view.canvas()->viewFirst(), 150.0);
-        // What moves one moves the other, both ways; their columns stand under each other.
-        f.view.canvas()->setView(100, 200);
-        QCOMPARE(below->canvas()->viewFirst(), 100.0);
-        QCOMPARE(below->canvas()->viewLast(), 200.0);
-        below->canvas()->setView(20, 60);
-        QCOMPARE(f.view.canvas()->viewFirst(), 20.0);
-        QCOMPARE(f.view.canvas()->viewLast(), 60.0);
-        QTRY_COMPARE(below->canvas()->mapTo(&f.view, QPoint()).x(),
-                     f.view.canvas()->mapTo(&f.view, QPoint()).x());
-        QTRY_COMPARE(below->canvas()->width(), f.view.canvas()->width());
-        QVERIFY(below->addMap(u"entropy"_s) == nullptr); // all stand below the first
-        f.view.removeMap(below);
-        QVERIFY(f.view.maps().empty());
-        for (const char* name : {"gate", "entropy", "rank"}) {
-            QVERIFY(f.view.addMap(QLatin1String(name)) != nullptr);
-        }
-        QVERIFY(f.view.addMap(u"margin"_s) == nullptr);
     }
 
     void aMillionTokensBeginWithTheirMeans() {
