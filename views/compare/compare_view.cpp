@@ -99,8 +99,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         beside_->addWidget(widget);
     }
     for (FigurePanel* panel : {pairs_, winners_}) {
-        panel->layout()->setContentsMargins(0, 0, 0, 0);
-        panel->hideForm();
+        panel->embed();
     }
     screenChanged();
     auto* right = new QWidget(this);

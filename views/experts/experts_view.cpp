@@ -38,7 +38,7 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     layer_->setAccessibleName(u"Layer with experts"_s);
     layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
-    charts_->layout()->setContentsMargins(0, 0, 0, 0);
+    charts_->embed();
     auto* body = new QHBoxLayout;
     body->setSpacing(16);
     body->addWidget(map_, 4);

@@ -170,8 +170,11 @@ FigurePanel::~FigurePanel() {
     }
 }
 
-void FigurePanel::hideForm() {
+void FigurePanel::embed() {
+    embedded_ = true;
     side_->hide();
+    notices_->hide();
+    layout()->setContentsMargins(0, 0, 0, 0);
 }
 
 void FigurePanel::setSpec(FigureSpec spec) {
@@ -366,7 +369,7 @@ void FigurePanel::showHint(const QString& sentence) {
     hint_->setText(sentence);
     hint_->setVisible(!sentence.isEmpty());
     body_->setVisible(sentence.isEmpty());
-    notices_->setVisible(sentence.isEmpty() && !notices_->text().isEmpty());
+    notices_->setVisible(!embedded_ && sentence.isEmpty() && !notices_->text().isEmpty());
 }
 
 void FigurePanel::showProblem(Cell& cell, const QString& sentence) {

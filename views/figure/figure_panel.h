@@ -59,8 +59,8 @@ public:
     void setSpec(figure::FigureSpec spec);
     /// Calls \p change for each chart before it is shown, and for the shown charts.
     void decorate(std::function<void(Chart&)> change);
-    /// Hides the form of shared keys, to give the space to the charts.
-    void hideForm();
+    /// Shows the charts alone: another panel has the shared keys and says what the numbers rest on.
+    void embed();
 
 Q_SIGNALS:
     /// The user clicked a mark with this link (Chart::Series::links).
@@ -105,6 +105,7 @@ private:
     QScrollArea* side_; ///< contains the form
     std::vector<Cell> cells_;
     std::function<void(Chart&)> decorate_;
+    bool embedded_ = false;
     std::vector<std::string> named_; ///< names in the legends of the shown charts
     QWidget* body_;
     QLabel* notices_;

@@ -20,12 +20,9 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
-#include <QPainter>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
-#include <QStyle>
-#include <QStyleOptionSlider>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -37,38 +34,6 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
-
-/// A slider with a mark at one of its places.
-class MarkedSlider : public QSlider {
-public:
-    using QSlider::QSlider;
-    void setMark(int place) { // negative: none
-        mark_ = place;
-        update();
-    }
-
-protected:
-    void paintEvent(QPaintEvent* event) override {
-        QSlider::paintEvent(event);
-        if (mark_ < 0) {
-            return;
-        }
-        QStyleOptionSlider option;
-        initStyleOption(&option);
-        const int handle = style()->pixelMetric(QStyle::PM_SliderLength, &option, this);
-        const int x =
-            handle / 2 + QStyle::sliderPositionFromValue(minimum(), maximum(), mark_, width() - handle);
-        QPainter painter(this);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(palette().color(QPalette::WindowText));
-        const QPointF tip(x, height() - 5);
-        painter.drawPolygon(QPolygonF{tip, tip + QPointF(-4, 5), tip + QPointF(4, 5)});
-    }
-
-private:
-    int mark_ = -1;
-};
 
 QString means_in_words(const QString& what, double steps, double nll, double flops) {
     const QString text = u"<b>%1</b>&nbsp;&nbsp; steps %2&nbsp;&nbsp; NLL %3&nbsp;&nbsp; perplexity %4"_s.arg(
@@ -85,7 +50,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       context_(context),
       shared_(PolicyData::of(context)),
       policy_(new QComboBox(this)),
-      slider_(new MarkedSlider(Qt::Horizontal, this)),
+      slider_(new QSlider(Qt::Horizontal, this)),
       threshold_(new QLineEdit(this)),
       reset_(new QToolButton(this)),
       summary_(new QLabel(this)),
@@ -149,8 +114,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     row->addLayout(grid, 3);
     row->addWidget(histogram_, 2);
     row->addWidget(front_, 4);
-    front_->layout()->setContentsMargins(0, 0, 0, 0);
-    front_->hideForm();
+    front_->embed();
     front_->setOnScreen(false); // until there are policies
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 10, 14, 8);
@@ -335,9 +299,6 @@ void PolicyLab::choosePolicy() {
         }
         slider_->setValue(static_cast<int>(start));
         const bool own = kind_->name == "learned" && std::isfinite(table->context.own_threshold);
-        static_cast<MarkedSlider*>(slider_)->setMark(
-            own ? static_cast<int>(starting_place(*kind_, *table, values_)) : -1);
-        slider_->setToolTip(own ? u"The triangle is the model's own threshold"_s : QString());
         reset_->setToolTip(own ? u"The model's own threshold"_s : u"Reset to the start value"_s);
         threshold_->setEnabled(!values_.empty());
         reset_->setEnabled(!values_.empty());
@@ -504,6 +465,9 @@ void PolicyLab::drawFront() {
             chart.note.clear(); // it stands beside
             for (const RunPoint& rerun : reruns) {
                 add_run(chart, rerun);
+            }
+            for (Chart::Series& series : chart.series) { // tooltips name runs, which are many
+                series.listed = series.listed && series.mark != Chart::Mark::point;
             }
             add_replay(chart, now);
         });

@@ -290,8 +290,8 @@ private Q_SLOTS:
         const FigureSpec spec = parse_figure_spec(
             R"({"trace":"story.ponder","kind":"winners","runs":["adaponderlm-1m","ablated"]})",
             folder_ / "spec.json");
-        const std::string said = gather(spec).notices.back();
-        QVERIFY2(said.find("over blocks") != std::string::npos, said.c_str());
+        const QString note = gather(spec).chart->note;
+        QVERIFY2(note.contains(u"over blocks"_s), qPrintable(note));
     }
 
     void stepsByTypeKnowThatTokensOfATextBelongTogether() {
