@@ -14,8 +14,8 @@
 
 namespace ponderscope::cli {
 
-std::string RecordVerb::say_unreached(const TraceReader& reader, const RunInfo& run,
-                                      const Engine& engine) const {
+std::string RecordVerb::unreached_patches(const TraceReader& reader, const RunInfo& run,
+                                          const Engine& engine) const {
     std::int64_t unreached = 0;
     std::string first;
     for (const PlannedPatch& patch : patches) {
@@ -52,7 +52,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     if (report.cancelled) {
         return; // the tokens of the patches may not be there
     }
-    if (const std::string unreached = say_unreached(reader, run, engine); !unreached.empty()) {
+    if (const std::string unreached = unreached_patches(reader, run, engine); !unreached.empty()) {
         std::cerr << unreached << '\n';
     }
 }

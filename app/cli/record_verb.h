@@ -65,8 +65,8 @@ struct RecordVerb {
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
     /// One sentence about patches of steps that their tokens did not run; empty: all were applied.
-    [[nodiscard]] std::string say_unreached(const TraceReader& reader, const RunInfo& run,
-                                            const Engine& engine) const;
+    [[nodiscard]] std::string unreached_patches(const TraceReader& reader, const RunInfo& run,
+                                                const Engine& engine) const;
     std::unique_ptr<TextSource> corpus; ///< read once before the model is loaded; null: texts in memory
     bool corpus_taken = false;          ///< the first share has used the corpus
     std::vector<PlannedPatch> patches;

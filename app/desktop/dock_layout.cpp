@@ -174,7 +174,7 @@ void DockLayout::fitPanels() {
     if (maximised_ != nullptr || (low == low_ && narrow == narrow_)) {
         return;
     }
-    putDown();
+    endDockDrag();
     // Only panels that are where they came: what the user moved or closed stays as it is.
     std::vector<std::size_t> own;
     std::vector<QDockWidget*> seen;
@@ -212,7 +212,7 @@ void DockLayout::maximise(QDockWidget* dock) {
 }
 
 void DockLayout::leaveMaximised() {
-    putDown();
+    endDockDrag();
     if (QDockWidget* dock = std::exchange(maximised_, nullptr)) {
         window_->centralWidget()->show();
         restoreLayout(std::exchange(beforeMaximised_, {}));
@@ -220,7 +220,7 @@ void DockLayout::leaveMaximised() {
     }
 }
 
-void DockLayout::putDown() {
+void DockLayout::endDockDrag() {
     if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // it hangs on the mouse
         QMouseEvent release(QEvent::MouseButtonRelease, dock->mapFromGlobal(QCursor::pos()), QCursor::pos(),
                             Qt::LeftButton, Qt::NoButton, {});
@@ -239,7 +239,7 @@ bool DockLayout::restoreLayout(const QByteArray& layout) {
         layoutToCome_ = layout;
         return true;
     }
-    putDown();
+    endDockDrag();
     // Qt 6.4 ends by showing each tab bar of a list. What is shown activates the layout, and that makes the
     // list anew under the loop: it is activated once, afterwards.
     window_->layout()->setEnabled(false);

@@ -62,7 +62,7 @@ private:
     void place(const std::vector<std::size_t>& which);
     /// Ends a dock drag in progress, because Qt stores parts of the layout that must not change during a
     /// drag.
-    void putDown();
+    void endDockDrag();
 
     std::vector<QDockWidget*> docks_;
     std::map<QString, QDockWidget*> dockByName_;

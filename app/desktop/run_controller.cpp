@@ -83,7 +83,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     connect(&traces_.follower(), &RunFollower::liveRecorded, this, [this] { thinker_.forget(); });
     connect(&traces_.follower(), &RunFollower::compared, this, [this] {
         text_->setDifference(true);
-        sayPair();
+        showPairMessage();
     });
     // The message about A and B holds only for the runs that it names: take it back when they change.
     connect(&selection_, &Selection::runsChanged, this, &RunController::unsayPair);
@@ -275,7 +275,7 @@ QString RunController::scratchFor(const QString& lies) {
     return scratch;
 }
 
-void RunController::sayPair() {
+void RunController::showPairMessage() {
     const RunInfo* a = data_.run(selection_.runA());
     const RunInfo* b = data_.run(selection_.runB());
     if (a == nullptr || b == nullptr || !text_->view().showsDifference()) {
@@ -284,17 +284,17 @@ void RunController::sayPair() {
     const QString kept = data_.isScratch(selection_.runA().trace)
                              ? u" A is temporary. Save it from its menu in the Library."_s
                              : QString();
-    pairSaid_ = u"A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better."_s.arg(
-                    QString::fromStdString(a->name), QString::fromStdString(b->name)) +
-                kept;
-    pairSaidOf_ = {selection_.runA(), selection_.runB()};
-    messages_->show("pair.compared", pairSaid_, MessageBar::Kind::success);
+    pairMessage_ = u"A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better."_s.arg(
+                       QString::fromStdString(a->name), QString::fromStdString(b->name)) +
+                   kept;
+    pairOfMessage_ = {selection_.runA(), selection_.runB()};
+    messages_->show("pair.compared", pairMessage_, MessageBar::Kind::success);
 }
 
 void RunController::unsayPair() {
-    if (!pairSaid_.isEmpty() && (pairSaidOf_ != std::pair(selection_.runA(), selection_.runB()) ||
-                                 !text_->view().showsDifference())) {
-        messages_->retract(std::exchange(pairSaid_, {}));
+    if (!pairMessage_.isEmpty() && (pairOfMessage_ != std::pair(selection_.runA(), selection_.runB()) ||
+                                    !text_->view().showsDifference())) {
+        messages_->retract(std::exchange(pairMessage_, {}));
     }
 }
 

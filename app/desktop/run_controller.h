@@ -88,7 +88,7 @@ private:
     /// Checkpoint folders: of the shown runs, of the samples, then recently used ones.
     [[nodiscard]] QStringList offeredCheckpoints();
     /// Explains in a message what A − B means for the current runs. Removes the message for other runs.
-    void sayPair();
+    void showPairMessage();
     void unsayPair();
 
     OpenTraces& traces_;
@@ -101,8 +101,8 @@ private:
     RecordingStatus* recording_;
     QPointer<RecordDialog> recordDialog_;
     ThinkPanel* think_ = nullptr;
-    QString pairSaid_; ///< the message for pairSaidOf_; empty: none
-    std::pair<RunKey, RunKey> pairSaidOf_;
+    QString pairMessage_; ///< the message for pairOfMessage_; empty: none
+    std::pair<RunKey, RunKey> pairOfMessage_;
 };
 
 } // namespace ponderscope
