@@ -126,7 +126,8 @@ TEST(Page, CandidatesAndSignalsOfStepsComeFromTheirSignals) {
     const std::vector<double> nll = to_doubles(*trace.signal(runs[0].id, 0, signal::nll));
     ASSERT_EQ(packed_nll.size(), nll.size());
     for (std::size_t i = 0; i < nll.size(); ++i) {
-        EXPECT_TRUE(std::abs(packed_nll[i] - nll[i]) < 1e-3 || (std::isnan(packed_nll[i]) && std::isnan(nll[i])))
+        EXPECT_TRUE(std::abs(packed_nll[i] - nll[i]) < 1e-3 ||
+                    (std::isnan(packed_nll[i]) && std::isnan(nll[i])))
             << i;
     }
 }
