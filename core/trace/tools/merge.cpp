@@ -268,15 +268,6 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
 
 } // namespace
 
-void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
-                  const ProgressSink& progress, const std::stop_token& stop) {
-    std::vector<RunReference> whole;
-    for (const std::filesystem::path& input : inputs) {
-        whole.push_back({input, {}});
-    }
-    merge_runs(whole, output, progress, stop);
-}
-
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress, const std::stop_token& stop) {
     if (inputs.empty()) {

@@ -14,13 +14,11 @@ namespace ponderscope {
 
 /// Copies all trainings with their curves and all runs of \p inputs, in order, into a new trace. Repeated
 /// names get " (2)". Partial runs stay partial. Runs with the same tokenizer share a vocabulary. Annotations
-/// beside the inputs are copied, too. The output appears whole or not at all.
+/// beside the inputs are copied, too. If an input names a run, only this run and no training is copied. The
+/// output appears whole or not at all.
 ///
 /// InputError: no inputs, a damaged input (by structure or checksum), an existing output. EnvironmentError:
 /// disk full, no permission. Cancelled.
-void merge_traces(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output,
-                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
-/// The same. If an input names a run, only this run and no training is copied.
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

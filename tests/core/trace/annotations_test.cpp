@@ -257,7 +257,7 @@ TEST_F(Annotated, ValuesBeyondTheRunAreFound) {
 TEST_F(Annotated, AreExportedAndMergedUnderTheNewNames) {
     put({parts(), numbers()});
     write_trace(folder / "b.ponder", {8});
-    merge_traces({folder / "b.ponder", path}, folder / "all.ponder");
+    merge_runs({{folder / "b.ponder", ""}, {path, ""}}, folder / "all.ponder");
     const TraceReader merged = TraceReader::open(folder / "all.ponder");
     const auto reader = AnnotationReader::beside(folder / "all.ponder");
     ASSERT_TRUE(reader);
@@ -283,7 +283,7 @@ TEST_F(Annotated, AreExportedAndMergedUnderTheNewNames) {
 
     // Annotations without a trace are not written over.
     write_file_atomically(folder / "other.ponder.annotations", "mine");
-    EXPECT_THROW(merge_traces({path}, folder / "other.ponder"), InputError);
+    EXPECT_THROW(merge_runs({{path, ""}}, folder / "other.ponder"), InputError);
     EXPECT_FALSE(fs::exists(folder / "other.ponder"));
 }
 
@@ -293,7 +293,7 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     const fs::path beside = annotations_path(output);
     const auto merge = [&](const std::function<void()>& meanwhile) {
         try {
-            merge_traces({path}, output, [&](const Progress& progress) {
+            merge_runs({{path, ""}}, output, [&](const Progress& progress) {
                 if (progress.activity == "merging") {
                     meanwhile();
                 }

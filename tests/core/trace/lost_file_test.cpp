@@ -162,12 +162,12 @@ TEST(LostFile, AMergeWhoseFileIsRemovedFails) {
     });
     const fs::path output = folder / "b.ponder";
     const fs::path passing = output.string() + ".merging-" + std::to_string(::getpid());
-    EXPECT_THROW(merge_traces({path}, output,
-                              [&](const Progress& progress) {
-                                  if (progress.activity == "merging") {
-                                      remove_all_files_of(passing);
-                                  }
-                              }),
+    EXPECT_THROW(merge_runs({{path, ""}}, output,
+                            [&](const Progress& progress) {
+                                if (progress.activity == "merging") {
+                                    remove_all_files_of(passing);
+                                }
+                            }),
                  EnvironmentError);
     EXPECT_FALSE(fs::exists(output));
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);

@@ -289,7 +289,7 @@ TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
         }
         writer.end_run(1);
     });
-    merge_traces({path}, folder / "b.ponder");
+    merge_runs({{path, ""}}, folder / "b.ponder");
     for (const char* name : {"a.ponder", "b.ponder"}) {
         const std::vector<SequenceInfo> sequences = TraceReader::open(folder / name).sequences(1);
         ASSERT_EQ(sequences.size(), 3U);
@@ -456,7 +456,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
     const auto bytes = std::stoll(testing::sql_value(path, "SELECT sum(length(data)) FROM chunk"));
     EXPECT_LT(bytes, static_cast<std::int64_t>(expected.data.size()) * 6 / 10);
 
-    merge_traces({path}, folder / "b.ponder");
+    merge_runs({{path, ""}}, folder / "b.ponder");
     const TraceReader merged = TraceReader::open(folder / "b.ponder");
     EXPECT_TRUE(merged.signal(1, 0, "triangle").value().data == expected.data);
 

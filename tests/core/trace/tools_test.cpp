@@ -71,8 +71,8 @@ TEST(TraceMerge, AllRunsInOneFile) {
         writer.leave_run(7);
     });
     std::vector<Progress> seen;
-    merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "c.ponder",
-                 [&](const Progress& progress) { seen.push_back(progress); });
+    merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, folder / "c.ponder",
+               [&](const Progress& progress) { seen.push_back(progress); });
     ASSERT_FALSE(seen.empty());
     EXPECT_EQ(seen.back().done, 5723);
     EXPECT_EQ(seen.back().total, 5723);
@@ -102,15 +102,17 @@ TEST(TraceMerge, AllRunsInOneFile) {
     EXPECT_EQ(testing::sql_value(folder / "c.ponder", "SELECT count(*) FROM vocabulary"), "100");
 
     // Nothing is overwritten, and nothing half-made stays.
-    EXPECT_THROW(merge_traces({folder / "a.ponder"}, folder / "b.ponder"), InputError);
-    EXPECT_THROW(merge_traces({}, folder / "d.ponder"), InputError);
-    EXPECT_THROW(merge_traces({folder / "a.ponder", folder / "absent.ponder"}, folder / "d.ponder"),
+    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}}, folder / "b.ponder"), InputError);
+    EXPECT_THROW(merge_runs({}, folder / "d.ponder"), InputError);
+    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}, {folder / "absent.ponder", ""}}, folder / "d.ponder"),
                  InputError);
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(merge_traces({folder / "a.ponder"}, folder / "d.ponder", {}, stop.get_token()), Cancelled);
+    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}}, folder / "d.ponder", {}, stop.get_token()),
+                 Cancelled);
     testing::sql(folder / "b.ponder", "DELETE FROM token_row WHERE row % 7 = 3");
-    EXPECT_THROW(merge_traces({folder / "a.ponder", folder / "b.ponder"}, folder / "d.ponder"), InputError);
+    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, folder / "d.ponder"),
+                 InputError);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
 }
 
@@ -152,14 +154,14 @@ TEST(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
             }
             EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"damaged.ponder", "sound.ponder"}));
         };
-        expect_refusal([&] { merge_traces({sound, from}, to); });
+        expect_refusal([&] { merge_runs({{sound, ""}, {from, ""}}, to); });
         expect_refusal([&] { copy_run(from, 1, to); });
         expect_refusal([&] { export_csv(TraceReader::open(from), to); });
     }
     // A run beside the damaged one goes, and so does what was kept without digests.
     EXPECT_EQ(copy_run(from, 2, to), "second");
     testing::sql(from, "UPDATE chunk SET crc32 = NULL");
-    merge_traces({from}, folder / "bare.ponder");
+    merge_runs({{from, ""}}, folder / "bare.ponder");
 }
 
 TEST(Names, OfSignalsAreThoseThatEverybodyCanType) {

@@ -204,7 +204,7 @@ TEST_F(Training, TracesWithoutOneTakeOne) {
     }
     export_csv(TraceReader::open(path), folder / "tables");
     EXPECT_FALSE(fs::exists(folder / "tables" / "training.csv"));
-    merge_traces({path}, folder / "merged.ponder");
+    merge_runs({{path, ""}}, folder / "merged.ponder");
     testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "new"); });
     const TraceReader reader = TraceReader::open(path);
     EXPECT_EQ(reader.trainings().size(), 1U);
@@ -220,7 +220,7 @@ TEST_F(Training, MergeCarriesCurvesAndTheRunsOfEach) {
         writer.end_training(1, true);
         writer.finish();
     }
-    merge_traces({folder / "a.ponder", folder / "b.ponder"}, path);
+    merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, path);
     const TraceReader reader = TraceReader::open(path);
     const auto trainings = reader.trainings();
     ASSERT_EQ(trainings.size(), 2U);

@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto merged = fuzz::folder() / "merged.ponder";
     const std::uint32_t draw = crc32_of(std::as_bytes(std::span(data, size)));
     if (draw % 64 == 0) { // it takes as long as a hundred others
-        fuzz::ask([&] { merge_traces({path}, merged); });
+        fuzz::ask([&] { merge_runs({{path, ""}}, merged); });
     }
     if (draw % 16 == 1) {
         fuzz::ask([&] {
