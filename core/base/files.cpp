@@ -230,14 +230,6 @@ AtomicFile::AtomicFile(const fs::path& path) : given_(path), target_(path) {
     buffer_.reserve(write_buffer_bytes);
 }
 
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : given_(std::move(other.given_)),
-      target_(std::move(other.target_)),
-      temporary_(std::move(other.temporary_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      written_(other.written_),
-      buffer_(std::move(other.buffer_)) {}
-
 AtomicFile::~AtomicFile() {
     if (descriptor_ >= 0) {
         ::close(descriptor_);
@@ -267,7 +259,6 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-    written_ += bytes.size();
     while (!bytes.empty()) {
         const std::size_t taken = std::min(bytes.size(), write_buffer_bytes - buffer_.size());
         buffer_.append(reinterpret_cast<const char*>(bytes.data()), taken);

@@ -51,8 +51,6 @@ public:
     /// permission.
     explicit AtomicFile(const std::filesystem::path& path);
     ~AtomicFile();
-    AtomicFile(AtomicFile&& other) noexcept;
-    AtomicFile& operator=(AtomicFile&&) = delete;
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
 
@@ -71,7 +69,6 @@ private:
     std::filesystem::path target_;
     std::filesystem::path temporary_;
     int descriptor_ = -1;
-    std::uint64_t written_ = 0;
     std::string buffer_;
 };
 
