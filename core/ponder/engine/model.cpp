@@ -16,12 +16,6 @@
 
 namespace ponderscope {
 
-struct Model::Impl {
-    Parameters parameters;
-    std::unique_ptr<Backbone> backbone;
-    std::unique_ptr<Method> method;
-};
-
 PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device) {
     PackedBatch batch;
     std::vector<std::int64_t> ids;
@@ -51,40 +45,20 @@ PackedBatch PackedBatch::from_rows(const at::Tensor& rows, at::Device device) {
     return batch;
 }
 
-Model::Model(const ModelConfig& config, Parameters parameters) : impl_(std::make_unique<Impl>()) {
+Model::Model(const ModelConfig& config, Parameters parameters)
+    : parameters_(std::make_unique<Parameters>(std::move(parameters))) {
     require_runnable(config);
-    impl_->parameters = std::move(parameters);
-    impl_->backbone = make_backbone(config, impl_->parameters);
-    impl_->method = make_method(config, impl_->parameters, *impl_->backbone);
+    backbone_ = make_backbone(config, *parameters_);
+    method_ = make_method(config, *parameters_, *backbone_);
 }
 
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-const ModelConfig& Model::config() const {
-    return impl_->backbone->config();
-}
-
-const Parameters& Model::parameters() const {
-    return impl_->parameters;
-}
-
-Parameters& Model::parameters() {
-    return impl_->parameters;
-}
-
-const Backbone& Model::backbone() const {
-    return *impl_->backbone;
-}
-
-const Method& Model::method() const {
-    return *impl_->method;
-}
-
 ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) const {
-    const Backbone& backbone = *impl_->backbone;
-    const Method& method = *impl_->method;
+    const Backbone& backbone = *backbone_;
+    const Method& method = *method_;
     StepsOptions options;
     options.plan.refreshes = form.refreshes;
     if (form.training && !method.halts_in_training()) {

@@ -58,17 +58,18 @@ public:
     Model& operator=(Model&&) noexcept;
     ~Model();
 
-    [[nodiscard]] const ModelConfig& config() const;
-    [[nodiscard]] const Parameters& parameters() const;
-    [[nodiscard]] Parameters& parameters();
-    [[nodiscard]] const Backbone& backbone() const;
-    [[nodiscard]] const Method& method() const;
+    [[nodiscard]] const ModelConfig& config() const { return backbone_->config(); }
+    [[nodiscard]] const Parameters& parameters() const { return *parameters_; }
+    [[nodiscard]] Parameters& parameters() { return *parameters_; }
+    [[nodiscard]] const Backbone& backbone() const { return *backbone_; }
+    [[nodiscard]] const Method& method() const { return *method_; }
 
     [[nodiscard]] ForwardResult forward(const PackedBatch& batch, const ForwardForm& form = {}) const;
 
 private:
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    std::unique_ptr<Parameters> parameters_; ///< the others refer to it
+    std::unique_ptr<Backbone> backbone_;
+    std::unique_ptr<Method> method_;
 };
 
 /// The tensors of backbone and method. InputError: this build does not run the config.
