@@ -11,7 +11,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -126,35 +125,6 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
     return result;
 }
 
-namespace {
-
-/// From sums by unit: of the class tokens, steps, nats; of the others tokens, steps. NaN where there is
-/// nothing to test: no others, or steps that do not vary.
-double class_p(const UnitSums& units) {
-    const auto total = [&](std::size_t column) {
-        const std::vector<double> values = units.column(column);
-        return std::accumulate(values.begin(), values.end(), 0.0);
-    };
-    const double mine = total(0);
-    const double others = total(3);
-    if (mine < 2 || others < 1) {
-        return not_a_number;
-    }
-    const double mean = (total(1) + total(4)) / (mine + others);
-    std::vector<double> centred;
-    std::vector<std::pair<std::size_t, double>> in_class;
-    bool varies = false;
-    for (std::size_t u = 0; u < units.units(); ++u) {
-        const double* sums = units.sums.data() + u * units.width;
-        in_class.emplace_back(u, sums[1] - mean * sums[0]);
-        centred.push_back(in_class.back().second + sums[4] - mean * sums[3]);
-        varies = varies || in_class.back().second != 0 || centred.back() != 0;
-    }
-    return varies ? group_difference_p(centred, in_class, mine / (mine + others)) : not_a_number;
-}
-
-} // namespace
-
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options) {
     // One class after the other: all at once would take memory for every class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
@@ -169,38 +139,33 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
     const std::span<const double> series[] = {tokens.steps};
     const Resampling resampling = choose_resampling(tokens.layout, series, options);
     const BootstrapOptions settled = resampling.apply(options);
+    std::vector<TokenGroup> groups =
+        tested_groups({tokens.label, tokens.steps, tokens.nll, units_of(tokens.layout, resampling)},
+                      tokens.classes.size(), tokens.max_steps, 2);
     std::vector<LabelledClass> classes;
     std::vector<double> p;
     for (std::size_t c = 0; c < tokens.classes.size(); ++c) {
-        LabelledClass one;
-        one.group.name = tokens.classes[c];
-        std::int64_t dropped = 0;
+        if (groups[c].count == 0) {
+            continue; // of tokens that were not scored
+        }
         const PrefixSums sums = sums_of(tokens.layout, resampling, width, [&](std::size_t i, double* row) {
             if (tokens.label[i] == static_cast<std::int32_t>(c)) {
                 row[0] += 1;
                 row[1] += tokens.steps[i];
                 row[2] += tokens.nll[i];
-                ++one.group.count;
-                dropped += tokens.steps[i] < static_cast<double>(tokens.max_steps) ? 1 : 0;
             } else if (tokens.label[i] >= 0) {
                 row[3] += 1;
                 row[4] += tokens.steps[i];
             }
         });
-        if (one.group.count == 0) {
-            continue; // of tokens that were not scored
-        }
         const std::vector<Estimate> estimates = bootstrap(sums, statistics, settled);
+        LabelledClass& one = classes.emplace_back();
+        one.group = std::move(groups[c]);
+        one.group.name = tokens.classes[c];
         one.steps = estimates[0];
         one.nll = estimates[1];
         one.steps_difference = estimates[2];
-        one.group.mean_steps = one.steps.value;
-        one.group.mean_nll = one.nll.value;
-        one.group.dropped = static_cast<double>(dropped) / static_cast<double>(one.group.count);
-        one.group.steps_elsewhere = one.steps.value - one.steps_difference.value;
-        one.group.p = class_p(unit_sums(sums, resampling));
         p.push_back(one.group.p);
-        classes.push_back(std::move(one));
     }
     const std::vector<double> q = false_discovery_q(p);
     for (std::size_t i = 0; i < classes.size(); ++i) {

@@ -27,59 +27,6 @@ bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-/// Sum of steps, and number of tokens, in a unit that has some.
-struct UnitPart {
-    std::size_t unit = 0;
-    double tokens = 0;
-    double steps = 0;
-};
-
-/// What the tokens of a type add up to.
-struct TypeSums {
-    std::int64_t tokens = 0;
-    std::int64_t dropped = 0; ///< that stop before the last step
-    double steps = 0;
-    double nll = 0;
-    std::vector<UnitPart> parts; ///< in the order of the tokens
-
-    void add(const TypeSums& more) { ///< but for the parts
-        tokens += more.tokens;
-        dropped += more.dropped;
-        steps += more.steps;
-        nll += more.nll;
-    }
-};
-
-/// What all tokens add up to, in each unit.
-struct Whole {
-    TypeSums sums;
-    std::vector<double> steps, tokens; ///< a unit
-    bool steps_vary = false;
-    [[nodiscard]] double mean_steps() const { return sums.steps / static_cast<double>(sums.tokens); }
-};
-
-/// \p centred: steps less their mean over all tokens, a sum for each unit.
-TokenGroup group_of(const TypeSums& sums, const Whole& all, std::span<const double> centred) {
-    const auto count = static_cast<double>(sums.tokens);
-    const auto rest = static_cast<double>(all.sums.tokens - sums.tokens);
-    TokenGroup group;
-    group.count = sums.tokens;
-    group.mean_steps = sums.steps / count;
-    group.mean_nll = sums.nll / count;
-    group.dropped = static_cast<double>(sums.dropped) / count;
-    group.steps_elsewhere = rest > 0 ? (all.sums.steps - sums.steps) / rest : not_a_number;
-    group.p = not_a_number;
-    if (group.count >= 2 && rest > 0 && all.steps_vary) {
-        std::vector<std::pair<std::size_t, double>> mine;
-        mine.reserve(sums.parts.size());
-        for (const UnitPart& part : sums.parts) {
-            mine.emplace_back(part.unit, part.steps - part.tokens * all.mean_steps());
-        }
-        group.p = group_difference_p(centred, mine, count / static_cast<double>(all.sums.tokens));
-    }
-    return group;
-}
-
 void control_false_discoveries(std::vector<TokenGroup>& groups) {
     std::vector<double> p;
     p.reserve(groups.size());
@@ -122,16 +69,68 @@ std::string token_class(std::string_view bytes) {
     return any(is_digit) ? "number" : "punctuation";
 }
 
-double group_difference_p(std::span<const double> centred,
-                          std::span<const std::pair<std::size_t, double>> in_group, double share) {
-    std::vector<double> contributions(centred.size());
-    for (std::size_t u = 0; u < centred.size(); ++u) {
-        contributions[u] = -share * centred[u];
+std::vector<TokenGroup> tested_groups(const GroupedTokens& tokens, std::size_t groups, std::int64_t max_steps,
+                                      std::int64_t least) {
+    struct Part { // of a group, in a unit that has some of it
+        std::size_t unit;
+        double tokens, steps;
+    };
+    std::vector<TokenGroup> found(groups + 1); // the last one: of all groups
+    std::vector<std::vector<Part>> parts(groups);
+    std::vector<double> unit_steps, unit_tokens;
+    bool steps_vary = false;
+    const double* first = nullptr;
+    for (std::size_t i = 0; i < tokens.group.size(); ++i) {
+        if (tokens.group[i] < 0) {
+            continue;
+        }
+        const auto g = static_cast<std::size_t>(tokens.group[i]);
+        const std::size_t unit = tokens.units[i];
+        for (const std::size_t of : {g, groups}) {
+            found[of].count += 1;
+            found[of].mean_steps += tokens.steps[i];
+            found[of].mean_nll += tokens.nll[i];
+            found[of].dropped += tokens.steps[i] < static_cast<double>(max_steps) ? 1 : 0;
+        }
+        if (unit >= unit_steps.size()) {
+            unit_steps.resize(unit + 1);
+            unit_tokens.resize(unit + 1);
+        }
+        unit_steps[unit] += tokens.steps[i];
+        unit_tokens[unit] += 1;
+        if (parts[g].empty() || parts[g].back().unit != unit) {
+            parts[g].push_back({unit, 0, 0});
+        }
+        parts[g].back().tokens += 1;
+        parts[g].back().steps += tokens.steps[i];
+        first = first == nullptr ? &tokens.steps[i] : first;
+        steps_vary = steps_vary || tokens.steps[i] != *first;
     }
-    for (const auto& [unit, sum] : in_group) {
-        contributions[unit] += sum;
+    const TokenGroup all = found.back();
+    found.pop_back();
+    const auto all_count = static_cast<double>(all.count);
+    const double mean = all.mean_steps / all_count;
+    for (std::size_t g = 0; g < groups; ++g) {
+        TokenGroup& group = found[g];
+        const auto count = static_cast<double>(group.count);
+        const double rest = all_count - count;
+        group.steps_elsewhere = rest > 0 ? (all.mean_steps - group.mean_steps) / rest : not_a_number;
+        group.p = not_a_number;
+        for (double* sum : {&group.mean_steps, &group.mean_nll, &group.dropped}) {
+            *sum /= count;
+        }
+        if (group.count >= std::max<std::int64_t>(least, 2) && rest > 0 && steps_vary) {
+            std::vector<double> contributions(unit_steps.size());
+            for (std::size_t u = 0; u < contributions.size(); ++u) {
+                contributions[u] = -count / all_count * (unit_steps[u] - unit_tokens[u] * mean);
+            }
+            for (const Part& part : parts[g]) {
+                contributions[part.unit] += part.steps - part.tokens * mean;
+            }
+            group.p = sign_flip_p(contributions);
+        }
     }
-    return sign_flip_p(contributions);
+    return found;
 }
 
 TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
@@ -145,69 +144,47 @@ TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
     if (tokens.steps.empty()) {
         return groups;
     }
+    groups.scored = static_cast<std::int64_t>(tokens.steps.size());
     const std::span<const double> series[] = {tokens.steps};
     groups.resampling = choose_resampling(tokens.layout, series, options.bootstrap);
     std::vector<std::size_t> unit_of = units_of(tokens.layout, groups.resampling);
-    std::size_t units = 1 + *std::max_element(unit_of.begin(), unit_of.end());
+    const std::size_t units = 1 + *std::ranges::max_element(unit_of);
     groups.joined = units > most_test_units;
+    groups.units = groups.joined ? most_test_units : static_cast<std::int64_t>(units);
     if (groups.joined) {
         for (std::size_t& unit : unit_of) {
             unit = unit * most_test_units / units;
         }
-        units = most_test_units;
     }
-    std::unordered_map<std::int32_t, TypeSums> types;
-    for (std::size_t i = 0; i < tokens.steps.size(); ++i) {
-        const double steps = tokens.steps[i];
-        TypeSums& type = types[tokens.id[i]];
-        type.add({1, steps < static_cast<double>(max_steps) ? 1 : 0, steps, tokens.nll[i], {}});
-        if (type.parts.empty() || type.parts.back().unit != unit_of[i]) {
-            type.parts.push_back({unit_of[i]});
-        }
-        type.parts.back().tokens += 1;
-        type.parts.back().steps += steps;
+    std::vector<std::int32_t> ids(tokens.id); // of the types
+    std::ranges::sort(ids);
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    std::map<std::string, std::int32_t> classes;
+    for (const std::int32_t id : ids) {
+        classes.emplace(token_class(bytes_of(id)), 0);
     }
-    std::map<std::int32_t, const TypeSums*> by_id;
-    for (const auto& [id, sums] : types) {
-        by_id.emplace(id, &sums);
+    for (std::int32_t next = 0; auto& [name, number] : classes) {
+        number = next++;
     }
-    const auto [least, most] = std::ranges::minmax_element(tokens.steps);
-    Whole all{{}, std::vector<double>(units), std::vector<double>(units), *least < *most};
-    std::map<std::string, Whole> classes;
-    for (const auto& [id, sums] : by_id) {
-        Whole& of_class = classes.try_emplace(token_class(bytes_of(id)), all).first->second;
-        of_class.sums.add(*sums);
-        for (const UnitPart& part : sums->parts) {
-            of_class.steps[part.unit] += part.steps;
-            of_class.tokens[part.unit] += part.tokens;
-        }
+    std::vector<std::int32_t> class_of_type, type, of_class; // the last two: of each token
+    for (const std::int32_t id : ids) {
+        class_of_type.push_back(classes.at(token_class(bytes_of(id))));
     }
-    for (auto& [name, one] : classes) {
-        for (std::size_t u = 0; u < units; ++u) {
-            if (one.tokens[u] > 0) {
-                one.sums.parts.push_back({u, one.tokens[u], one.steps[u]});
-            }
-            all.steps[u] += one.steps[u];
-            all.tokens[u] += one.tokens[u];
-        }
-        all.sums.add(one.sums);
+    for (const std::int32_t id : tokens.id) {
+        type.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(ids, id) - ids.begin()));
+        of_class.push_back(class_of_type[static_cast<std::size_t>(type.back())]);
     }
-    groups.scored = all.sums.tokens;
-    groups.units = std::count_if(all.tokens.begin(), all.tokens.end(), [](double n) { return n > 0; });
-    std::vector<double> centred(units);
-    for (std::size_t u = 0; u < units; ++u) {
-        centred[u] = all.steps[u] - all.tokens[u] * all.mean_steps();
+    groups.types =
+        tested_groups({type, tokens.steps, tokens.nll, unit_of}, ids.size(), max_steps, options.least);
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+        groups.types[t].id = ids[t];
+        groups.types[t].name = bytes_of(ids[t]);
     }
-    for (const auto& [id, sums] : by_id) {
-        if (sums->tokens >= options.least) {
-            groups.types.push_back(group_of(*sums, all, centred));
-            groups.types.back().id = id;
-            groups.types.back().name = bytes_of(id);
-        }
-    }
-    for (const auto& [name, one] : classes) {
-        groups.classes.push_back(group_of(one.sums, all, centred));
-        groups.classes.back().name = name;
+    std::erase_if(groups.types, [&](const TokenGroup& one) { return one.count < options.least; });
+    groups.classes =
+        tested_groups({of_class, tokens.steps, tokens.nll, unit_of}, classes.size(), max_steps, 2);
+    for (const auto& [name, number] : classes) {
+        groups.classes[static_cast<std::size_t>(number)].name = name;
     }
     for (std::vector<TokenGroup>* table : {&groups.types, &groups.classes}) {
         std::stable_sort(table->begin(), table->end(),

@@ -60,18 +60,22 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< of a run: types of the token itself or of the predicted token
 };
 
+/// Tokens, each with the number of its group (-1: none) and the unit that it lies in.
+struct GroupedTokens {
+    std::span<const std::int32_t> group;
+    std::span<const double> steps, nll;
+    std::span<const std::size_t> units;
+};
+/// Groups 0..groups-1, without name and q, over the tokens that have a group. \p least: groups with fewer
+/// tokens get no p.
+std::vector<TokenGroup> tested_groups(const GroupedTokens& tokens, std::size_t groups, std::int64_t max_steps,
+                                      std::int64_t least);
+
 /// The groups of a run's tokens. \p max_steps: the run's last step. \p bytes_by_id: the run's vocabulary.
 TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
                          const std::vector<std::string>& bytes_by_id, const GroupingOptions& options = {});
 /// Bytes of a run's tokens, by id.
 std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInfo& run);
-
-/// Two-sided p of "the mean of \p values is the same inside and outside of a group", by sign flips of the
-/// units' score contributions. \p centred: values minus their mean, summed over each unit. \p in_group: the
-/// same sums over the group's tokens, for the units that have some. \p share: the group's share of all
-/// tokens.
-double group_difference_p(std::span<const double> centred,
-                          std::span<const std::pair<std::size_t, double>> in_group, double share);
 
 /// Groups of tokens by type, position or difficulty.
 struct TokenGrouping {
