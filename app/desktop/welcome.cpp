@@ -93,6 +93,7 @@ private:
 void clear(QVBoxLayout* column) {
     while (QLayoutItem* item = column->takeAt(0)) {
         if (item->widget() != nullptr) {
+            item->widget()->hide();
             item->widget()->deleteLater();
         }
         delete item;

@@ -42,12 +42,17 @@ public:
         : theme(of), inner(std::max(width - 2 * page_margin - 1, 100)), page_(page), at_(&page) {
         page.clear();
         page.setDocumentMargin(page_margin);
+        at_.beginEditBlock(); // the page is laid out once
         for (const auto& [name, colour] : {std::pair{u"a"_s, of.colours().a}, {u"light"_s, of.colours().aLight}}) {
             QImage pixel(1, 1, QImage::Format_RGB32);
             pixel.fill(colour);
             page.addResource(QTextDocument::ImageResource, QUrl(name), pixel);
         }
     }
+
+    ~PageWriter() { at_.endEditBlock(); }
+    PageWriter(const PageWriter&) = delete;
+    PageWriter& operator=(const PageWriter&) = delete;
 
     const Theme& theme;
     const int inner; ///< pixels between the margins
@@ -146,8 +151,9 @@ void write_gate(PageWriter& to, const TokenReport& report, const TokenReport::Cu
     const Palette& colours = to.theme.colours();
     to.section(gate.title);
     const int number = 4 + QFontMetrics(to.theme.small()).horizontalAdvance(u"<0.0001"_s);
-    const int names = to.inner * 3 / 10;
     const bool between = gate.name == QLatin1String(signal::gate);
+    const QString pattern = report.step + (between ? u" 00 → 00 "_s : u" 00 "_s);
+    const int names = std::max(to.inner * 3 / 10, QFontMetrics(to.theme.body()).horizontalAdvance(pattern));
     const double high = std::max(1.0, ends_of(gate).second);
     for (std::size_t k = 0; k < gate.a.size(); ++k) {
         to.line(0, {names}, {to.inner});

@@ -6,7 +6,6 @@
 
 #include <QMimeData>
 #include <QScrollBar>
-#include <QTextDocumentFragment>
 
 using namespace Qt::StringLiterals;
 
@@ -83,7 +82,7 @@ void InspectorView::refresh() {
 
 QMimeData* InspectorView::createMimeDataFromSelection() const {
     QMimeData* copied = QTextBrowser::createMimeDataFromSelection();
-    copied->setText(textCursor().selection().toPlainText().remove(QChar::ObjectReplacementCharacter)); // bars
+    copied->setText(copied->text().remove(QChar::ObjectReplacementCharacter)); // bars
     return copied;
 }
 

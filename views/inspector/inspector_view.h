@@ -25,7 +25,7 @@ public:
     [[nodiscard]] int candidatesShown() const { return most_; }
     void setCandidatesShown(int most);
     [[nodiscard]] QSize sizeHint() const override;
-    [[nodiscard]] bool isBusy() const override { return false; }
+    [[nodiscard]] bool isBusy() const override { return pending_.isActive(); }
 
 public Q_SLOTS:
     void refresh(); ///< refreshes at once; otherwise a refresh follows a change of selection or data, once in
