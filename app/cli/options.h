@@ -27,8 +27,7 @@ struct ModelOptions {
     std::string dtype = "float32";
 
     void add_to(CLI::App& verb, bool positional = true);
-    /// Opens the checkpoint. InputError if the config fits several methods: the message lists them and asks
-    /// for --method.
+    /// Opens the checkpoint. InputError that asks for --method: the config fits several methods.
     [[nodiscard]] Checkpoint open() const;
     /// Loads the checkpoint and prints its notices (Engine::notices).
     [[nodiscard]] Engine load(const Checkpoint& opened, ProgressPrinter& progress,
@@ -71,11 +70,9 @@ struct InputOptions {
 
 /// The tokenizer of the checkpoint's folder, if it has one; checked against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
-/// The tokenizer's notices, including one if it has far fewer tokens than the model's \p vocabulary_size
-/// rows.
+/// The tokenizer's notices; one if it has far fewer tokens than the model's \p vocabulary_size rows.
 std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// The tokenizer, for verbs that must read text. InputError if \p tokenizer is null; its message suggests
-/// --ids.
+/// The tokenizer, for verbs that read text. InputError that suggests --ids if \p tokenizer is null.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// Adds --bos and --parse-special.

@@ -41,8 +41,7 @@ struct RecordVerb {
     World world;
 
     void run();
-    /// Joins the other processes of the world: selects this process's GPU and shows one progress line for all
-    /// processes.
+    /// Joins the world: selects this process's GPU and shows one progress line for all processes.
     void enter_world();
     [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,

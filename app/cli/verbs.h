@@ -27,8 +27,7 @@ bool runs_in_engine(std::string_view name);
 /// The first argument that is not an option; nullptr: none.
 const char* verb_of(int argc, char** argv);
 
-/// Prints the error and its id on standard error, and with \p prints_json also on standard output. Returns
-/// its exit code.
+/// Prints the error with its id on stderr, with \p prints_json also on stdout. Returns its exit code.
 int fail(const Error& error, bool prints_json = false);
 /// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));

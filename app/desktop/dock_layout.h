@@ -29,8 +29,7 @@ public:
     void addPanels(const ViewContext& context);
     [[nodiscard]] const std::vector<QDockWidget*>& docks() const { return docks_; }
     [[nodiscard]] QDockWidget* dock(const QString& name) const; ///< null: no such dock
-    [[nodiscard]] QWidget* panel(const QString& name) const;    ///< the panel in the dock; null: no such
-                                                                ///< panel
+    [[nodiscard]] QWidget* panel(const QString& name) const;    ///< null: no such panel
     [[nodiscard]] static QDockWidget* focusedDock();            ///< null: the text has the focus
     /// Brings a panel to the front. False: no such panel.
     bool raise(const QString& name);
@@ -60,8 +59,7 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress, because Qt stores parts of the layout that must not change during a
-    /// drag.
+    /// Ends a dock drag in progress: Qt keeps parts of the layout that must not change meanwhile.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

@@ -69,7 +69,6 @@ struct EngineCommand {
     QString problem; ///< why it cannot start, one sentence
 };
 
-/// The command for `PROGRAM ARGUMENTS`.
 EngineCommand engine_command(const QString& program, const QStringList& arguments);
 
 } // namespace ponderscope

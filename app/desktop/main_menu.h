@@ -27,8 +27,7 @@ public Q_SLOTS:
     void showAbout();
     /// Help on the focused panel, otherwise on the text.
     void showHelp();
-    /// Copies the command that reproduces \p panel to the clipboard. A message confirms it, or says why there
-    /// is no command.
+    /// Copies the command that reproduces \p panel. A message confirms it, or says why there is none.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

@@ -17,8 +17,8 @@ class Theme;
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until they are closed. A success disappears after a few seconds, or with the
-    /// next message.
+    /// Errors and notices stay until they are closed. A success disappears by itself or with the next
+    /// message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
     /// \p id identifies the event ("trace.removed"), whatever the sentence. A message that is already shown

@@ -51,8 +51,7 @@ public:
         std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: no file
         bool gone = false;
     };
-    /// The file system's answer for each local file. look() may run on any thread, because a disk may be
-    /// slow.
+    /// The file system's answer for each local file. look() is thread-safe, for slow disks.
     using Looks = std::map<QString, Seen>;
     [[nodiscard]] static Looks look(const QStringList& traces);
     QList<Change> check(const QStringList& traces, const Looks& looks);
@@ -75,15 +74,13 @@ private:
 };
 
 /// Determines what a path is, here or on another machine, and opens it: a trace, TRACE#RUN, the folder of
-/// shards or of a training, a session, a checkpoint. Remembers the requested run of a trace until the trace
-/// is open.
+/// shards or of a training, a session, a checkpoint. Keeps the requested run until the trace is open.
 class Opener : public QObject {
     Q_OBJECT
 public:
     /// \p data and \p selection must outlive the object.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
-    /// Connects to \p data. Call it after all views are connected, so that they know a run before it is
-    /// selected.
+    /// Connects to \p data. Call it after all views, which must know a run before it is selected.
     void listen();
 
     void open(const QString& path);

@@ -36,8 +36,7 @@ struct RecordRequest {
     QString trace; ///< an existing trace gets an additional run
 };
 
-/// One sentence about missing or contradictory fields; empty: the request can start. Checks that files exist,
-/// not their content.
+/// One sentence about missing or contradictory fields or files; empty: the request can start.
 QString problem_of(const RecordRequest& request);
 
 /// Joins options into a line as a user types them, and splits such a line.

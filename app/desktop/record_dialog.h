@@ -36,8 +36,7 @@ public:
     [[nodiscard]] QString commandLine() const;
     /// A description of the chosen folder, or an error message.
     [[nodiscard]] QString aboutCheckpoint() const;
-    [[nodiscard]] QStringList offeredMethods() const; ///< in the order of the list; "" is the checkpoint's
-                                                      ///< own method
+    [[nodiscard]] QStringList offeredMethods() const; ///< "": the checkpoint's own
     [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
     /// Stores the choices as defaults of the next dialog.
     void remember();

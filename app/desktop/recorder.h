@@ -60,8 +60,7 @@ private:
     QByteArray result_; ///< last line of stdout
 };
 
-/// In the status bar: "recording vanilla-1m   41,200 tokens/s   0:07 left", a bar, and Cancel. Hidden if no
-/// recording runs.
+/// In the status bar: "recording vanilla-1m 41,200 tokens/s 0:07 left", a bar, and Cancel.
 class RecordingStatus : public QWidget {
     Q_OBJECT
 public:

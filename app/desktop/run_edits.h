@@ -18,8 +18,7 @@ class RunEdits : public ShellPart {
 public:
     RunEdits(const Shell& shell, OpenTraces& traces) : ShellPart(shell), traces_(traces) {}
     [[nodiscard]] bool isBusy() const { return edits_.isBusy(); }
-    /// Asks for the moved checkpoint of a run, checks its digest, stores the folder and continues with \p
-    /// then.
+    /// Asks for the moved checkpoint of a run, checks its digest, stores the folder and calls \p then.
     void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
     /// Whether the window may close without losing temporary runs; asks the user if not.
     [[nodiscard]] bool leavesScratch();
@@ -36,8 +35,7 @@ private:
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
     /// Asks for a trace and copies runs into it. \p then: called when all are copied.
     void keep(const QString& title, const std::vector<RunKey>& keys, const std::function<void()>& then);
-    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary runs that were not copied, here and
-                                                           ///< on other machines
+    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary, not copied
 
     OpenTraces& traces_;
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere

@@ -42,8 +42,7 @@ public:
     void showLive(const RunKey& live);
     void finishLive(const RunKey& live, const QString& trace, const QString& run);
 
-    /// Shows a run as A, with the best run for comparison as B: \p before (the previous A or B), else any run
-    /// over the same text.
+    /// Shows a run as A, and as B \p before (the previous A or B), else any run over the same text.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Records that the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

@@ -68,8 +68,7 @@ struct SavedView {
     ViewState view;
 };
 
-/// A session: open traces, view and layout, as a small JSON file. Paths of traces are relative to the file if
-/// possible.
+/// A session: open traces, view and layout, as a small JSON file. Trace paths are relative if possible.
 struct Session {
     QStringList traces; ///< absolute
     ViewState view;

@@ -13,8 +13,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// The page of a window without a trace: samples, recent files, and a drop area. It covers the panels until
-/// something opens.
+/// The page of a window without a trace: samples, recent files, and a drop area.
 class WelcomePage : public QWidget {
     Q_OBJECT
 public:

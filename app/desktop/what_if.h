@@ -30,8 +30,7 @@ public Q_SLOTS:
     void giveSteps(qint64 token, int steps);
     /// Reruns A without a source of its depth attention, in one layer or (-1) in all layers.
     void leaveSourceOut(int source, int layer);
-    /// Copies the location of a state of run A: after \p step of this token, at the end (-1) or after a layer
-    /// (from 0).
+    /// Copies a state's location in run A: after \p step of this token, at its end (-1) or after a layer.
     void takeState(qint64 token, int step, int layer);
     /// Reruns A with the copied state in place of this token's state after \p step.
     void putState(qint64 token, int step);

@@ -9,8 +9,7 @@
 namespace ponderscope {
 
 /// The sequence attention of one token in the recorded layers and heads: a row of the signal `attention`
-/// (record --attention), with axes token, step, layer, head, optionally key_step, and back. A value; needs no
-/// window.
+/// (record --attention), with axes token, step, layer, head, optionally key_step, and back.
 class AttentionRow {
 public:
     /// Whether the signal is sequence attention.

@@ -33,8 +33,7 @@ public:
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] QComboBox* rowsBox() const { return rows_; }
     [[nodiscard]] const std::optional<AttentionRow>& attention() const { return row_; }
-    /// "“Quill” reads “Hester” 0.31, ...": the tokens with the largest weights over all recorded layers and
-    /// heads.
+    /// "“Quill” reads “Hester” 0.31, ...": the largest weights over all layers and heads.
     [[nodiscard]] QString readout() const;
 
 private:

@@ -23,7 +23,7 @@ struct Chart {
         point, ///< with whiskers from low to high if both are given
         bar,   ///< from 0 to y, centred at x
         band,  ///< between low and high along x; a NaN interrupts it; a single place is an upright bar
-        cell,  ///< a rectangle of dx × dy around (x, y), coloured by value; empty for NaN. Without values: ink
+        cell, ///< a rectangle of dx × dy around (x, y), coloured by value; empty for NaN. Without values: ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
     /// policy_kinds(), text, soft, the grey of steps that did not run.
@@ -92,11 +92,9 @@ struct ChartInks {
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
 /// Colours of halting rules by their number in policy_kinds(). Distinguishable for colour-blind readers.
 const std::vector<QColor>& rule_colours(bool dark);
-/// The inks of charts in the window.
 ChartInks chart_inks(const Theme& theme);
 
-/// Gives runs the colours with these numbers of the palette, in their order. Runs without a number get the
-/// remaining colours.
+/// Gives runs the palette's colours with these numbers. Further runs get the remaining colours.
 void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& numbers);
 
 /// The colour of a series. Colours repeat after the end of the palette; round_of counts the repetitions.
@@ -109,7 +107,6 @@ QColor mixed(const QColor& from, const QColor& to, double share);
 
 /// Ranges [first, last) of consecutive points of a band with finite bounds.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
-/// A link to the token that a row predicts.
 QString token_link(std::int64_t sequence, std::int64_t row);
 /// Whether hiding the legend entry \p listed also hides \p other: series with the same name, and for a line
 /// also its band and its points. Hiding a dashed line does not hide a solid line of the same colour.

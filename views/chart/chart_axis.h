@@ -28,8 +28,7 @@ AxisRange round_range(double low, double high, int most_ticks);
 /// Large numbers have one unit, which the title names: "FLOPs per token (M)".
 class ChartAxis {
 public:
-    /// \p horizontal_data: the chart's x axis; otherwise its y axis. At most \p most ticks, but at least
-    /// three.
+    /// \p horizontal_data: the chart's x axis, else its y axis. From three to \p most ticks.
     ChartAxis(const Chart& chart, bool horizontal_data, int most);
     /// An axis with a given \p range, for a zoomed plot.
     ChartAxis(const Chart::Axis& axis, AxisRange range, int most);

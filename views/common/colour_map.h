@@ -20,8 +20,7 @@ public:
     static ColourMap grey(); ///< even in lightness: CIE L* from 0 to 100
     /// For backgrounds of text: the panel's colour at 0, orange at 1, always light enough for readable text.
     static ColourMap text(bool dark);
-    /// For differences: teal below, the panel's colour at 0.5, orange above; the colours of A and B. Text on
-    /// it is readable.
+    /// For differences: teal below, the panel's colour at 0.5, orange above. Text on it is readable.
     static ColourMap diverging(bool dark);
     /// For classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
     static ColourMap classes(bool dark);
@@ -51,8 +50,7 @@ struct ColourScale {
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };
 
-/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is at least \p value, for ends of
-/// scales.
+/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is at least \p value.
 double nice_ceiling(double value);
 
 namespace colour_tables {

@@ -40,7 +40,6 @@ public:
     State validate(QString& text, int& position) const override;
 };
 
-/// An entry of a chooser.
 struct ChooserEntry {
     QString text;
     QVariant data;                                   ///< identifies the entry

@@ -19,8 +19,7 @@ namespace ponderscope {
 /// Text for a missing number (NaN, not scored).
 inline constexpr char16_t no_value[] = u"–";
 
-/// 2 decimals, for losses and entropies. NaN gives "–". The minus is U+2212, so that columns of signed
-/// numbers align.
+/// 2 decimals, for losses and entropies. NaN gives "–". The minus is U+2212, for aligned columns.
 QString format_nats(double value, int decimals = 2);
 /// A number that always has a sign: "+0.21", "−0.03".
 QString format_difference(double value, int decimals = 2);
@@ -76,8 +75,7 @@ inline std::string csv_number(std::int64_t value) {
 
 /// A UTF-8 span moved to character boundaries, because byte-level tokens may begin and end inside characters.
 struct CharacterSpan {
-    /// The characters that begin inside the span, including the whole last one. Empty if the span is inside a
-    /// single character.
+    /// The characters that begin inside the span, the last one whole. Empty inside a single character.
     std::string_view bytes;
     std::size_t before = 0; ///< bytes of the span that belong to an earlier character
     std::size_t after = 0;  ///< bytes of the last character that follow the span

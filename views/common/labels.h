@@ -9,8 +9,7 @@ namespace ponderscope {
 class Theme;
 
 /// The name of a section in small capitals ("CANDIDATES BY STEP"), or a plot's bold title with a soft remark
-/// at the right ("Gate value by step          steps × tokens, seq 2"). Shortens the remark first, the title
-/// last.
+/// at the right ("Gate value by step steps × tokens, seq 2"). Shortens the remark first.
 class PanelHeader : public QWidget {
     Q_OBJECT
 public:

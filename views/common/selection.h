@@ -54,18 +54,14 @@ public:
     [[nodiscard]] qint64 hover() const { return hover_; } ///< token under the cursor; -1 = none
     [[nodiscard]] qint64 shown() const {
         return hover_ >= 0 ? hover_ : token_;
-    } ///< the token that the inspectors show
-    [[nodiscard]] int step() const {
-        return step_;
-    }                                                  ///< -1 = the last step that
-                                                       ///< ran
+    }                                                  ///< the token that the inspectors show
+    [[nodiscard]] int step() const { return step_; }   ///< -1 = last that ran
     [[nodiscard]] int layer() const { return layer_; } ///< -1 = none
     [[nodiscard]] int head() const { return head_; }   ///< -1 = mean
 
     [[nodiscard]] const TextLook& look() const { return look_; }
     [[nodiscard]] Attribution attribution() const { return attribution_; }
-    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none. All views use this
-    /// function.
+    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none.
     [[nodiscard]] qint64 rowOf(qint64 token) const {
         return attribution_ == Attribution::predicted ? token - 1 : token;
     }

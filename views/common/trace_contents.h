@@ -25,13 +25,11 @@ struct RunContents {
     std::vector<FaultInfo> faults;
 };
 
-/// The content of one file.
 struct TraceContents {
     QStringList files;                                    ///< files to read: the trace itself, or its shards
     std::vector<std::shared_ptr<const RunContents>> runs; ///< by id
     std::vector<TrainingInfo> trainings;
-    qint64 annotationsStamp = 0; ///< time stamp of the annotations file; changes when it is written; 0: no
-                                 ///< file
+    qint64 annotationsStamp = 0; ///< time stamp of the annotations file; 0: no file
 
     [[nodiscard]] std::shared_ptr<const RunContents> run(qint64 id) const; ///< null: unknown
 };
@@ -46,8 +44,7 @@ bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<Traini
 std::optional<AnnotationReader> open_annotations(const TraceReader& reader);
 
 /// Reads a sequence's text and tokens in slices, so that reading can stop between them. \p old: the known
-/// part, which is extended; null: none. Returns null if it was stopped. Throws the InputErrors of
-/// TraceReader.
+/// part, which is extended; null: none. Null: stopped. Throws InputErrors of TraceReader.
 std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
                                                   const std::optional<AnnotationReader>& annotations,
                                                   const RunKey& run, qint64 sequence,

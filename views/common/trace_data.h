@@ -34,8 +34,7 @@ struct SequenceData {
     std::string text; ///< UTF-8; token spans are byte offsets in it. Empty for runs with ids only.
     std::vector<TokenAnnotation> annotations; ///< sorted by name; only those made for this run's tokens
 
-    [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: no annotation with
-                                                                                ///< this name
+    [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: none
 };
 
 /// A run that is being computed and is in no file yet; it has one sequence. Its blocks are immutable; new
@@ -57,8 +56,7 @@ struct LiveRun {
 class TraceData : public QObject {
     Q_OBJECT
 public:
-    /// \p cacheBytes: beyond this size, sequences and signals that no view holds are dropped, least recently
-    /// used first.
+    /// \p cacheBytes: beyond this size, data that no view holds is dropped, least recently used first.
     explicit TraceData(QObject* parent = nullptr, std::size_t cacheBytes = std::size_t{768} << 20);
     ~TraceData() override;
 
@@ -87,14 +85,13 @@ public:
     [[nodiscard]] QStringList files(const QString& trace) const;
     [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const;           ///< after traceOpened
     [[nodiscard]] std::vector<TrainingInfo> trainings(const QString& trace) const; ///< after traceOpened
-    [[nodiscard]] const RunInfo* run(const RunKey& key) const; ///< valid until the next event; null: unknown
+    [[nodiscard]] const RunInfo* run(const RunKey& key) const; ///< valid until the next event; or null
     /// The sequences by index. Valid until the next event, like the results of the next two functions.
     [[nodiscard]] std::span<const SequenceInfo> sequences(const RunKey& key) const;
     [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< null:
                                                                                               ///< unknown
     [[nodiscard]] std::span<const SignalInfo> signalsOf(const RunKey& key) const;
-    /// The contents of a run as an immutable object that may be kept; replaced when the run grows. Null:
-    /// unknown.
+    /// The contents of a run as an immutable object, replaced when the run grows. Null: unknown.
     [[nodiscard]] std::shared_ptr<const RunContents> contents(const RunKey& key) const;
     /// Whether the run is being computed or recorded and has no data yet.
     [[nodiscard]] bool isBeginning(const RunKey& key) const;
@@ -110,8 +107,7 @@ public:
     /// loaded yet; rowsReady follows (signalReady for a short sequence).
     [[nodiscard]] std::shared_ptr<const SignalChunk> signalAt(const RunKey& key, qint64 sequence,
                                                               const QString& name, qint64 row);
-    /// A token's text for lists, with unprintable characters made visible ("␣the", "⏎", "‹E2 80›"). Empty
-    /// while unknown.
+    /// A token's text for lists, made visible ("␣the", "⏎", "‹E2 80›"). Empty while unknown.
     [[nodiscard]] QString tokenLabel(const RunKey& key, int id);
 
 Q_SIGNALS:

@@ -283,8 +283,7 @@ struct TraceData::Impl {
     std::map<RunKey, QSet<int>> labelsPending;
     QHash<QString, bool> refreshing; ///< the value: whether a refresh was requested again in the meantime
     QSet<QString> live;              ///< keys of `traces` that are not files
-    QHash<QString, int> closings;    ///< number of closings of each trace, so that an opening in progress
-                                     ///< does not restore it
+    QHash<QString, int> closings;    ///< number of closings of each trace; a changed one ends an opening
     QSet<QString> scratch;
 
     // Worker thread

@@ -38,8 +38,7 @@ std::vector<AblatedSource> ablated_sources(const RunInfo& run);
 struct AblationEffect {
     std::string run; ///< name of the run without the source
     AblatedSource what;
-    double weight = 0;   ///< mean over tokens and heads, for this layer or over all layers that read the
-                         ///< source
+    double weight = 0;   ///< mean over tokens, heads, and all layers that read the source
     Estimate difference; ///< mean NLL of this run minus mean NLL of the base run, nats; paired
 };
 

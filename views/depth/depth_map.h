@@ -11,9 +11,8 @@
 
 namespace ponderscope {
 
-/// A signal with axes token, layer, source and optionally head: the weights by which a layer
-/// mixes the values of earlier layers (methods.md section 3). NaN if a layer does not read a source. A value;
-/// needs no window.
+/// A signal with axes token, layer, source and optionally head: the weights by which a layer mixes the values
+/// of earlier layers (methods.md section 3). NaN if a layer does not read a source.
 class DepthMap {
 public:
     /// Whether the signal has these axes.

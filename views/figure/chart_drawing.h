@@ -17,8 +17,7 @@ struct Style;
 /// plot is turned and the names are on the left.
 QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                   int note_lines);
-/// The height at which a chart of this width is readable: legend, names, note, and at least \p plot for the
-/// plot.
+/// The height at which a chart of this width is readable: legend, names, note, and a plot of \p plot.
 double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot);
 
 /// The chart as a pgfplots environment, to \input into a paper (\usepackage{pgfplots}). It contains the

@@ -9,20 +9,15 @@
 
 namespace ponderscope::figure {
 
-/// The legend of a chart: one or two lines above the plot, else a list on the right, so that the plot keeps
-/// its box.
+/// The legend of a chart: one or two lines above the plot, else a list on the right.
 class ChartLegend {
 public:
     /// Lays out the legend of a chart in a box of this size.
     ChartLegend(const Style& style, const Chart& chart, QSizeF box);
 
     [[nodiscard]] bool beside() const { return beside_; }
-    [[nodiscard]] double height() const {
-        return height_;
-    }                                                     ///< height above the plot; 0 if the legend is
-                                                          ///< beside it
-    [[nodiscard]] double width() const { return width_; } ///< width at the right, including the gap
-    /// The height of the list in one column.
+    [[nodiscard]] double height() const { return height_; } ///< above the plot; 0: beside it
+    [[nodiscard]] double width() const { return width_; }   ///< width at the right, including the gap
     [[nodiscard]] double listHeight() const;
     /// Above: into the top of \p box. Beside: on its right, between the heights of \p plot. \p end: the end
     /// of each series, so that names are at the ends of the lines.
@@ -48,7 +43,6 @@ private:
     int rows_ = 0;                ///< rows in each column
 };
 
-/// Draws a point of a series.
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Chart::Series& series,
                 const QColor& colour);
 

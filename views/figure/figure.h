@@ -24,7 +24,6 @@ struct ReplayTable;
 
 namespace ponderscope::figure {
 
-/// A figure that is a table.
 struct TableData {
     DataTable table; ///< the first column names the rows
     QString note;    ///< below the table: how the numbers were computed
@@ -99,7 +98,6 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
 /// The replay table of the first run, with a notice if the run halted.
 ReplayTable replay_of(const Gathering& figure);
-/// The table of policies.
 void gather_policy_table(const Gathering& figure);
 
 /// Largest number of heatmap cells that are drawn as vectors; more become one image.

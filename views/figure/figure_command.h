@@ -12,11 +12,9 @@ namespace ponderscope::figure {
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
 /// The run of an open trace that a specification names; null: not open.
 const RunInfo* run_named(const TraceData& data, const RunName& name);
-/// Palette numbers that give the runs their colours of the Library; empty if the order of the runs gives
-/// these colours.
+/// Palette numbers that give the runs their colours of the Library; empty: in the order of the runs.
 std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs);
-/// `ponderscope figure - -o KIND.pdf` with the specification as standard input. The command needs only the
-/// trace.
+/// `ponderscope figure - -o KIND.pdf` with the specification as standard input.
 QString figure_command(const FigureSpec& spec, const QString& file = {});
 /// The same for "Copy as Command", or the reason why there is no run.
 ViewCommand figure_view(const TraceData& data, const Selection& selection, const FigureSpec& spec);

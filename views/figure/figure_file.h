@@ -20,13 +20,11 @@ public:
 
     [[nodiscard]] QString file() const;
     void setFile(const QString& file);
-    /// Sets an unused name for the figure kind: beside \p trace, or with an empty \p trace in the current
-    /// folder.
+    /// Sets an unused name for the figure kind, beside \p trace or (if empty) in the current folder.
     void setFreeName(const QString& kind, const QString& trace = {});
     /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay(const figure::FigureSpec& spec) const;
-    /// Writes the files, possibly under another name that the user chose. Empty: the user cancelled.
-    /// InputError.
+    /// Writes the files, possibly under another name. Empty: the user cancelled. InputError.
     QStringList askAndWrite(const figure::FigureSpec& spec, const figure::Figure& made,
                             const figure::Fonts& fonts);
     /// InputError: a file cannot be written, or belongs to another figure and \p replace is false.

@@ -13,8 +13,7 @@ class QFormLayout;
 
 namespace ponderscope {
 
-/// A form for the keys of a figure's specification, made from the table of keys. It has a row for each key of
-/// the kind.
+/// A form for a figure's specification, made from the table of keys: a row for each key of the kind.
 class FigureForm : public QWidget {
     Q_OBJECT
 public:

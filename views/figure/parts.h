@@ -57,7 +57,6 @@ double scale_legend_width(const Style& style, const ScaleLegend& legend);
 /// dark theme, the background. InputError: the height is too small for the content or too large for a page.
 DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList& content,
                    double content_height, const std::string& what_to_shorten);
-/// The height of the title.
 double title_height(const FigureSpec& spec, const Style& style);
 
 /// \p value with at most one decimal, for messages.

@@ -52,8 +52,7 @@ public:
     explicit FigurePreview(QWidget* parent = nullptr);
     /// \p figure and \p fonts must stay alive until the next call; null: shows nothing.
     void setFigure(const Figure* figure, const Fonts* fonts);
-    /// Sets the available width in pixels. A page is shown at true size; a wider page is shown smaller, with
-    /// a note.
+    /// Sets the available width in pixels. A wider page is shown smaller than true size, with a note.
     void setRoom(int pixels);
     /// Shows the figure in grey, or as seen without green cones.
     void setVision(Vision vision);

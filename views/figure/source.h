@@ -27,8 +27,7 @@ struct RunRows {
     SequenceInfo sequence;
     std::int64_t first = 0;
     std::int64_t last = 0;
-    TokenColumns rows; ///< from rows.first on; includes the tokens, and every row that a token of the range
-                       ///< shows
+    TokenColumns rows; ///< from rows.first on: the tokens, and every row that they show
     std::string text;  ///< text of the whole sequence; empty for runs with ids only
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< from the trace's vocabulary; "" for an unknown id

@@ -14,7 +14,6 @@
 
 namespace ponderscope::figure {
 
-/// The kinds of kinds.def.
 enum class FigureKind {
 #define PONDERSCOPE_CHART(name, ...) name,
 #define PONDERSCOPE_PAGE(name, ...) name,
@@ -78,8 +77,7 @@ struct SeriesSpec {
     friend bool operator==(const SeriesSpec&, const SeriesSpec&) = default;
 };
 
-/// The complete specification of a figure, as stored in a JSON file. The same specification and traces give
-/// the same bytes.
+/// The specification of a figure, as stored in a JSON file. Equal specifications and traces give equal bytes.
 struct FigureSpec {
     FigureKind kind = FigureKind::token_text;
     std::vector<RunName> runs;            ///< the first is A, the second B
@@ -136,8 +134,7 @@ std::size_t most_runs(const FigureSpec& spec);
 FigureSpec read_figure_spec(const std::filesystem::path& path);
 /// The same from memory. \p source is the name in messages, and its folder is the start of relative paths.
 FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path& source);
-/// JSON for read_figure_spec, with the keys that the kind uses. Traces inside or beside \p folder get
-/// relative paths.
+/// JSON for read_figure_spec, with the kind's keys. Traces in or beside \p folder get relative paths.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);
 
 /// How a form edits one key of a specification.

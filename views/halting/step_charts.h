@@ -42,8 +42,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
                            const std::string& signal, const std::stop_token& stop = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
-/// the clusters or blocks that contain tokens of the group. \p attribution: which token's type counts for a
-/// row.
+/// the clusters or blocks that contain tokens of the group. \p attribution: whose type a row has.
 Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
                           Attribution attribution, const std::stop_token& stop = {});
 

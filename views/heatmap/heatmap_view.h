@@ -33,10 +33,8 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
-    [[nodiscard]] bool hasSignal() const;    ///< whether run A has the signal; a hidden panel may still show
-                                             ///< that of another run
-    void setSignalName(const QString& name); ///< the signal to show in runs that have it; other runs show
-                                             ///< their first signal
+    [[nodiscard]] bool hasSignal() const;    ///< whether run A has the signal
+    void setSignalName(const QString& name); ///< for runs that have it
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// The layers of the selected token, for runs with a read-out at every layer.
     [[nodiscard]] LayerMap* layers() const { return layers_; }

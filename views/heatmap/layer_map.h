@@ -19,8 +19,8 @@ class ChartPlot;
 
 /// The read-out of every layer at every step of the selected token: layers from top to bottom, steps to the
 /// right, for any signal with a value for each token, step and layer (`record --record steps,layers`). Hidden
-/// for runs without such a signal. A click selects step and layer in all views. Reads the shown row, and the
-/// range of all rows.
+/// for runs without such a signal. A click selects step and layer in all views. Reads one row and the range
+/// of all.
 class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:

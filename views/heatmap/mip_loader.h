@@ -28,8 +28,7 @@ struct MipRequest {
 };
 
 /// Shows a long heatmap on a canvas: makes its pyramid, and reads the visible page if single tokens are
-/// distinguishable, on its own threads. Until the map exists, the canvas shows the progress or the error. GUI
-/// thread.
+/// distinguishable, on its own threads. Meanwhile the canvas shows the progress, or the error. GUI thread.
 class MipLoader : public QObject {
     Q_OBJECT
 public:
@@ -51,8 +50,7 @@ private:
     MipRequest request_;
     std::shared_ptr<const MipPyramid> mips_;
     std::shared_ptr<const StepMap::Page> page_;
-    std::pair<std::int64_t, std::int64_t> asked_{-1, -1}; ///< rows of the last page that was read or is being
-                                                          ///< read
+    std::pair<std::int64_t, std::int64_t> asked_{-1, -1}; ///< rows of the last requested page
     Task building_;
     Task paging_;
 };

@@ -12,8 +12,8 @@
 namespace ponderscope {
 
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
-/// open trace; candidates and curves need per-step signals. Its text can be selected and copied; follows hover
-/// within a frame.
+/// open trace; candidates and curves need per-step signals. Its text can be selected and copied; follows
+/// hover within a frame.
 class InspectorView : public QTextBrowser, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -28,8 +28,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return pending_.isActive(); }
 
 public Q_SLOTS:
-    void refresh(); ///< refreshes at once; otherwise a refresh follows a change of selection or data, once in
-                    ///< each turn of the event loop
+    void refresh(); ///< at once; changes of selection or data do it later
 
 protected:
     QMimeData* createMimeDataFromSelection() const override;

@@ -15,8 +15,7 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override;
     [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
-    /// Fills the editor when it opens and not later, so that updates of a recording do not overwrite typed
-    /// text.
+    /// Fills the editor only when it opens, so that updates of a recording do not overwrite typed text.
     void setEditorData(QWidget* editor, const QModelIndex& index) const override;
     void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
                               const QModelIndex& index) const override;

@@ -21,7 +21,6 @@ struct RunPoint {
     std::string policy;                                        ///< policy of a rerun; empty: an ordinary run
 };
 
-/// The look of fronts.
 struct FrontLook {
     std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are unknown), "steps" or "time"
     bool bands = false;           ///< 95 % bands of the loss against `full`, if the points have them
@@ -31,7 +30,6 @@ struct FrontLook {
 /// Perplexity against cost. Runs come after the fronts.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look = {});
-/// Adds a run to a chart of fronts.
 void add_run(Chart& fronts, const RunPoint& run);
 /// Adds a replay, for example of a slider, to a chart of fronts.
 void add_replay(Chart& fronts, const PolicyPoint& point);

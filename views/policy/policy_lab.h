@@ -72,8 +72,7 @@ public:
     [[nodiscard]] QPushButton* rerunButton() const { return rerun_; }
     /// The result or progress of the exact rerun; empty: none.
     [[nodiscard]] QString rerunText() const;
-    /// Progress of a requested rerun; negative: none is running. The finished rerun appears as a run of the
-    /// trace.
+    /// Progress of a requested rerun; negative: none is running.
     void setRerunProgress(int perMille);
     /// Adds to a policy table every policy at its slider's position and the existing reruns, or to a front
     /// the bands as in the window.

@@ -86,8 +86,7 @@ private:
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< query of found_, or of the running search
     qint64 arriving_ = 0; ///< direction into the next sequence: select its first (1) or last (-1) hit
-    std::shared_ptr<std::atomic<qint64>> searched_; ///< number of searched sequences during a search of the
-                                                    ///< run
+    std::shared_ptr<std::atomic<qint64>> searched_; ///< sequences searched so far
     QTimer* progress_;
     QTimer* delay_;
     QToolButton* listed_;

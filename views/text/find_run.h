@@ -21,8 +21,7 @@ struct FoundInRun {
 };
 
 /// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p done: number
-/// of searched sequences, readable by other threads. Throws the InputErrors of TraceReader. \p stop throws
-/// Cancelled.
+/// of searched sequences, readable by other threads. InputErrors of TraceReader. \p stop throws Cancelled.
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        std::atomic<qint64>& done, const std::stop_token& stop);
 

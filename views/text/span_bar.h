@@ -24,12 +24,10 @@ public:
     void copy() const;
     /// Writes the label beside the trace on another thread. The text shows the label when it is written.
     void label(const QString& annotation, const QString& name);
-    /// Asks for a class for the span, or for the selected token without a span. \p wanted: the suggested
-    /// annotation.
+    /// Asks for a class for the span, else for the selected token. \p wanted: the suggested annotation.
     void askForLabel(const QString& wanted);
     /// Adds the note "bookmark" to the selected token, or removes it. Other notes stay.
     void toggleBookmark();
-    /// Adds actions for the span to a menu.
     void addActions(QMenu& menu);
     [[nodiscard]] QString said() const;
     [[nodiscard]] bool isBusy() const { return writing_.isBusy(); }

@@ -69,8 +69,7 @@ public:
     [[nodiscard]] qint64 firstToken(qint64 line) const;
     [[nodiscard]] qint64 endToken(qint64 line) const;
 
-    /// The tokens of a line in the order of the text. Their order on the screen may differ (right-to-left
-    /// words).
+    /// The tokens of a line in the order of the text, not of the screen (right-to-left words).
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
     /// Token at x in a line. Beside the boxes: the nearest token with \p nearest, else -1.
     [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
@@ -111,8 +110,7 @@ private:
     };
     struct Line {
         std::uint32_t word = 0;
-        std::uint32_t token = 0;  ///< index in the sequence; inside a word only if the word is wider than a
-                                  ///< line
+        std::uint32_t token = 0;  ///< index in the sequence; inside a word wider than a line
         bool rightToLeft = false; ///< direction of its paragraph
     };
     /// A word, or the part of a word on one line.
@@ -128,8 +126,7 @@ private:
     /// The direction of the first letter of \p word with a direction.
     [[nodiscard]] static Direction directionOf(const QString& word);
     /// Places the pieces of a line with right-to-left words by Unicode's bidirectional algorithm (UAX 9,
-    /// rules N1, N2, L2), with words and gaps in place of characters. The shaper has handled the inside of
-    /// words.
+    /// rules N1, N2, L2), with words and gaps in place of characters.
     void placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) const;
     std::uint32_t shape(std::uint32_t first, std::uint32_t end);
     void placeWord(std::uint32_t word);

@@ -26,7 +26,6 @@ class SpanBar;
 class TextView;
 class TokenModel;
 
-/// The zoom level of the text.
 enum class TextZoom {
     tokens, ///< one line for each token, with its numbers
     text,   ///< running text in a chosen size

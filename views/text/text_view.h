@@ -128,8 +128,7 @@ private:
     void updateToken(qint64 token);
     void showSelected();
     void moveTo(qint64 token, bool extend = false);
-    /// Pins a token. \p extend: selects the span to it from the previously pinned token, or from the span's
-    /// start.
+    /// Pins a token. \p extend: extends the span from its start, or from the previously pinned token.
     void pin(qint64 token, bool extend);
     [[nodiscard]] bool hasTicks() const { return barAnnotation().isEmpty() && bars() == Quantity::steps; }
     [[nodiscard]] bool hasBars() const {

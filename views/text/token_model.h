@@ -15,23 +15,20 @@ namespace ponderscope {
 
 /// The tokens of the shown sequence, one in each row: position, token, every quantity of A, those of B if it
 /// has the same tokens, and every annotation. The token's cell has the text's colour. Reads the blocks on
-/// request and copies nothing. Sorting orders row numbers; without sorting, rows are in the order of the
-/// text.
+/// request and copies nothing. Unsorted rows are in the order of the text.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { place_column, token_column, first_quantity };
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
-    /// \p other: the block of run B, or null. \p values: the text's values, which must outlive the model;
-    /// null: no colours.
+    /// \p other: run B's block, or null. \p values: the text's, which must outlive the model; null: none.
     void show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
               const TokenValues* values);
     /// The token of a row, and the row of a token; -1: none.
     [[nodiscard]] qint64 tokenOf(int row) const;
     [[nodiscard]] int rowOf(qint64 token) const;
-    /// Sorts; rows without a value come last in both orders. An invalid column restores the order of the
-    /// text.
+    /// Rows without a value come last in both orders. An invalid column restores the order of the text.
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
     /// Call it after a change of colours or attribution.
     void recolour();

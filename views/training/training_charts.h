@@ -58,15 +58,13 @@ struct TrainingChartOptions {
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
-/// The quantities of all trainings that "loss" and "mean_steps" do not show, without repeats, gates and
-/// shares first.
+/// The quantities that "loss" and "mean_steps" do not show, without repeats, gates and shares first.
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
 /// The progress of a training, or the reason of its failure; empty: the training has ended.
 QString training_state(const TrainingInfo& training);
 
-/// A running mean without bias towards the first values: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). NaN stays NaN
-/// and does not count.
+/// A running mean without bias towards the first values: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). NaN stays NaN.
 std::vector<double> smoothed(std::span<const double> values, double weight);
 
 } // namespace ponderscope

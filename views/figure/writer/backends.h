@@ -20,8 +20,7 @@ namespace ponderscope::figure {
 // identifiers. Qt's own generators are not used: its PDF contains dates and random ids, its SVG (Qt 6.4)
 // drops clip paths.
 
-/// PDF 1.7, one page of exactly the list's size. Text uses an embedded font subset and can be searched and
-/// copied.
+/// PDF 1.7, one page of the list's size. Text is searchable and uses an embedded font subset.
 QByteArray to_pdf(const DisplayList& list, const Fonts& fonts);
 
 /// SVG 1.1. Text stays text, with an embedded font subset, so it can be searched and edited. Each text has

@@ -21,10 +21,8 @@ namespace ponderscope::figure {
 
 /// A font reduced to some glyphs.
 struct FontSubset {
-    QByteArray font; ///< TrueType, or the CFF table alone; without hints, because figures are drawn at any
-                     ///< scale
-    std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each original glyph in a PDF (ISO 32000-1,
-                                                  ///< 9.7.4)
+    QByteArray font;                              ///< TrueType, or the CFF table alone; without hints
+    std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each glyph (ISO 32000-1, 9.7.4)
 };
 
 /// A font face, read by HarfBuzz. Metrics are in em from the font's tables, so they depend neither on the
@@ -47,10 +45,7 @@ public:
     [[nodiscard]] double x_height() const { return x_height_; }
     [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: no glyph
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
-    [[nodiscard]] bool is_pictures() const {
-        return pictures_;
-    } ///< then outlines and subsets are
-      ///< unavailable
+    [[nodiscard]] bool is_pictures() const { return pictures_; } ///< no outlines
     /// The picture of a glyph with alpha; null: the font has none, or it is damaged.
     [[nodiscard]] const QImage& picture(std::uint32_t glyph) const;
     [[nodiscard]] QRectF picture_box(std::uint32_t glyph) const; ///< em, y downwards, from the baseline
@@ -58,8 +53,7 @@ public:
     /// y downwards, origin on the baseline.
     [[nodiscard]] const QPainterPath& outline(std::uint32_t glyph) const;
 
-    /// For a PDF, whose text is already shaped: glyphs and widths, no characters. The same glyphs give the
-    /// same bytes.
+    /// For a PDF, whose text is already shaped: glyphs and widths. The same glyphs give the same bytes.
     [[nodiscard]] FontSubset subset(const std::set<std::uint32_t>& glyphs) const;
     /// For programs that shape text themselves, such as browsers: a complete font file with these characters.
     [[nodiscard]] QByteArray subset(const std::set<char32_t>& characters) const;

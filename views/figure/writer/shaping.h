@@ -31,7 +31,6 @@ struct ShapedCluster {
     bool right_to_left = false;
 };
 
-/// A shaped line of text.
 struct ShapedText {
     std::vector<ShapedGlyph> glyphs;
     std::vector<ShapedCluster> clusters; ///< from left to right, like the glyphs
