@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/layer_map.h"
 
-#include "core/base/error.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/reader.h"
 #include "views/chart/chart_plot.h"
@@ -21,8 +20,6 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-constexpr qint64 slice_tokens = 4096;
-
 bool by_layer(const SignalInfo& info) {
     return info.axes == std::vector<std::string>{"token", "step", "layer"};
 }
@@ -34,14 +31,6 @@ std::vector<float> values_of(const SignalChunk& chunk) {
         std::replace(values.begin(), values.end(), static_cast<float>(did_not_run), std::nanf(""));
     }
     return values;
-}
-
-void widen(std::pair<float, float>& range, const SignalChunk& chunk) {
-    for (const float value : values_of(chunk)) {
-        if (std::isfinite(value)) {
-            range = {std::min(range.first, value), std::max(range.second, value)};
-        }
-    }
 }
 
 /// The row of a token, if the chunk in memory holds it.
@@ -59,10 +48,6 @@ std::optional<SignalChunk> row_of(const SignalChunk& chunk, qint64 row) {
     return one;
 }
 
-TraceReader reader_of(const QString& trace) {
-    return TraceReader::open(path_of(trace));
-}
-
 } // namespace
 
 LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
@@ -72,8 +57,7 @@ LayerMap::LayerMap(const ViewContext& context, QWidget* parent)
       theme_(context.theme),
       chooser_(new QComboBox(this)),
       chart_(new ChartPlot(context.theme, this)),
-      reading_(this),
-      ranging_(this) {
+      reading_(this) {
     chooser_->setAccessibleName(u"Signal by layer"_s);
     chooser_->setToolTip(u"Read-out of every layer at every step of the chosen word"_s);
     auto* layout = new QVBoxLayout(this);
@@ -126,11 +110,9 @@ void LayerMap::renew() {
     }
     fill_chooser(*chooser_, entries, kept || entries.empty() ? before : entries.front().data);
     setVisible(!infos_.empty());
-    // Running reads may be for another file or run, so cancel them.
-    reading_.cancel();
-    ranging_.cancel();
+    reading_.cancel(); // it may be of another file or run
     row_.reset();
-    shown_ = wanted_ = ranged_ = {};
+    shown_ = wanted_ = {};
     refresh();
 }
 
@@ -149,10 +131,9 @@ void LayerMap::refresh() {
         return;
     }
     const qint64 row = selection_.shown() < 0 ? -1 : selection_.rowOf(selection_.shown());
-    Place wanted{selection_.runA(), selection_.sequence(), QString::fromStdString(info().name), row};
+    const Place wanted{selection_.runA(), selection_.sequence(), QString::fromStdString(info().name), row};
     const SequenceInfo* sequence = data_.sequenceInfo(wanted.run, wanted.sequence);
-    const qint64 tokens = sequence == nullptr ? 0 : sequence->tokens;
-    if (row < 0 || row >= tokens) {
+    if (row < 0 || sequence == nullptr || row >= sequence->tokens) {
         nothing(u"Choose a word to see the read-out of every layer at each step."_s);
         return;
     }
@@ -163,10 +144,7 @@ void LayerMap::refresh() {
             nothing(u"Reading…"_s);
             return;
         }
-        range_ = Range{0, 0};
-        widen(*range_, *chunk);
-        ranged_ = {};
-        wanted_ = shown_ = std::move(wanted);
+        wanted_ = shown_ = wanted;
         draw();
         return;
     }
@@ -176,56 +154,25 @@ void LayerMap::refresh() {
     } else if (!(wanted == wanted_) || !reading_.isBusy()) {
         read(wanted);
     }
-    wanted.at = tokens;
-    readRange(wanted);
 }
 
-void LayerMap::read(const Place& row) {
-    wanted_ = row;
+void LayerMap::read(const Place& place) {
+    wanted_ = place;
     reading_.start(
-        [row](const std::stop_token&) {
-            return reader_of(row.run.trace)
-                .signal(row.run.run, row.sequence, row.signal.toStdString(), row.at, row.at + 1);
+        [place](const std::stop_token&) {
+            return TraceReader::open(path_of(place.run.trace))
+                .signal(place.run.run, place.sequence, place.signal.toStdString(), place.row, place.row + 1);
         },
-        [this, row](const std::optional<SignalChunk>& chunk) {
-            row_ = chunk ? row_of(*chunk, row.at) : std::nullopt;
+        [this, place](const std::optional<SignalChunk>& chunk) {
+            row_ = chunk ? row_of(*chunk, place.row) : std::nullopt;
             if (!row_) {
                 nothing(u"The read-outs of layers were not recorded for this word."_s);
                 return;
             }
-            shown_ = row;
+            shown_ = place;
             draw();
         },
         [this](const QString& sentence) { nothing(sentence); });
-}
-
-void LayerMap::readRange(const Place& all) {
-    if (all == ranged_ || info().unit == "probability") {
-        return;
-    }
-    ranged_ = all;
-    range_.reset();
-    ranging_.start(
-        [all](const std::stop_token& stop) {
-            const TraceReader reader = reader_of(all.run.trace);
-            Range range{0, 0};
-            for (qint64 first = 0; first < all.at; first += slice_tokens) {
-                if (stop.stop_requested()) {
-                    throw Cancelled();
-                }
-                const auto chunk = reader.signal(all.run.run, all.sequence, all.signal.toStdString(), first,
-                                                 std::min(first + slice_tokens, all.at));
-                if (chunk) {
-                    widen(range, *chunk);
-                }
-            }
-            return range;
-        },
-        [this](const Range& range) {
-            range_ = range;
-            draw();
-        },
-        [](const QString&) {}); // the row's own range stays; reading the row says what is wrong
 }
 
 void LayerMap::draw() {
@@ -236,13 +183,8 @@ void LayerMap::draw() {
     const auto steps = static_cast<std::size_t>(row_->shape[1]);
     const auto layers = static_cast<std::size_t>(row_->shape[2]);
     const std::vector<float> values = values_of(*row_);
-    Range own{0, 0};
-    if (!range_) { // until it is known
-        widen(own, *row_);
-    }
-    const auto [low, high] = range_.value_or(own);
-    const ValueLook look =
-        look_of(kind_of_signal(info), {static_cast<double>(low), static_cast<double>(std::max(high, -low))});
+    // Most words share the scale of the signal's kind, so that words can be compared.
+    const ValueLook look = look_of(kind_of_signal(info), spread_of(std::span<const float>(values)));
     // Ids of words have no order: their colours say no more than same and other.
     const bool words = info.name == signal::layer_argmax;
     Chart chart;

@@ -8,7 +8,6 @@
 #include <QWidget>
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 class QComboBox;
@@ -19,8 +18,7 @@ class ChartPlot;
 
 /// The read-out of every layer at every step of the selected token: layers from top to bottom, steps to the
 /// right, for any signal with a value for each token, step and layer (`record --record steps,layers`). Hidden
-/// for runs without such a signal. A click selects step and layer in all views. Reads one row and the range
-/// of all.
+/// for runs without such a signal. A click selects step and layer in all views. Reads one row.
 class LayerMap : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -28,23 +26,21 @@ public:
 
     [[nodiscard]] ChartPlot* chart() const { return chart_; }
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    [[nodiscard]] bool isBusy() const override { return reading_.isBusy() || ranging_.isBusy(); }
+    [[nodiscard]] bool isBusy() const override { return reading_.isBusy(); }
 
 private:
-    /// The key of a signal's values. \p at: the row, or the number of tokens.
+    /// The key of a token's values.
     struct Place {
         RunKey run;
         qint64 sequence = -1;
         QString signal;
-        qint64 at = -1;
+        qint64 row = -1;
         friend bool operator==(const Place&, const Place&) = default;
     };
-    using Range = std::pair<float, float>;
 
     void renew() override; ///< reads the signals
     void refresh();
-    void read(const Place& row);
-    void readRange(const Place& all);
+    void read(const Place& place);
     void nothing(const QString& hint);
     void draw();
     [[nodiscard]] const SignalInfo& info() const; ///< the chosen signal, which must exist
@@ -57,12 +53,9 @@ private:
     ChartPlot* chart_;
     std::vector<SignalInfo> infos_;
     Task reading_;
-    Task ranging_;
     Place wanted_;                   ///< the row that is being read or is next
     Place shown_;                    ///< key of row_
     std::optional<SignalChunk> row_; ///< one token's values
-    Place ranged_;                   ///< key of range_, or of its running computation
-    std::optional<Range> range_;     ///< range over all tokens, so that words are comparable
 };
 
 } // namespace ponderscope
