@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,24 +91,32 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
         for one in (one for of_run in own for one in of_run.values()):
             annotations[one.name] = annotations.get(one.name, False) or one.category
         for run, of_run, labelled in zip(runs, own, labels):
-
-            def extra(
-                sequence: int,
-                columns: dict[str, np.ndarray[Any, Any]],
-                begin: int,
-                end: int,
-                of_run: dict[str, Annotation] = of_run,
-                labelled: dict[int, list[tuple[int, int, str]]] = labelled,
-            ) -> dict[str, Any]:
-                found = {
-                    name: _annotation_column(beside, of_run.get(name), text, sequence, begin, end) for name, text in annotations.items()
-                }
-                if any(labels):
-                    found = {"label": pa.array(labels_of_tokens(labelled.get(sequence, []), columns), pa.string()), **found}
-                return found
-
             for sequence in run.sequences:
-                yield from _sequence_tables(run, sequence, files, extra)
+                _, count, _ = run._place(sequence)
+                for begin in range(0, count, PAGE_TOKENS):
+                    end = min(begin + PAGE_TOKENS, count)
+                    columns = run.columns(sequence, begin, end)
+                    place = {
+                        "run": pa.array([run.name] * (end - begin)),
+                        "sequence": np.full(end - begin, sequence, np.int32),
+                        "position": np.arange(begin, end, dtype=np.int64),
+                    }
+                    tokens = {**place, "text": pa.array(run.token_texts(sequence, columns), pa.string()), **columns}
+                    tokens["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
+                    if any(labels):
+                        tokens["label"] = pa.array(labels_of_tokens(labelled.get(sequence, []), columns), pa.string())
+                    for name, text in annotations.items():
+                        tokens[name] = _annotation_column(beside, of_run.get(name), text, sequence, begin, end)
+                    yield "tokens", pa.table(tokens)
+                    for name, axes in run.signals.items():
+                        try:
+                            values = run.signal(name, sequence, begin, end)
+                        except ValueError:
+                            if begin == 0 and not _has_chunks(run, sequence, name):
+                                continue  # declared, and not recorded for this sequence
+                            raise
+                        file = files.setdefault((name, axes), _file_name(name, files))
+                        yield file, pa.table({**place, "value": _lists(values)})
 
 
 def _annotation_column(beside: Annotations, one: Annotation | None, text: bool, sequence: int, begin: int, end: int) -> Any:
@@ -119,36 +127,6 @@ def _annotation_column(beside: Annotations, one: Annotation | None, text: bool, 
     if text:
         return pa.array([None if v is None or v != v else str(v) for v in values], pa.string())
     return pa.array(values, pa.float64(), from_pandas=True)
-
-
-def _sequence_tables(
-    run: Run,
-    sequence: int,
-    files: dict[tuple[str, tuple[str, ...]], str],
-    extra: Callable[[int, dict[str, np.ndarray[Any, Any]], int, int], dict[str, Any]],
-) -> Iterator[tuple[str, Any]]:
-    pa = _pyarrow()
-    _, count, _ = run._place(sequence)
-    for begin in range(0, count, PAGE_TOKENS):
-        end = min(begin + PAGE_TOKENS, count)
-        columns = run.columns(sequence, begin, end)
-        place = {
-            "run": pa.array([run.name] * (end - begin)),
-            "sequence": np.full(end - begin, sequence, np.int32),
-            "position": np.arange(begin, end, dtype=np.int64),
-        }
-        own = {**columns, "text": pa.array(run.token_texts(sequence, columns), pa.string())}
-        own["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
-        yield "tokens", pa.table({**place, "text": own.pop("text"), **own, **extra(sequence, columns, begin, end)})
-        for name, axes in run.signals.items():
-            try:
-                values = run.signal(name, sequence, begin, end)
-            except ValueError:
-                if begin == 0 and not _has_chunks(run, sequence, name):
-                    continue  # declared, and not recorded for this sequence
-                raise
-            file = files.setdefault((name, axes), _file_name(name, files))
-            yield file, pa.table({**place, "value": _lists(values)})
 
 
 def _has_chunks(run: Run, sequence: int, name: str) -> bool:
