@@ -240,8 +240,7 @@ class SequenceWriter:
             raise ValueError(f"the trace has more than {layout.MAX_SEQUENCE_ID} sequences; begin another file.")
         values = {
             "id": self._id, "run": run.id, "number": self.number, "title": self._title, "text_bytes": len(self._text),
-            "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
-            "complete": 0, "group": self._group, "text_crc32": zlib.crc32(self._text), "tokens_crc32": 0,
+            **vars(self._totals), "complete": 0, "group": self._group, "text_crc32": zlib.crc32(self._text), "tokens_crc32": 0,
         }  # fmt: skip
         writer._insert("sequence", values)
         pieces = range(0, len(self._text), layout.TEXT_PIECE)
@@ -288,9 +287,7 @@ class SequenceWriter:
         for name, values in block.signals.items():
             if name not in self._run._signal_types:
                 self._run._signal_types[name] = TRACE_TYPES[values.dtype]
-                self._run._writer._database.execute(
-                    "UPDATE signal SET dtype = ? WHERE id = ?", (TRACE_TYPES[values.dtype], self._run._signal_ids[name])
-                )
+                self._run._writer._update("signal", self._run._signal_ids[name], {"dtype": TRACE_TYPES[values.dtype]})
             if self._run.signals[name].storage == "trimmed":
                 for piece in trimmed_pieces(values, first):
                     self._store(name, piece)
@@ -301,36 +298,25 @@ class SequenceWriter:
 
     def _store(self, name: str, piece: Piece) -> None:
         """A new row, or the tail's row again, longer."""
-        database = self._run._writer._database
+        writer = self._run._writer
         row = self._chunk_rows.pop(name, None) if piece.grows else None
         shape = json.dumps(list(piece.values.shape), separators=(",", ":"))
         data = piece.values.tobytes()
-        crc = zlib.crc32(data)
+        values = {"tokens": len(piece.values), "shape": shape, "data": data, "crc32": zlib.crc32(data)}
         if row is None:
-            row = database.execute(
-                "INSERT INTO chunk (sequence, signal, first_token, tokens, dtype, shape, data, crc32) VALUES (?,?,?,?,?,?,?,?)",
-                (self._id, self._run._signal_ids[name], piece.first, len(piece.values), piece.dtype, shape, data, crc),
-            ).lastrowid
+            place = {"sequence": self._id, "signal": self._run._signal_ids[name], "first_token": piece.first, "dtype": piece.dtype}
+            row = writer._insert("chunk", {**place, **values})
         else:
-            database.execute(
-                "UPDATE chunk SET tokens=?, shape=?, data=?, crc32=? WHERE id=?", (len(piece.values), shape, data, crc, row)
-            )
-        if piece.tail and row is not None:
+            writer._update("chunk", row, values)
+        if piece.tail:
             self._chunk_rows[name] = row
 
     def _write_totals(self, complete: bool) -> None:
         for name, buffer in self._buffers.items():
             for piece in buffer.flush():
                 self._store(name, piece)
-        t = self._totals
-        self._run._writer._database.execute(
-            "UPDATE sequence SET complete=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, flops_sum=?, "
-            "scored_bytes=?, tokens_crc32=? WHERE id=?",
-            (
-                int(complete), t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum, t.scored_bytes,
-                self._rows_crc, self._id,
-            ),  # fmt: skip
-        )
+        values = {**vars(self._totals), "complete": int(complete), "tokens_crc32": self._rows_crc}
+        self._run._writer._update("sequence", self._id, values)
 
     def _finish(self, complete: bool) -> None:
         run, writer = self._run, self._run._writer

@@ -282,10 +282,15 @@ class Writer:
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")
 
-    def _insert(self, table: str, values: Mapping[str, Any]) -> None:
+    def _insert(self, table: str, values: Mapping[str, Any]) -> int:
+        """The number of the new row."""
         places = ",".join(f":{name}" for name in values)
         columns = ",".join(f'"{name}"' for name in values)
-        self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", values)
+        return self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", values).lastrowid or 0
+
+    def _update(self, table: str, row: int, values: Mapping[str, Any]) -> None:
+        columns = ",".join(f"{name}=:{name}" for name in values)
+        self._database.execute(f"UPDATE {table} SET {columns} WHERE id=:id", {**values, "id": row})
 
     def _next(self, table: str) -> int:
         return (self._database.execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0) + 1
@@ -353,8 +358,7 @@ class RunWriter:
                 **values, "id": self.id, "name": self.name, "tokenizer_digest": digest, "tokenizer": self._tokenizer,
                 "text_digest": self._digest.hexdigest(), "vocab_size": self._vocab_size or 0, "context": context or 0,
                 "stride": stride or context or 0, "started": layout.utc_now(), "seconds": 0.0, "complete": 0, "sequences": 0,
-                "tokens": 0, "scored_tokens": 0, "nll_sum": 0.0, "steps_sum": 0.0, "flops_sum": 0.0, "scored_bytes": 0,
-                "training": 0, "training_step": 0,
+                **vars(self._totals), "training": 0, "training_step": 0,
             })  # fmt: skip
             self._signal_ids = {}
             for name, signal in signals.items():
@@ -464,18 +468,13 @@ class RunWriter:
             raise ValueError(f"{self._writer.path}: the run {self.name} has ended; begin another one.")
 
     def _write_totals(self, complete: bool = False) -> None:
-        t = self._totals
-        self._writer._database.execute(
-            "UPDATE run SET seconds=?, complete=?, sequences=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, "
-            "flops_sum=?, scored_bytes=?, text_digest=?, vocab_size=? WHERE id=?",
-            (time.monotonic() - self._began, int(complete), self.sequences, t.tokens, t.scored_tokens, t.nll_sum,
-             t.steps_sum, t.flops_sum, t.scored_bytes, self._digest.hexdigest(),
-             self._vocab_size if self._vocab_size is not None else self._largest_id + 1, self.id),
-        )  # fmt: skip
+        values = {
+            **vars(self._totals), "seconds": time.monotonic() - self._began, "complete": int(complete), "sequences": self.sequences,
+            "text_digest": self._digest.hexdigest(), "vocab_size": self._largest_id + 1 if self._vocab_size is None else self._vocab_size,
+        }  # fmt: skip
         if not self._windows:
-            self._writer._database.execute(
-                "UPDATE run SET context=?, stride=? WHERE id=?", (self._longest, self._longest, self.id)
-            )
+            values |= {"context": self._longest, "stride": self._longest}
+        self._writer._update("run", self.id, values)
 
     def _put_vocabulary(self, ids: NDArray[np.int64]) -> None:
         """What ids stand for, those that were not written before."""
