@@ -100,13 +100,21 @@ RecordedChoices recorded_choices(const RunInfo& run) {
     return recorded_choices(run.choices);
 }
 
-std::string changes_of(const RunInfo& run) {
-    std::string changes = recorded_choices(run).patches;
+std::vector<std::string> notices_of(const RunInfo& run) {
+    std::vector<std::string> sentences;
     const nlohmann::json notices = nlohmann::json::parse(run.notices, nullptr, /*allow_exceptions=*/false);
     for (const nlohmann::json& notice : notices.is_array() ? notices : nlohmann::json::array()) {
-        if (notice.is_string() && notice.get<std::string>().starts_with("Changed for this run")) {
-            changes += "\n" + notice.get<std::string>();
+        if (notice.is_string()) {
+            sentences.push_back(notice.get<std::string>());
         }
+    }
+    return sentences;
+}
+
+std::string changes_of(const RunInfo& run) {
+    std::string changes = recorded_choices(run).patches;
+    for (const std::string& notice : notices_of(run)) {
+        changes += notice.starts_with("Changed for this run") ? "\n" + notice : "";
     }
     return changes;
 }

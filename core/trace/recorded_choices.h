@@ -64,6 +64,9 @@ RecordedChoices recorded_choices(const RunInfo& run);
 /// The parsed choices, for display; null: unknown, damaged or nested too deeply.
 nlohmann::json choices_json(std::string_view choices);
 
+/// What a run says about itself in sentences: its device, its texts, its tokenizer.
+std::vector<std::string> notices_of(const RunInfo& run);
+
 /// How a run's model differs from its checkpoint: patched states, ablated sources. Equal for runs with the
 /// same changes; empty: no change.
 std::string changes_of(const RunInfo& run);

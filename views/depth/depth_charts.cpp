@@ -4,10 +4,9 @@
 #include "core/base/error.h"
 #include "core/stats/run_comparison.h"
 #include "core/stats/token_dependence.h"
+#include "core/trace/recorded_choices.h"
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -60,8 +59,7 @@ std::vector<AblatedSource> ablated_sources(const RunInfo& run) {
         "Changed for this run: the value of layer (\\d{1,9}) is left out of the depth "
         "attention of (?:all layers|layer (\\d{1,9}));");
     std::vector<AblatedSource> found;
-    for (const nlohmann::json& notice : nlohmann::json::parse(run.notices, nullptr, false)) {
-        const std::string sentence = notice.is_string() ? notice.get<std::string>() : "";
+    for (const std::string& sentence : notices_of(run)) {
         if (std::smatch parts;
             std::regex_search(sentence, parts, form, std::regex_constants::match_continuous)) {
             AblatedSource& one = found.emplace_back(AblatedSource{std::stoll(parts[1]), std::nullopt});

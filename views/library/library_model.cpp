@@ -156,6 +156,9 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
                 choices += u'\n' + what.arg(QString::fromStdString(*value));
             }
         }
+        for (const std::string& notice : notices_of(run)) {
+            choices += u'\n' + QString::fromStdString(notice);
+        }
         return plain_tip(
             (faults.isEmpty() ? QString() : faults.join(u'\n') + u"\n\n"_s) +
             u"%1\n%2, %3, policy %4\n%5 tokens in %6 sequences\n%7, %8\ncheckpoint %9"_s.arg(

@@ -154,6 +154,9 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
              fixed(run.seconds, 1) + " s" +
              (run.seconds > 0 ? ", " + fixed(static_cast<double>(run.tokens) / run.seconds, 0) + " tokens/s"
                               : ""));
+    for (const std::string& notice : notices_of(run)) {
+        line("notice", printable(notice, 500));
+    }
     line("patches", patches_of(run));
     line("continues", branch_of(run));
     line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");

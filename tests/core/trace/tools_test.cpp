@@ -203,6 +203,7 @@ TEST(TraceSummary, SaysWhatATraceIs) {
     TraceWriter writer(folder / "a.ponder");
     testing::write_sample_run(writer, "first", 1, {1500}, 999);
     RunInfo odd = testing::sample_run("odd \x1b[31m\xff name");
+    odd.notices = R"(["Computed on cuda:0 a card\u001b.", 7])";
     writer.begin_run(odd, {});
     writer.put_fault("The disk was slow.");
     writer.leave_run(1);
@@ -213,6 +214,7 @@ TEST(TraceSummary, SaysWhatATraceIs) {
     EXPECT_NE(text.find("1 sequence, 1,500 tokens, 1,499 scored"), std::string::npos) << text;
     EXPECT_NE(text.find("(partial)"), std::string::npos) << text;
     EXPECT_NE(text.find("The disk was slow."), std::string::npos) << text;
+    EXPECT_NE(text.find("Computed on cuda:0"), std::string::npos) << text;
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << "control characters reach the terminal";
     const RunInfo run = reader.runs()[0];
     const nlohmann::json json = nlohmann::json::parse(trace_summary_json(reader).dump());
