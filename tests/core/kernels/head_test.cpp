@@ -2,6 +2,7 @@
 #include "core/kernels/head.h"
 #include "core/model/device.h"
 #include "tests/core/kernels/head_cases.h"
+#include "tests/support/poison.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -372,6 +373,7 @@ TEST(ReadOut, OnTheGpu) {
     if (!has_cuda_gpu()) {
         GTEST_SKIP() << "no CUDA device";
     }
+    const testing::Poison poison;
     const auto on_device = [](Case c) {
         for (auto* tensor : {&c.h, &c.weights.head, &c.weights.head_bias, &c.weights.embedding,
                              &c.request.targets, &c.request.previous, &c.request.previous_rows}) {

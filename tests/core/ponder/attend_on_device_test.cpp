@@ -4,6 +4,7 @@
 #include "core/kernels/attend.h"
 #include "core/kernels/cuda_library.h"
 #include "core/model/device.h"
+#include "tests/support/poison.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
@@ -63,7 +64,16 @@ double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarTyp
         .item<double>();
 }
 
-TEST(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
+class AttendOnADevice : public ::testing::Test {
+protected:
+    void SetUp() override {
+        ASSERT_TRUE(
+            at::empty({3}, at::TensorOptions(at::kHalf).device(tests_device())).isnan().all().item<bool>());
+    }
+    testing::Poison poison_;
+};
+
+TEST_F(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
     const CudaKernels* kernels = cuda_kernels(tests_device());
     if (kernels != nullptr && kernels->attend == nullptr) {
         kernels = nullptr; // that compute
@@ -105,7 +115,7 @@ TEST(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
     }
 }
 
-TEST(AttendOnADevice, SequencesOfOneLengthGoToTheLibrary) {
+TEST_F(AttendOnADevice, SequencesOfOneLengthGoToTheLibrary) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         for (const std::int64_t kv_heads : {2, 4}) {
             Case given = make_case({33, 33, 33}, 4, kv_heads, 64, type);
@@ -117,7 +127,7 @@ TEST(AttendOnADevice, SequencesOfOneLengthGoToTheLibrary) {
     }
 }
 
-TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
+TEST_F(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         Case given = make_case({9}, 2, 2, 16, type);
         for (const double far : {-1e3, -1e9, -HUGE_VAL}) {
@@ -132,7 +142,7 @@ TEST(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
     }
 }
 
-TEST(AttendOnADevice, ManyQueriesOverRanges) {
+TEST_F(AttendOnADevice, ManyQueriesOverRanges) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
         for (const std::int64_t size : {12, 64}) {
             for (const std::int64_t window : {0, 40}) {
