@@ -57,7 +57,7 @@ Chart experts_chart(const ExpertUse& use) {
 
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
     Chart chart;
-    chart.title = u"Experts that A and B have in common"_s;
+    chart.title = u"Experts that A and B share"_s;
     chart.x.label = u"layer"_s;
     chart.y.label = u"share"_s;
     chart.y.from_zero = true;

@@ -39,15 +39,15 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
     charts_->embed();
-    auto* body = new QHBoxLayout;
-    body->setSpacing(16);
-    body->addWidget(map_, 4);
-    body->addWidget(charts_, 5);
-    auto* layout = new QVBoxLayout(this);
+    auto* column = new QVBoxLayout;
+    column->setSpacing(8);
+    column->addWidget(header_);
+    column->addWidget(map_, 1);
+    auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(8);
-    layout->addWidget(header_);
-    layout->addLayout(body, 1);
+    layout->setSpacing(16);
+    layout->addLayout(column, 4);
+    layout->addWidget(charts_, 5);
 
     connect(layer_, &QComboBox::activated, this, [this] {
         selection_.setLayer(layerName().toInt());

@@ -65,10 +65,9 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       result_(std::make_unique<ReplayResult>()),
       comparing_(this) {
     policy_->setAccessibleName(u"Policy"_s);
-    policy_->setMinimumWidth(150);
     slider_->setAccessibleName(u"Threshold"_s);
-    slider_->setMinimumWidth(120);
-    threshold_->setMaximumWidth(96);
+    slider_->setMinimumWidth(80);
+    threshold_->setMaximumWidth(76);
     threshold_->setAccessibleName(u"Threshold as a number"_s);
     threshold_->setToolTip(u"Type a threshold and press Enter"_s);
     reset_->setText(u"Reset"_s);
@@ -93,8 +92,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->addWidget(label(u"Policy"_s, policy_), 0, 0);
     auto* all = new QPushButton(u"Table…"_s, body_);
     all->setToolTip(u"Table of all policies, replay beside rerun, as a figure with its CSV"_s);
-    grid->addWidget(policy_, 0, 1);
-    grid->addWidget(all, 0, 2);
+    grid->addWidget(policy_, 0, 1, 1, 2);
     grid->addWidget(label(u"Threshold"_s, slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
     auto* number = new QHBoxLayout;
@@ -104,10 +102,14 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->addLayout(number, 1, 2);
     grid->addWidget(summary_, 2, 0, 1, 3);
     grid->addWidget(rerunLabel_, 3, 0, 1, 3);
-    grid->addWidget(colour_, 4, 0, 1, 2);
-    grid->addWidget(rerun_, 4, 2);
-    grid->addWidget(note_, 5, 0, 1, 3);
-    grid->setRowStretch(6, 1);
+    grid->addWidget(colour_, 4, 0, 1, 3);
+    auto* buttons = new QHBoxLayout;
+    buttons->addWidget(rerun_);
+    buttons->addWidget(all);
+    buttons->addStretch(1);
+    grid->addLayout(buttons, 5, 0, 1, 3);
+    grid->addWidget(note_, 6, 0, 1, 3);
+    grid->setRowStretch(7, 1);
     auto* row = new QHBoxLayout(body_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(18);
