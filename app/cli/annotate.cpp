@@ -83,11 +83,6 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
             if (const std::string fault = fault_of_class(field); fresh && !fault.empty()) {
                 throw InputError(ErrorId::text_line, line(i) + fault + ".");
             }
-            if (one.classes.size() > most_annotation_classes) {
-                throw InputError(ErrorId::annotation_table,
-                                 line(i) + "expected at most " + std::to_string(most_annotation_classes) +
-                                     " classes of " + one.name + ", found more; choose another column.");
-            }
             by_row.push_back(static_cast<double>(entry->second));
         }
     }

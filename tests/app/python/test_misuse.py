@@ -277,8 +277,3 @@ def test_a_tokenizer_that_cuts_otherwise_than_its_file_is_noticed(model: Any, to
     content["post_processor"] = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {start["content"]: piece}}
     assert "from token 0 on" in notices(content, "start.ponder")[0]
     assert notices(content, "without.ponder", add_special=False) == []
-
-
-def test_a_closed_trace_is_one_file(model: Any, tmp_path: Path) -> None:
-    ps.record(model, None, [[1, 2, 3]], tmp_path / "t.ponder")
-    assert [p.name for p in tmp_path.iterdir()] == ["t.ponder"]

