@@ -241,11 +241,9 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
         }
     }
     const QString unit = QString::fromStdString(what.unit);
-    ValueKind kind = kind_of_signal(what);
-    kind.number = kind.number == NumberKind::rank ? NumberKind::plain : kind.number; // the chart's is linear
-    const ValueLook look = look_of(kind, {low, std::max(high, -low)});
+    const ValueLook look = look_of(kind_of_signal(what), {low, std::max(high, -low)});
     chart.scale = Chart::Scale{unit.isEmpty() ? u"mean"_s : u"mean (%1)"_s.arg(unit), look.scale.low,
-                               look.scale.high, look.diverging};
+                               look.scale.high, look.diverging, look.scale.logarithmic};
     chart.series.push_back(std::move(cells));
     return chart;
 }
