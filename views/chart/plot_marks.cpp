@@ -104,7 +104,8 @@ ChartMark PlotMarks::at(QPointF position) const {
     double width = 0;
     for (std::size_t s = 0; s < chart_.series.size(); ++s) {
         const Chart::Series& series = chart_.series[s];
-        for (std::size_t i = 0; isShown(s) && i < series.x.size(); ++i) {
+        const std::size_t count = isShown(s) ? series.x.size() : 0;
+        for (std::size_t i = 0; i < count; ++i) {
             const ChartMark mark{static_cast<int>(s), static_cast<int>(i)};
             if (!has(mark)) {
                 continue;
