@@ -22,32 +22,6 @@
 namespace ponderscope::cli {
 namespace {
 
-struct Opened {
-    std::string reference; ///< as the user named it
-    std::shared_ptr<TraceReader> reader;
-    RunInfo run;
-};
-
-/// A trace without a run name stands for all its runs.
-std::vector<Opened> open_runs(const std::vector<std::string>& references) {
-    std::vector<Opened> opened;
-    for (const std::string& text : references) {
-        const RunReference reference = parse_run_reference(text);
-        auto reader = std::make_shared<TraceReader>(TraceReader::open(reference.trace));
-        std::vector<RunInfo> runs;
-        if (reference.run.empty()) {
-            runs = reader->runs();
-        } else {
-            runs.push_back(find_run(*reader, reference.run));
-        }
-        for (RunInfo& run : runs) {
-            const std::string name = reference.trace.string() + "#" + run.name;
-            opened.push_back({name, reader, std::move(run)});
-        }
-    }
-    return opened;
-}
-
 /// The comparison of one pair of runs, as a table with one row.
 struct Pair {
     DataTable row;
@@ -185,7 +159,7 @@ BootstrapOptions one_length(BootstrapOptions options, std::int64_t block) {
 }
 
 /// A method: its runs, joined by commas.
-std::vector<Opened> open_method(const std::string& text) {
+std::vector<OpenedRun> open_method(const std::string& text) {
     std::vector<std::string> runs;
     for (std::size_t begin = 0; begin <= text.size();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -207,7 +181,7 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
     std::vector<std::vector<SeedRun>> methods;
     for (const std::string& text : references) {
         methods.emplace_back();
-        for (Opened& one : open_method(text)) {
+        for (OpenedRun& one : open_method(text)) {
             methods.back().push_back({one.reader, std::move(one.run)});
         }
     }
@@ -245,17 +219,17 @@ void CompareVerb::run() {
         return;
     }
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    const std::vector<Opened> runs = open_runs(references);
+    const std::vector<OpenedRun> runs = open_runs(references);
     if (runs.size() < 2) {
         throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
                          "; name them as TRACE.ponder#RUN, or a trace with several.");
     }
-    const Opened& a = runs.front();
-    const auto by_bytes = [&](const Opened& b) {
+    const OpenedRun& a = runs.front();
+    const auto by_bytes = [&](const OpenedRun& b) {
         return a.run.text_digest == b.run.text_digest &&
                !have_same_tokens(*a.reader, a.run, *b.reader, b.run);
     };
-    const auto compare = [&](const Opened& b, const BootstrapOptions& options) {
+    const auto compare = [&](const OpenedRun& b, const BootstrapOptions& options) {
         // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
         const ReadOptions reading{printer.sink(), options.stop, options.threads};
         const bool bytes = by_bytes(b);

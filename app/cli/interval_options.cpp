@@ -67,6 +67,25 @@ std::string IntervalOptions::sentence(const Resampling& resampling) const {
            with_separators(bootstrap.replicates) + " replicates";
 }
 
+std::vector<OpenedRun> open_runs(const std::vector<std::string>& references) {
+    std::vector<OpenedRun> opened;
+    for (const std::string& text : references) {
+        const RunReference reference = parse_run_reference(text);
+        auto reader = std::make_shared<TraceReader>(TraceReader::open(reference.trace));
+        std::vector<RunInfo> runs;
+        if (reference.run.empty()) {
+            runs = reader->runs();
+        } else {
+            runs.push_back(find_run(*reader, reference.run));
+        }
+        for (RunInfo& run : runs) {
+            const std::string name = reference.trace.string() + "#" + run.name;
+            opened.push_back({name, reader, std::move(run)});
+        }
+    }
+    return opened;
+}
+
 void ReportOptions::add_run(CLI::App& verb, const std::string& what) {
     verb.add_option("run", reference, what + "; the name is optional if the trace has only one run")
         ->required();

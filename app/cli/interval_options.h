@@ -3,12 +3,14 @@
 
 #include "app/cli/console.h"
 #include "core/stats/bootstrap.h"
+#include "core/trace/reader.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,15 @@ struct IntervalOptions {
     /// "95 % intervals, paired bootstrap: 1,200 clusters drawn whole, 10,000 replicates"
     [[nodiscard]] std::string sentence(const Resampling& resampling) const;
 };
+
+/// A run of an open trace.
+struct OpenedRun {
+    std::string reference; ///< TRACE#RUN
+    std::shared_ptr<TraceReader> reader;
+    RunInfo run;
+};
+/// Runs by reference. A trace without a run name stands for all its runs.
+std::vector<OpenedRun> open_runs(const std::vector<std::string>& references);
 
 /// Options of all verbs that report numbers of runs: intervals, progress, and output format.
 struct ReportOptions {

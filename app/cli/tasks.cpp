@@ -32,40 +32,26 @@ struct TaskedRun {
     }
 };
 
-struct TasksVerb {
+struct TasksVerb : ReportOptions {
     std::vector<std::string> references;
-    IntervalOptions intervals;
-    ProgressOption progress;
     bool list = false;
-    bool json = false;
     bool latex = false;
 
     void run();
     void print(const TaskedRun& run, const TaskedRun& first) const;
 };
 
-/// Runs as they are named: TRACE#RUN, or TRACE for all of its runs.
 std::vector<TaskedRun> read_tasked_runs(const std::vector<std::string>& references,
                                         const BootstrapOptions& options) {
     std::vector<TaskedRun> all;
-    for (const std::string& text : references) {
-        const RunReference reference = parse_run_reference(text);
-        const TraceReader reader = TraceReader::open(reference.trace);
-        std::vector<RunInfo> runs = reader.runs();
-        if (!reference.run.empty()) {
-            runs = {find_run(reader, reference.run)};
+    for (const OpenedRun& opened : open_runs(references)) {
+        TaskedRun& one = all.emplace_back(TaskedRun{opened.reference, opened.run, {}, {}, {}});
+        one.samples = read_tasks(*opened.reader, one.run, options.stop);
+        for (const TaskSample& sample : one.samples) {
+            one.reports.push_back(report_task(sample, options));
         }
-        for (RunInfo& run : runs) {
-            TaskedRun& one = all.emplace_back();
-            one.reference = reference.trace.string() + "#" + run.name;
-            one.samples = read_tasks(reader, run, options.stop);
-            for (const TaskSample& sample : one.samples) {
-                one.reports.push_back(report_task(sample, options));
-            }
-            if (one.samples.empty() && run.scored_tokens > 0) {
-                one.text = estimate_run(reader, run, options);
-            }
-            one.run = std::move(run);
+        if (one.samples.empty() && one.run.scored_tokens > 0) {
+            one.text = estimate_run(*opened.reader, one.run, options);
         }
     }
     if (all.empty()) {
@@ -298,9 +284,7 @@ void add_tasks(CLI::App& program) {
     app->add_flag("--list", verb->list, "List the documents whose answer changed");
     app->add_flag("--latex", verb->latex,
                   "Print two LaTeX tables: perplexity of runs over texts, accuracy of runs over tasks");
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
+    verb->add_to(*app);
     app->footer("Example:\n  ponderscope tasks out.ponder#full out.ponder#entropy --list");
     app->callback([verb] { verb->run(); });
 }
