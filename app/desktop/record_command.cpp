@@ -219,7 +219,7 @@ QString problem_of(const ThinkRequest& request) {
     if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
         return found;
     }
-    if (request.prompt.trimmed().isEmpty()) {
+    if (request.from.isEmpty() && request.prompt.trimmed().isEmpty()) {
         return u"Type a prompt."_s;
     }
     return problem_of_options(request.more);
@@ -232,7 +232,14 @@ QStringList generate_arguments(const ThinkRequest& request) {
             arguments << QLatin1String(name) + u'=' + value;
         }
     };
-    option("--prompt", request.prompt);
+    if (request.from.isEmpty()) {
+        option("--prompt", request.prompt);
+    } else {
+        option("--from", request.from);
+        option("--sequence", QString::number(request.sequence));
+        option("--at", QString::number(request.at));
+        option("--force", QString::number(request.force));
+    }
     option("--tokens", QString::number(request.tokens));
     if (request.temperature > 0) {
         option("--temperature", QString::number(request.temperature));
@@ -248,7 +255,9 @@ QStringList generate_arguments(const ThinkRequest& request) {
     option("--output", request.trace);
     if (!request.trace.isEmpty()) {
         const QString name = request.prompt.simplified();
-        option("--name", name.size() > longest_name ? name.left(longest_name) + QChar(0x2026) : name);
+        option("--name", !request.name.isEmpty()      ? request.name
+                         : name.size() > longest_name ? name.left(longest_name) + QChar(0x2026)
+                                                      : name);
     }
     arguments << u"--progress=json"_s << u"--json"_s;
     return arguments;

@@ -61,6 +61,10 @@ QString find_command_line_program();
 struct ThinkRequest {
     QString checkpoint; ///< folder
     QString prompt;
+    QString from;        ///< TRACE#RUN: its tokens before \p at replace the prompt
+    qint64 sequence = 0; ///< of that run
+    qint64 at = 0;
+    int force = 0; ///< id of the token at that position
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt
     double temperature = 0;
     int topK = 0;    ///< sample from this number of most probable tokens; 0: all
@@ -69,6 +73,7 @@ struct ThinkRequest {
     QString policy;   ///< empty: the method's own rule
     QStringList more; ///< further options as words
     QString device = u"cpu"_s;
+    QString name;  ///< empty: the prompt
     QString trace; ///< trace of the recorded run
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/run_controller.h"
 
+#include "app/desktop/branches.h"
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
@@ -236,7 +237,51 @@ void RunController::showThink() {
 
 void RunController::think(const ThinkRequest& request) {
     settings_.setDialog(u"think more"_s, option_line(request.more));
-    ThinkRequest wanted = request;
+    parent_ = {};
+    generate(request);
+}
+
+void RunController::branch(qint64 at, int id) {
+    const RunKey key = selection_.runA();
+    const RunInfo* run = data_.run(key);
+    if (run == nullptr || data_.isLive(key.trace)) {
+        messages_->show("branch.live",
+                        u"Wait until the model has finished. A branch continues a recorded run."_s,
+                        MessageBar::Kind::notice);
+        return;
+    }
+    ThinkRequest request = think_->request();
+    request.checkpoint = checkpointOf(key);
+    if (request.checkpoint.isEmpty()) {
+        edits_.locateCheckpoint(key, [this, key, at, id] {
+            if (selection_.runA() == key) {
+                branch(at, id);
+            }
+        });
+        return;
+    }
+    // The model runs as it ran; how tokens are drawn, and how many, is the panel's.
+    const RecordRequest same =
+        rerun_request(*run, key.trace, QString::fromStdString(run->policy).section(u"; forced "_s, 0, 0),
+                      QString::fromStdString(recorded_choices(*run).kv));
+    request.policy = same.policy;
+    request.device = same.device;
+    request.more = same.more;
+    request.more << u"--method="_s + same.method << u"--dtype="_s + same.dtype;
+    request.from = run_reference(key, *run);
+    request.sequence = selection_.sequence();
+    request.at = at;
+    request.force = id;
+    QString root = QString::fromStdString(run->name);
+    if (const std::optional<Branch> before = recorded_choices(*run).branch) {
+        root = root.left(root.lastIndexOf(u" %1: "_s.arg(before->at)));
+    }
+    request.name = u"%1 %2: %3"_s.arg(root).arg(at).arg(data_.tokenLabel(key, id));
+    parent_ = key;
+    generate(request);
+}
+
+void RunController::generate(ThinkRequest wanted) {
     if (wanted.trace.isEmpty()) {
         if (!scratchReady()) {
             return;
@@ -301,6 +346,8 @@ void RunController::unsayPair() {
 void RunController::attachThink(ThinkPanel& panel) {
     think_ = &panel;
     connect(think_, &ThinkPanel::thinkRequested, this, &RunController::think);
+    connect(&think_->branches(), &Branches::branchRequested, this, &RunController::branch);
+    connect(&think_->branches(), &Branches::saveRequested, &edits_, &RunEdits::keepTree);
     think_->setOptions(settings_.dialog(u"think more"_s, QString()).toString());
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
@@ -328,7 +375,7 @@ void RunController::attachThink(ThinkPanel& panel) {
         const bool scratch = data_.isScratch(absolute_name(trace));
         think_->setStatus(scratch ? u"“%1” is temporary. Save it from its menu in the Library"_s.arg(run)
                                   : u"Recorded as “%1” in %2"_s.arg(run, trace));
-        traces_.follower().finishLive(thinker_.key(), trace, run);
+        traces_.follower().finishLive(thinker_.key(), trace, run, parent_);
     });
     connect(&thinker_, &Thinker::failed, this, [this](const char* id, const QString& sentence) {
         messages_->show(id, sentence);

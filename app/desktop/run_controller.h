@@ -77,6 +77,8 @@ public Q_SLOTS:
     void rerun(const ponderscope::RunKey& key, const QString& policy);
     /// Starts a generation that shows each new token.
     void think(const ponderscope::ThinkRequest& request);
+    /// Continues run A before token \p at with the token \p id there.
+    void branch(qint64 at, int id);
     void showThink();
 
 Q_SIGNALS:
@@ -89,6 +91,7 @@ private:
     [[nodiscard]] QStringList offeredCheckpoints();
     /// Explains in a message what A − B means for the current runs. Removes the message for other runs.
     void showPairMessage();
+    void generate(ThinkRequest wanted);
     void unsayPair();
 
     OpenTraces& traces_;
@@ -97,6 +100,7 @@ private:
     Recorder recorder_;
     bool rerunning_ = false; ///< the current recording is a rerun for the lab
     Thinker thinker_;
+    RunKey parent_; ///< run that the generation continues; invalid: a prompt
     Scratch scratch_;
     RecordingStatus* recording_;
     QPointer<RecordDialog> recordDialog_;

@@ -125,6 +125,10 @@ void RunEdits::keepRun(const RunKey& key) {
     }
 }
 
+void RunEdits::keepTree(const std::vector<RunKey>& keys) {
+    keep(u"Save the Branches to a Trace"_s, keys, {});
+}
+
 std::vector<RunKey> RunEdits::runsNotKept() const {
     std::vector<RunKey> keys;
     const QStringList traces = data_.traces();

@@ -27,6 +27,7 @@ public Q_SLOTS:
     void renameRun(const ponderscope::RunKey& key, const QString& name);
     void removeRun(const ponderscope::RunKey& key);
     void keepRun(const ponderscope::RunKey& key);
+    void keepTree(const std::vector<ponderscope::RunKey>& keys); ///< parents first
 
 private:
     /// Edits a trace in the background, reads it again, and shows the text that \p edit returned, if any. \p

@@ -65,8 +65,9 @@ void RunFollower::showLive(const RunKey& live) {
     }
 }
 
-void RunFollower::finishLive(const RunKey& live, const QString& trace, const QString& run) {
-    want({absolute_name(trace), run, As::a, {}, selection_.runA(), true, selection_.runA() == live});
+void RunFollower::finishLive(const RunKey& live, const QString& trace, const QString& run,
+                             const RunKey& parent) {
+    want({absolute_name(trace), run, As::a, parent, selection_.runA(), true, selection_.runA() == live});
 }
 
 void RunFollower::want(Wanted wanted) {
@@ -106,7 +107,7 @@ void RunFollower::showAsA(const RunKey& key, const RunKey& before) {
     const std::string digest = run != nullptr ? run->text_digest : std::string();
     const auto comparable = [&](const RunKey& other) {
         const RunInfo* info = data_.run(other);
-        return info != nullptr && info->text_digest == digest && !(other == key);
+        return info != nullptr && (info->text_digest == digest || other == before) && !(other == key);
     };
     std::vector<RunKey> candidates{before, selection_.runA(), selection_.runB()};
     for (const QString& trace : data_.traces()) {
@@ -138,7 +139,7 @@ void RunFollower::showWanted(const QString& trace) {
                 const qint64 token = selection_.token();
                 showAsA(key, wanted.before);
                 selection_.setToken(token);
-                if (wanted.before.isValid()) {
+                if (wanted.before.isValid() && !wanted.live) {
                     Q_EMIT compared();
                 }
             }

@@ -40,9 +40,10 @@ public:
     /// A generation begins. Its live run is shown from the first token on.
     void beginLive() { liveFrom_ = selection_.runA(); }
     void showLive(const RunKey& live);
-    void finishLive(const RunKey& live, const QString& trace, const QString& run);
+    /// \p parent: shown as B beside the run; invalid: no run that it continues.
+    void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A, and as B \p before (the previous A or B), else any run over the same text.
+    /// Shows a run as A, and as B \p before, else the previous A or B or any other run over the same text.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Records that the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/think_panel.h"
 
+#include "app/desktop/branches.h"
 #include "app/desktop/path_edit.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
@@ -12,6 +13,7 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QSpinBox>
+#include <QTabWidget>
 #include <QToolButton>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       context_(context),
       checkpoint_(new QComboBox(this)),
       prompt_(new QPlainTextEdit(this)),
+      branches_(new Branches(context, this)),
       tokens_(new QSpinBox(this)),
       temperature_(new NumberBox(this)),
       topK_(new QSpinBox(this)),
@@ -128,7 +131,12 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     buttons->addStretch(1);
     auto* typing = new QHBoxLayout;
     typing->setSpacing(12);
-    typing->addWidget(prompt_, 1);
+    auto* pages = new QTabWidget(this);
+    pages->setAccessibleName(u"Prompt and branches"_s);
+    pages->setDocumentMode(true);
+    pages->addTab(prompt_, u"Prompt"_s);
+    pages->addTab(branches_, u"Branches"_s);
+    typing->addWidget(pages, 1);
     typing->addLayout(options);
     typing->addLayout(buttons);
     auto* column = new QVBoxLayout(this);
@@ -152,6 +160,13 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::pinNewest);
     connect(&context_.selection, &Selection::tokenChanged, this, [this](qint64 token) {
         follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // a click on a word holds it
+    });
+    follow(*this, context_, Follows::all);
+    const auto renewed = seen(&ThinkPanel::renewCandidates);
+    connect(&context_.selection, &Selection::tokenChanged, this, renewed);
+    connect(&context_.data, &TraceData::tokenLabelsReady, this, seen(&ThinkPanel::renew));
+    followSequence(*this, context_, renewed, [](const QString& signal) {
+        return signal.startsWith(u"sampling_"_s) || signal.startsWith(u"candidate_"_s);
     });
     setCheckpoints({});
     setStatus(u"The model reads the prompt and continues. Text, steps, gates and candidates appear as they "
@@ -227,9 +242,18 @@ void ThinkPanel::start() {
 
 void ThinkPanel::setRunning(bool running) {
     running_ = running;
+    branches_->setRunning(running);
     think_->setEnabled(!running);
     stop_->setEnabled(running);
     follows_ = true;
+}
+
+void ThinkPanel::renew() {
+    branches_->refresh();
+}
+
+void ThinkPanel::renewCandidates() {
+    branches_->refreshCandidates();
 }
 
 void ThinkPanel::setStatus(const QString& text) {
@@ -242,6 +266,7 @@ QString ThinkPanel::status() const {
 }
 
 void ThinkPanel::focusPrompt() {
+    findChild<QTabWidget*>()->setCurrentWidget(prompt_);
     prompt_->setFocus();
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/desktop/record_command.h"
 #include "app/desktop/samples.h"
+#include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
@@ -18,12 +19,16 @@ class QSpinBox;
 
 namespace ponderscope {
 
+class Branches;
+
 /// A prompt and its continuation by a model. New tokens appear at once in text, heatmap and inspector.
-class ThinkPanel : public QWidget, public ShowsCommand {
+class ThinkPanel : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
     explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);
     [[nodiscard]] ViewCommand viewCommand() const override;
+    [[nodiscard]] bool isBusy() const override { return false; }
+    [[nodiscard]] Branches& branches() { return *branches_; }
 
     /// Sets the offered checkpoints: the installed ones, then recently used ones. \p suggested is selected
     /// until the user chooses.
@@ -46,6 +51,8 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    void renew() override;
+    void renewCandidates();
     void nameCheckpoints(); ///< shows as much of their paths as distinguishes them
     void start();
     void pinNewest();
@@ -54,6 +61,7 @@ private:
     ViewContext context_;
     QComboBox* checkpoint_;
     QPlainTextEdit* prompt_;
+    Branches* branches_;
     QSpinBox* tokens_;
     QDoubleSpinBox* temperature_;
     QSpinBox* topK_;

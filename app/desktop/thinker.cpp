@@ -274,13 +274,13 @@ void LiveRunBuilder::addSignal(Signal& signal, const QJsonObject& object, std::s
         signal.shape = std::move(wanted);
         signal.count = static_cast<std::size_t>(count);
         signal.floats.assign(signal.integers ? 0 : row * signal.count, none);
-        signal.ints.assign(signal.integers ? row * signal.count : 0, 0);
+        signal.ints.assign(signal.integers ? row * signal.count : 0, did_not_run);
     }
     const bool fits = values.size() == static_cast<qsizetype>(signal.count);
     for (std::size_t i = 0; i < signal.count; ++i) {
         const QJsonValue value = fits ? values[static_cast<qsizetype>(i)] : QJsonValue();
         if (signal.integers) {
-            signal.ints.push_back(value.toInt());
+            signal.ints.push_back(value.toInt(did_not_run));
         } else {
             signal.floats.push_back(number_of(value));
         }
@@ -304,7 +304,7 @@ LiveRun LiveRunBuilder::run() const {
         SignalChunk chunk;
         if (signal.integers) {
             std::vector<std::int32_t> ints = signal.ints;
-            ints.resize(data_.tokens.size() * signal.count, 0);
+            ints.resize(data_.tokens.size() * signal.count, did_not_run);
             chunk = chunk_of(signal.shape, tokens(), ints, DType::i32);
         } else {
             std::vector<float> floats = signal.floats;

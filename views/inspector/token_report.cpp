@@ -14,9 +14,7 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
 
-/// A single row of a chunk, as a chunk: decoding the whole chunk at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     SignalChunk one{row, chunk.dtype, chunk.shape, {}};
     const std::int64_t at = row - chunk.first;
@@ -39,6 +37,8 @@ SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
                     chunk.data.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
     return one;
 }
+
+namespace {
 
 /// A run at a row: its sequence and its numbers there.
 struct Side {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What becomes of runs: what ifs go into Scratch, and runs are kept, renamed and removed. With the
 // real program on a checkpoint of the test's own.
+#include "app/desktop/branches.h"
+#include "app/desktop/think_panel.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
 #include "tests/app/desktop/engine_stage.h"
@@ -20,8 +22,14 @@
 #include <QMessageBox>
 #include <QPushButton>
 #include <QStandardPaths>
+#include <QTabWidget>
 #include <QTest>
 #include <QTreeView>
+#include <QTreeWidget>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
@@ -127,6 +135,109 @@ private Q_SLOTS:
         QCOMPARE(row.data().toString(), u"Temporary"_s);
         QCOMPARE(row.data(LibraryModel::DetailRole).toString(), u"not saved"_s);
         QVERIFY(!stage.settings.recent().contains(stage.scratch()));
+    }
+
+    void branchesFormATreeThatIsSaved() {
+        Stage stage;
+        MainWindow& window = stage.window;
+        window.resize(1440, 900);
+        window.show();
+        window.runs().thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+        ThinkRequest request;
+        request.checkpoint = stage.folder.filePath(u"model"_s);
+        request.prompt = u"The ferry"_s;
+        request.tokens = 12;
+        request.temperature = 1;
+        window.runs().showThink();
+        ThinkPanel& panel = window.runs().thinkPanel();
+        panel.setRequest(request);
+        panel.findChild<QTabWidget*>()->setCurrentWidget(&panel.branches());
+        window.runs().think(request);
+        const RunKey root{stage.scratch(), 1};
+        const auto shows = [&](const RunKey& a) {
+            return testing::comes([&] {
+                return window.selection().runA() == a && !window.runs().thinker().isRunning() &&
+                       !window.isBusy() && window.text().view().sequence() &&
+                       window.text().view().sequence()->run == a;
+            });
+        };
+        const auto ids = [&] { return window.text().view().sequence()->tokens.id; };
+        // Clicks the first candidate that was not chosen; its id.
+        const auto click = [&](qint64 token) {
+            window.selection().setToken(token);
+            QTreeWidget& list = panel.branches().candidates();
+            if (!testing::comes([&] { return list.topLevelItemCount() == 10 && list.isEnabled(); })) {
+                return -1;
+            }
+            for (int i = 0; i < 10; ++i) {
+                QTreeWidgetItem* item = list.topLevelItem(i);
+                const int id = item->data(0, Qt::UserRole).toInt();
+                if (id != ids()[static_cast<std::size_t>(token)]) {
+                    list.scrollToItem(item);
+                    QTest::mouseClick(list.viewport(), Qt::LeftButton, {},
+                                      list.visualItemRect(item).center());
+                    return id;
+                }
+            }
+            return -1;
+        };
+        QVERIFY(shows(root));
+        const std::vector<std::int32_t> first = ids();
+        const auto found = branch_candidates(window.data(), window.selection(), 12);
+        QCOMPARE(found.size(), std::size_t{10});
+        QVERIFY(found[0].before > 0 && std::abs(found[0].after - found[0].before) < 1e-5); // all of them
+        const auto of_prompt = branch_candidates(window.data(), window.selection(), 3);
+        QCOMPARE(of_prompt.size(), std::size_t{10});
+        QVERIFY(std::isnan(of_prompt[0].after));
+
+        const int forced = click(13);
+        QVERIFY(forced >= 0);
+        const RunKey branch{stage.scratch(), 2};
+        QVERIFY2(shows(branch), qPrintable(stage.said()));
+        QCOMPARE(window.selection().runB(), root);
+        QCOMPARE(ids().size(), std::size_t{26});
+        QVERIFY(std::equal(first.begin(), first.begin() + 13, ids().begin()));
+        QCOMPARE(ids()[13], forced);
+        // Run B is followed where it has the same tokens.
+        QCOMPARE(panel.branches().tree().topLevelItemCount(), 1);
+        QCOMPARE(panel.branches().tree().topLevelItem(0)->childCount(), 1);
+        QVERIFY(panel.branches().tree().topLevelItem(0)->child(0)->text(0).startsWith(u"13: "_s));
+
+        QVERIFY(click(20) >= 0);
+        const RunKey second{stage.scratch(), 3};
+        QVERIFY2(shows(second), qPrintable(stage.said()));
+        QCOMPARE(window.selection().runB(), branch);
+        const auto parents = [&](const RunKey& run) {
+            std::vector<int> all;
+            for (const BranchNode& node : branch_tree(window.data(), run)) {
+                all.push_back(node.parent);
+            }
+            return all;
+        };
+        QCOMPARE(parents(root), (std::vector<int>{-1, 0, 1}));
+        // Keys of the tree: B compares, Enter shows.
+        QTreeWidget& tree = panel.branches().tree();
+        tree.setCurrentItem(tree.topLevelItem(0));
+        QTest::keyClick(&tree, Qt::Key_B);
+        QCOMPARE(window.selection().runB(), root);
+        QCOMPARE(window.selection().runA(), second);
+        tree.setCurrentItem(tree.topLevelItem(0)->child(0));
+        QTest::keyClick(&tree, Qt::Key_Return);
+        QCOMPARE(window.selection().runA(), branch);
+
+        const QString saved = stage.folder.filePath(u"tree.ponder"_s);
+        for (QPushButton* button : panel.branches().findChildren<QPushButton*>()) {
+            button->click();
+        }
+        auto* dialog = window.findChild<QFileDialog*>(u"keep"_s);
+        QVERIFY(dialog != nullptr);
+        dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(saved);
+        QMetaObject::invokeMethod(dialog, "accept");
+        QTRY_VERIFY2(stage.says("edit.done", saved), qPrintable(stage.said()));
+        window.open(saved);
+        QTRY_VERIFY(window.data().runs(saved).size() == 3);
+        QCOMPARE(parents({saved, 3}), (std::vector<int>{-1, 0, 1}));
+        QCOMPARE(branch_tree(window.data(), {saved, 3}).back().run, (RunKey{saved, 3}));
     }
 
     void aScratchRunIsKeptInATraceOfTheUsersChoice() {

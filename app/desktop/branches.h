@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/trace/recorded_choices.h"
+#include "views/common/view_context.h"
+
+#include <QWidget>
+
+#include <vector>
+
+class QLabel;
+class QPushButton;
+class QTreeWidget;
+class QTreeWidgetItem;
+
+namespace ponderscope {
+
+/// A run of a tree of generations.
+struct BranchNode {
+    RunKey run;
+    int parent = -1; ///< index of the run that it continues; -1: the root
+    std::optional<Branch> branch;
+};
+
+/// The tree that \p run belongs to, parents before children; at least \p run itself if that is open. A run
+/// that several open traces hold is listed once, from the trace of \p run where that has it.
+std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
+
+/// A possible token at a position.
+struct BranchCandidate {
+    int id = 0;
+    double before = 0; ///< probability in the model's distribution
+    double after = 0;  ///< after temperature, top-k and top-p; NaN: the token was not generated here
+};
+
+/// The recorded candidates for the token behind \p row of run A: those that were sampled from, else the
+/// read-out of the last step. Empty: not recorded, or still being read.
+std::vector<BranchCandidate> branch_candidates(TraceData& data, const Selection& selection, qint64 row);
+
+/// The candidates of the selected token, and the tree of branches of run A. A click on a candidate forces it;
+/// a click in the tree shows a run as A, Ctrl+click or B as B.
+class Branches : public QWidget {
+    Q_OBJECT
+public:
+    explicit Branches(const ViewContext& context, QWidget* parent = nullptr);
+    void refresh();
+    void refreshCandidates();
+    void setRunning(bool running);
+    [[nodiscard]] QTreeWidget& candidates() { return *candidates_; }
+    [[nodiscard]] QTreeWidget& tree() { return *tree_; }
+
+Q_SIGNALS:
+    /// Continue run A before token \p at, with the token \p id there.
+    void branchRequested(qint64 at, int id);
+    void saveRequested(const std::vector<ponderscope::RunKey>& runs);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void showTree();
+    void force(const QTreeWidgetItem* item);
+    void choose(const QTreeWidgetItem* item, bool asB);
+
+    ViewContext context_;
+    QLabel* about_;
+    QTreeWidget* candidates_;
+    QTreeWidget* tree_;
+    QPushButton* save_;
+    qint64 at_ = -1; ///< token of the candidates
+    std::vector<BranchNode> nodes_;
+    bool running_ = false;
+};
+
+} // namespace ponderscope
