@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes significance_values.json: Student's distribution, false-discovery control, equivalence, McNemar's test, the smallest
+"""Makes significance_values.json: Student's distribution, false-discovery control, McNemar's test, the smallest
 detectable difference, sign flips and Spearman's rho by SciPy and statsmodels. With --check nothing is written: the stored values are compared with what the installed versions say (the tests run
 that where both are installed)."""
 import json
