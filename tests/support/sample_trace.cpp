@@ -448,6 +448,7 @@ void write_sample_trace(const std::filesystem::path& path, const SampleTrace& wh
         info.tokenizer_digest = what.withText ? std::string(64, 'd') : "";
         info.versions = R"({"ponderscope":"0.1.0"})";
         info.config = "{}";
+        info.choices = run == 0 ? R"({"threshold": 0.0001})" : "";
         info.notices = "[]";
         info.seed = what.seed;
         info.max_steps = steps;
