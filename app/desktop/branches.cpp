@@ -141,6 +141,7 @@ Branches::Branches(const ViewContext& context, QWidget* parent)
       save_(new QPushButton(u"Save Tree…"_s, this)) {
     about_->setTextFormat(Qt::PlainText);
     about_->setForegroundRole(QPalette::PlaceholderText);
+    about_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     const auto prepare = [this](QTreeWidget* list, const QString& name, const QStringList& columns,
                                 const QString& tip) {
         list->setAccessibleName(name);

@@ -134,6 +134,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     auto* pages = new QTabWidget(this);
     pages->setAccessibleName(u"Prompt and branches"_s);
     pages->setDocumentMode(true);
+    pages->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // the fields beside it set the size
+    pages->setMinimumSize(150, 120);
     pages->addTab(prompt_, u"Prompt"_s);
     pages->addTab(branches_, u"Branches"_s);
     typing->addWidget(pages, 1);
