@@ -73,6 +73,7 @@ void InspectorView::renew() {
 void InspectorView::refresh() {
     pending_.stop();
     report_ = token_report(data_, selection_, most_);
+    written_width_ = width();
     const int place = verticalScrollBar()->value();
     // The same width with and without a scroll bar.
     write_report(*document(), report_, theme_, width() - verticalScrollBar()->sizeHint().width(), most_ > 3,
@@ -88,7 +89,7 @@ QMimeData* InspectorView::createMimeDataFromSelection() const {
 
 void InspectorView::resizeEvent(QResizeEvent* event) {
     QTextBrowser::resizeEvent(event);
-    if (event->oldSize().width() != event->size().width()) {
+    if (width() != written_width_) {
         changed();
     }
 }

@@ -43,6 +43,7 @@ private:
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;
+    int written_width_ = 0; ///< of the widget; the page's changes with the scroll bar, which the page decides
 };
 
 } // namespace ponderscope
