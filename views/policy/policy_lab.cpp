@@ -67,7 +67,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     policy_->setAccessibleName(u"Policy"_s);
     slider_->setAccessibleName(u"Threshold"_s);
     slider_->setMinimumWidth(80);
-    threshold_->setMaximumWidth(76);
+    threshold_->setFixedWidth(76);
     threshold_->setAccessibleName(u"Threshold as a number"_s);
     threshold_->setToolTip(u"Type a threshold and press Enter"_s);
     reset_->setText(u"Reset"_s);
