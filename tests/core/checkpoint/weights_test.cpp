@@ -165,9 +165,8 @@ TEST_F(WeightsTest, ATensorThatLiesInAnotherShardThanTheIndexSays) {
     put("1.safetensors", shard({"a"}));
     put("2.safetensors", shard({"b"}));
     put_index(R"({"a":"2.safetensors","b":"1.safetensors"})");
-    EXPECT_EQ(opening(), "model.safetensors.index.json: expected tensor \"a\" in 2.safetensors, found none "
-                         "of that name there; get the "
-                         "checkpoint again.");
+    const std::string said = opening();
+    EXPECT_EQ(said.find("model.safetensors.index.json: expected tensor \"a\" in 2.safetensors"), 0U) << said;
 }
 
 TEST_F(WeightsTest, FoldersWithoutWeightsSayWhatTheyHold) {
