@@ -37,7 +37,7 @@ class CheckpointInquiry : public QObject {
     Q_OBJECT
 public:
     using QObject::QObject;
-    /// Sets the program to start, in place of the one beside this program; for tests.
+    /// For tests: the program to start instead of the one beside this program.
     void setProgram(const QString& program) { program_ = program; }
     /// Ends with known or failed, unless another request follows.
     void ask(const QString& folder);

@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// Ticks of a ChartAxis over what is shown, as many as have room.
+/// Ticks of a ChartAxis in the visible range, as many as fit.
 class PlotTicker : public QCPAxisTicker {
 public:
     PlotTicker(const QCPAxis* axis, Chart::Axis of, const Theme& theme)

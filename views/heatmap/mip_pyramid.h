@@ -9,7 +9,7 @@ namespace ponderscope {
 
 /// A long heatmap at decreasing resolutions, so that the cost of painting depends on pixels and not on
 /// tokens: blocks of `base` rows, then of four times as many, and so on. Each block has the sum and the
-/// number of values of every step. Takes 8 bytes for each step and 12 rows. An immutable value; any thread.
+/// number of values of every step. Takes 8 bytes a step for 12 rows. Immutable: any thread may read.
 class MipPyramid {
 public:
     static constexpr std::int64_t base = 16;  ///< rows in a block of the finest level
@@ -52,7 +52,7 @@ public:
     [[nodiscard]] static std::int64_t extent(std::size_t level);
     [[nodiscard]] std::size_t levels() const { return levels_.size(); }
     [[nodiscard]] const Block& block(std::size_t level, std::int64_t number, std::int64_t step) const;
-    /// Merges the blocks of a step that begin in rows [begin, end), at the coarsest level whose blocks fit
+    /// Merges a step's blocks that begin in rows [begin, end), at the coarsest level whose blocks fit
     /// into the range. If there are none, returns the block that contains \p begin.
     [[nodiscard]] Block over(std::int64_t begin, std::int64_t end, std::int64_t step) const;
     /// A quantile from a sample of the values; NaN without values.

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
-/// open trace; candidates and curves need per-step signals. Its text can be selected and copied; follows
+/// open trace; candidates and curves need per-step signals. Text can be selected and copied; it follows
 /// hover within a frame.
 class InspectorView : public QTextBrowser, public LiveView, public ShowsCommand {
     Q_OBJECT
@@ -28,7 +28,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return pending_.isActive(); }
 
 public Q_SLOTS:
-    void refresh(); ///< at once; changes of selection or data do it later
+    void refresh(); ///< at once; changes of selection or data schedule it
 
 protected:
     QMimeData* createMimeDataFromSelection() const override;
@@ -43,7 +43,7 @@ private:
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;
-    int written_width_ = 0; ///< of the widget; the page's changes with the scroll bar, which the page decides
+    int written_width_ = 0; ///< of the widget; the page's width depends on the scroll bar and vice versa
 };
 
 } // namespace ponderscope
