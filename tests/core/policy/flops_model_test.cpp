@@ -172,6 +172,13 @@ TEST(FlopsModel, AStrangersTextIsRefused) {
     }
     EXPECT_FALSE(FlopsModel::from_json(with("[0,3]", endless + "]")));
     EXPECT_FALSE(FlopsModel::from_json(with("false", "0")));
+    for (const char* around : {"prelude_layers", "coda_layers"}) {
+        const auto layers = [&](const char* number) {
+            return FlopsModel::from_json(with("{", "{\"" + std::string(around) + "\":" + number + ","));
+        };
+        EXPECT_TRUE(layers("65536")) << around;
+        EXPECT_FALSE(layers("65537")) << around;
+    }
 }
 
 } // namespace
