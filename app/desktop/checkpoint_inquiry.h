@@ -11,7 +11,7 @@ class QJsonObject;
 
 namespace ponderscope {
 
-/// The part of `ponderscope inspect --json` for a checkpoint folder that the window needs.
+/// What the window needs of `ponderscope inspect --json` for a checkpoint folder.
 struct CheckpointAbout {
     QString folder;
     QString architecture;

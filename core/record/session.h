@@ -29,7 +29,7 @@ struct SequenceInput {
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
     /// The length that decaying bounds use in a generation: tokens of the prompt plus largest number of new
-    /// tokens. 0: the number of tokens.
+    /// tokens. 0: the length of `ids`.
     std::int64_t planned_length = 0;
 
     [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
@@ -52,7 +52,7 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
 
 /// Which computed signals are stored.
 struct KeptSignals {
-    bool scalars = false;   ///< one packed row for each token, and the gate at the exit; no other signal
+    bool scalars = false;   ///< only one packed row for each token, and the gate at the exit
     bool candidates = true; ///< false: do not store candidate_ids and candidate_probabilities
 };
 
@@ -70,9 +70,9 @@ struct RecordOptions {
                                                            ///< part of them
     TextReading reading;
     std::uint64_t seed = 0;
-    std::string patches;              ///< JSON of the patches (patch_file.h); empty: none
+    std::string patches;                         ///< JSON of the patches (patch_file.h); empty: none
     std::optional<Branch> branch = std::nullopt; ///< the run that a generation continues
-    /// Signals of the generation of a single sequence, with all rows, besides those of its score.
+    /// Signals from generating a single sequence, with all rows, besides those from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
     std::vector<std::string> notices; ///< the run's notices, besides the engine's
     std::int64_t training = 0;        ///< RunInfo::training
@@ -80,10 +80,10 @@ struct RecordOptions {
     std::int64_t rank = 0;            ///< rank of this process in the world that records the run together
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
     /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays
-    /// unchanged; if there is no such run, a new one begins.
+    /// unchanged; without a run to resume, a new one begins.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// Why the generation of the sequences ended early, one sentence. The run is then marked as cancelled,
-    /// with all its sequences. Empty: it did not end early.
+    /// Why the generation of the sequences ended early, one sentence. The run keeps all its sequences, but
+    /// is marked cancelled. Empty: it did not end early.
     std::string cut_short = {};
     bool finish = true; ///< finish the writer after the run; false: the caller writes more
 };
@@ -94,7 +94,7 @@ struct RecordReport {
     std::int64_t sequences = 0; ///< number of begun sequences
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    std::int64_t lost = 0;       ///< tokens with a next token whose logits were NaN
+    std::int64_t lost = 0;       ///< tokens with NaN logits and a next token
     double mean_nll = 0;         ///< nats; NaN if no token was scored
     double seconds = 0;          ///< computing and writing, without loading
     bool found_complete = false; ///< the run to resume was already complete
@@ -114,8 +114,8 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// InputError unless there is at least one sequence, each has at least two tokens, and every id is below
-/// \p vocab_size. record() checks this before it writes. For callers that must not create a trace for invalid
-/// input.
+/// \p vocab_size. record() checks this before it writes. Call this if invalid input must not create a
+/// trace.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
 
 /// Scores every sequence in windows and appends one run to the trace. The previous batch is written while a

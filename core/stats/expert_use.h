@@ -27,7 +27,7 @@ struct ExpertUse {
     std::int64_t chosen = 0;  ///< k
     std::vector<LayerExperts> layers;
 };
-/// No value if the run has no router_experts. Cancelled.
+/// No value without router_experts. Throws Cancelled.
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 
@@ -38,7 +38,7 @@ struct ExpertAgreement {
     double common = 0;       ///< mean share of the chosen experts that both runs chose
     double same = 0;         ///< share of tokens with the same set of experts
 };
-/// InputError: a run without router_experts, other tokens, or other layers or experts. Cancelled.
+/// InputError: no router_experts, or different tokens, layers or experts. Throws Cancelled.
 std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInfo& run_a,
                                               const TraceReader& b, const RunInfo& run_b,
                                               const std::stop_token& stop = {});
