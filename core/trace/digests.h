@@ -44,7 +44,7 @@ public:
 
 private:
     TokenTotals totals_;
-    bool target_open_ = false; ///< the last token was scored, so the next token's bytes count
+    bool target_open_ = false; ///< the last token was scored, so the next token's bytes are counted
 };
 
 } // namespace ponderscope

@@ -32,7 +32,7 @@ struct ShardName {
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
 /// The shards of \p path: a folder, a pattern with * ? or [ ], or the name of the whole trace if only its
-/// shards exist; also on another machine (ssh://…). Sorted. Empty: a file, or a name without shards.
+/// shards exist; also on another machine (ssh://…). Sorted. Empty for a file or names without shards.
 /// InputError: a folder or pattern without shards.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.

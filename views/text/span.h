@@ -19,12 +19,12 @@ struct TokenSpan {
     friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
 };
 
-/// Means of a span in a run, over its tokens with an NLL, by the window's attribution; NaN: no such token.
+/// Means over a span's tokens that have an NLL, by the window's attribution; NaN: no such token.
 /// The Compare panel has their intervals.
 struct SpanMeans {
     qint64 scored = 0;
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats
-    double entropy = nll;                                  ///< nats; NaN unless all these tokens have one
+    double entropy = nll;                                  ///< nats; NaN if any of these has none
     double steps = nll;                                    ///< NaN without pondering steps
     double difference = nll; ///< NLL of A minus NLL of B; NaN if B has other tokens
 };
@@ -40,9 +40,9 @@ inline constexpr qint64 most_copied = 20'000;
 /// The text itself; ids for runs without text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
-/// Gives the tokens of a span a class of an annotation beside the trace, which is created if it does not
-/// exist. Other tokens keep their classes. An empty class removes those of the span. InputError: the
-/// annotation has numbers or an invalid name. EnvironmentError.
+/// Gives a span's tokens a class of an annotation beside the trace. Creates a missing annotation. Other
+/// tokens keep their classes. An empty class removes the span's classes. InputError: the annotation has
+/// numbers or an invalid name. EnvironmentError.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 
