@@ -128,8 +128,14 @@ void OpenTraces::compareOverTheSameText() {
     }
 }
 
+void OpenTraces::pauseWatch(const QString& trace) {
+    watching_.cancel();
+    unwatched_ = trace;
+}
+
 void OpenTraces::reopen(const QString& trace) {
     watching_.cancel();
+    unwatched_.clear();
     watch_.forget(trace);
     if (data_.isOpen(trace)) {
         opener_.openTrace(trace);
@@ -142,7 +148,9 @@ void OpenTraces::poll() {
     }
     QStringList files;
     for (const QString& trace : data_.traces()) {
-        files << data_.files(trace);
+        if (trace != unwatched_) {
+            files << data_.files(trace);
+        }
     }
     files.removeDuplicates();
     // The trace the trace of the recording opens as soon as it exists.

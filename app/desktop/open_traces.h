@@ -133,6 +133,8 @@ public:
     [[nodiscard]] Opener& opener() { return opener_; }
     [[nodiscard]] RunFollower& follower() { return follower_; }
     void setRecording(std::function<bool()> isRecording) { isRecording_ = std::move(isRecording); }
+    /// Does not watch the trace until reopen(): this program is about to replace its file.
+    void pauseWatch(const QString& trace);
     /// Reads the path again after this program replaced its file.
     void reopen(const QString& trace);
 
@@ -154,6 +156,7 @@ private:
     bool withoutB_ = false; ///< the user removed B, so none is chosen automatically
     std::function<bool()> isRecording_ = [] { return false; };
     QTimer poll_;
+    QString unwatched_; ///< a trace whose file this program replaces
     TraceWatch watch_;
     Task watching_{this}; ///< checks the open files
 };

@@ -32,6 +32,7 @@ void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<
         // Under the same name lies another file now, by our own doing; and whatever another window did to it.
         traces_.reopen(trace);
     };
+    traces_.pauseWatch(trace);
     edits_.start(
         std::move(edit),
         [this, again, then](const QString& done) {
