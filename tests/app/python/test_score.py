@@ -20,10 +20,11 @@ def test_it_ends_after_an_error_though_nobody_closes_its_input(program: Path, tr
         assert "loglikelihood" in json.loads(score.stdout.readline())
         for file in tmp_path.glob("requests.ponder*"):
             file.unlink()
-        for _ in range(2):  # the first one meets the loss when it is committed, the second is told of it
-            score.stdin.write(line)
-            score.stdin.flush()
-            time.sleep(2)
+        for _ in range(2):  # the first one meets the loss when it is committed, the second is told of it at the latest
+            if score.poll() is None:
+                score.stdin.write(line)
+                score.stdin.flush()
+                time.sleep(2)
         try:
             assert score.wait(60) == 2
         finally:
