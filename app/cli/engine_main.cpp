@@ -5,8 +5,8 @@
 #include <malloc.h>
 
 int main(int argc, char** argv) {
-    // Every pass needs the memory of the pass before. If it went back to the system between them, its pages
-    // would be cleared anew: 13 to 19 % of a recording by a small model on a CPU.
+    // Every pass needs the memory of the pass before. If it went back to the system between them, the system
+    // would clear its pages anew each time.
     mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that glibc accepts
     mallopt(M_TRIM_THRESHOLD, 2'000'000'000);
     return ponderscope::cli::run_program(argc, argv, [](CLI::App& program) {

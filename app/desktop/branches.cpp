@@ -87,8 +87,12 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
     const auto self = std::find_if(all.begin(), all.end(), [&](const Known& one) { return one.key == run; });
     std::vector<BranchNode> nodes;
     std::vector<int> place(all.size(), -1);
-    for (std::size_t i = 0; self != all.end() && i < all.size(); ++i) {
-        if (root_of(i) == root_of(static_cast<std::size_t>(self - all.begin()))) {
+    if (self == all.end()) {
+        return nodes;
+    }
+    const std::size_t root = root_of(static_cast<std::size_t>(self - all.begin()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (root_of(i) == root) {
             place[i] = static_cast<int>(nodes.size());
             nodes.push_back(
                 {all[i].key, parent[i] < 0 ? -1 : place[static_cast<std::size_t>(parent[i])], all[i].branch});

@@ -106,7 +106,7 @@ void MainWindow::build() {
     traces_ = std::make_unique<OpenTraces>(shell);
     edits_ = std::make_unique<RunEdits>(shell, *traces_);
     runs_ = std::make_unique<RunController>(shell, *traces_, *edits_, *docks_);
-    whatIf_ = std::make_unique<WhatIf>(shell, *runs_, *edits_);
+    whatIf_ = std::make_unique<WhatIf>(shell, *runs_);
     figures_ = std::make_unique<FigureExport>(shell);
     session_ = std::make_unique<SessionState>(shell, *docks_, traces_->opener());
     greeting_ = std::make_unique<Greeting>(shell, *docks_, *runs_);

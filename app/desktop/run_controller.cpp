@@ -241,33 +241,44 @@ void RunController::think(const ThinkRequest& request) {
     generate(request);
 }
 
-void RunController::branch(qint64 at, int id) {
+std::optional<RecordRequest> RunController::requestLikeA(std::function<void()> again) {
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
-        messages_->show("branch.live",
-                        u"Wait until the model has finished. A branch continues a recorded run."_s,
+        messages_->show("run.live", u"Wait until the model has finished. This needs a recorded run."_s,
                         MessageBar::Kind::notice);
-        return;
+        return std::nullopt;
     }
-    ThinkRequest request = think_->request();
-    request.checkpoint = checkpointOf(key);
-    if (request.checkpoint.isEmpty()) {
-        edits_.locateCheckpoint(key, [this, key, at, id] {
-            if (selection_.runA() == key) {
-                branch(at, id);
-            }
-        });
-        return;
-    }
-    // The model runs as it ran; how tokens are drawn, and how many, is the panel's.
-    const RecordRequest same =
+    // A run that was forced keeps what it was forced to: "learned; forced 12:3".
+    RecordRequest request =
         rerun_request(*run, key.trace, QString::fromStdString(run->policy).section(u"; forced "_s, 0, 0),
                       QString::fromStdString(recorded_choices(*run).kv));
-    request.policy = same.policy;
-    request.device = same.device;
-    request.more = same.more;
-    request.more << u"--method="_s + same.method << u"--dtype="_s + same.dtype;
+    request.checkpoint = checkpointOf(key);
+    if (request.checkpoint.isEmpty()) {
+        edits_.locateCheckpoint(key, [this, key, again = std::move(again)] {
+            if (selection_.runA() == key) {
+                again();
+            }
+        });
+        return std::nullopt;
+    }
+    return request;
+}
+
+void RunController::branch(qint64 at, int id) {
+    const std::optional<RecordRequest> same = requestLikeA([this, at, id] { branch(at, id); });
+    if (!same) {
+        return;
+    }
+    const RunKey key = selection_.runA();
+    const RunInfo* run = data_.run(key);
+    // The model runs as it ran; how tokens are drawn, and how many, is the panel's.
+    ThinkRequest request = think_->request();
+    request.checkpoint = same->checkpoint;
+    request.policy = same->policy;
+    request.device = same->device;
+    request.more = same->more;
+    request.more << u"--method="_s + same->method << u"--dtype="_s + same->dtype;
     request.from = run_reference(key, *run);
     request.sequence = selection_.sequence();
     request.at = at;

@@ -11,6 +11,8 @@
 #include <QPointer>
 #include <QString>
 
+#include <functional>
+#include <optional>
 #include <utility>
 
 namespace ponderscope {
@@ -65,6 +67,9 @@ public:
 
     /// The current checkpoint folder of a run; empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
+    /// A request that computes run A as it was computed, without forced steps or text. std::nullopt: A is not
+    /// recorded yet (a message says so), or its checkpoint is asked for, and \p again runs once it is known.
+    [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Prepares the trace of temporary runs. False, with a message, if this fails.
     [[nodiscard]] bool scratchReady();
     /// The trace of temporary runs on the machine that computes them.

@@ -3,7 +3,6 @@
 
 #include "app/desktop/message_bar.h"
 #include "app/desktop/run_controller.h"
-#include "app/desktop/run_edits.h"
 #include "app/desktop/run_follower.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
@@ -34,48 +33,33 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
         messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
         return;
     }
+    std::optional<RecordRequest> request = runs_.requestLikeA([this, question] { startWhatIf(question); });
+    if (!request) {
+        return;
+    }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
-    if (run == nullptr || data_.isLive(key.trace)) {
-        messages_->show("what-if.live",
-                        u"Wait until the model has finished. What-if runs need a recorded run."_s,
-                        MessageBar::Kind::notice);
-        return;
-    }
-    // A run that was forced already keeps what it was forced to: "learned; forced 12:3".
-    const QString policy = QString::fromStdString(run->policy);
-    const QString forced = policy.section(u"; forced "_s, 1);
-    RecordRequest request = rerun_request(*run, key.trace, policy.section(u"; forced "_s, 0, 0),
-                                          QString::fromStdString(recorded_choices(*run).kv));
-    request.checkpoint = runs_.checkpointOf(key);
-    if (request.checkpoint.isEmpty()) {
-        edits_.locateCheckpoint(key, [this, key, question] {
-            if (selection_.runA() == key) {
-                startWhatIf(question);
-            }
-        });
-        return;
-    }
-    request.fromRun = run_reference(key, *run);
-    request.forceSteps = question.forceSteps;
+    const QString forced = QString::fromStdString(run->policy).section(u"; forced "_s, 1);
+    request->fromRun = run_reference(key, *run);
+    request->forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
-        request.forceSteps += (request.forceSteps.isEmpty() ? QString() : u","_s) + forced;
+        request->forceSteps += (request->forceSteps.isEmpty() ? QString() : u","_s) + forced;
     }
     if (!question.ablate.isEmpty()) {
-        request.more << u"--ablate-source="_s + question.ablate;
+        request->more << u"--ablate-source="_s + question.ablate;
     }
     const std::optional<QString> patch = patchFile(*run, question.patches);
     if (!patch) {
         return;
     }
-    request.patch = *patch;
-    request.name = QString::fromStdString(run->name) + u' ' + question.name;
+    request->patch = *patch;
+    request->name = QString::fromStdString(run->name) + u' ' + question.name;
     if (!runs_.scratchReady()) {
         return;
     }
-    request.trace = runs_.scratchFor(key.trace);
+    request->trace = runs_.scratchFor(key.trace);
     runs_.follower().ask(key);
-    runs_.recorder().start(request);
+    runs_.recorder().start(*request);
     if (!runs_.recorder().isRunning()) {
         runs_.follower().ask({});
     }

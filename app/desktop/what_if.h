@@ -14,15 +14,13 @@ class QMenu;
 namespace ponderscope {
 
 class RunController;
-class RunEdits;
 
 /// Records run A again with one change: other steps for a token, without a source of its depth attention, or
 /// with the state of another token.
 class WhatIf : public ShellPart {
     Q_OBJECT
 public:
-    WhatIf(const Shell& shell, RunController& runs, RunEdits& edits)
-        : ShellPart(shell), runs_(runs), edits_(edits) {}
+    WhatIf(const Shell& shell, RunController& runs) : ShellPart(shell), runs_(runs) {}
     void fillWhatIf(QMenu& menu, qint64 token);
 
 public Q_SLOTS:
@@ -49,7 +47,6 @@ private:
     void fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word);
 
     RunController& runs_;
-    RunEdits& edits_;
     /// A copied state location.
     struct TakenState {
         RunKey run; ///< invalid: none
