@@ -83,8 +83,10 @@ at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tens
     const auto compute = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     // Heads lead: [n_q, n, d_h] against [n_q, R, d_h], the KV heads repeated.
     const auto keys = k.to(compute).transpose(0, 1).repeat_interleave(group, 0);
-    const auto values = v.to(compute).transpose(0, 1).repeat_interleave(group, 0);
     const auto mask = visibility_mask(visibility, n, k.size(0), q.device());
+    // A cache's free rows hold whatever lay there, and 0 times NaN is NaN.
+    const auto free = mask.any(0).logical_not().view({-1, 1, 1});
+    const auto values = v.to(compute).masked_fill(free, 0).transpose(0, 1).repeat_interleave(group, 0);
     const std::int64_t some =
         std::max<std::int64_t>(1, most_scores / std::max<std::int64_t>(1, q.size(1) * k.size(0)));
     std::vector<at::Tensor> parts;

@@ -48,15 +48,14 @@ Case make_case(const std::vector<std::int64_t>& lengths, std::int64_t heads, std
     return made;
 }
 
-/// Beyond what rounding the result explains and, where our tiles compute it, rounding each weight.
-double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarType type,
-              bool rounded_weights = true) {
+/// Beyond what rounding the result and each weight explains.
+double excess(const at::Tensor& got, const Case& of, double scale, at::ScalarType type) {
     const auto from = [&](const at::Tensor& v) {
         return attend_plain(of.q.to(at::kDouble), of.k.to(at::kDouble), v, of.blocks, scale, of.bias);
     };
     const auto v = of.v.to(at::kDouble);
     const auto expected = from(v);
-    const auto allowed = rounded_weights ? expected.abs() + from(v.abs()) : expected.abs();
+    const auto allowed = expected.abs() + from(v.abs());
     const double unit = type == at::kHalf ? 0x1p-11 : 0x1p-8;
     return ((got.cpu().to(at::kDouble) - expected).abs() - allowed * unit)
         .nan_to_num(1e9)
@@ -103,8 +102,7 @@ TEST_F(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
                     }
                     Case expected = given;
                     expected.bias = biased ? given.bias : at::Tensor();
-                    EXPECT_LE(excess(attend(q, k, v, runs, scale, bias), expected, scale, type, biased),
-                              2e-5);
+                    EXPECT_LE(excess(attend(q, k, v, runs, scale, bias), expected, scale, type), 2e-5);
                 }
                 given.blocks.causal.erase(given.blocks.causal.begin() + 1); // no queries
                 EXPECT_LE(excess(attend(q, k, v, given.blocks, scale, given.bias.to(tests_device())), given,
