@@ -116,12 +116,13 @@ bool fused_fits(const Visibility& visibility, const at::Tensor& row_bias) {
     return true;
 }
 
-/// Several sequences of one length, where the library's own choice for a GPU (cuDNN's kernel from Hopper on)
-/// is faster than flash attention over sequences of any lengths. Alone, each length would be prepared anew.
+/// Several sequences of one length, one behind the other, where the library's own choice for a GPU (cuDNN's
+/// kernel from Hopper on) is faster than flash attention over sequences of any lengths. Alone, each length
+/// would be prepared anew.
 bool of_one_length(const std::vector<Visibility::CausalBlock>& blocks) {
-    return blocks.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const auto& block) {
-               return block.length == blocks.front().length;
-           });
+    return blocks.size() > 1 &&
+           std::adjacent_find(blocks.begin(), blocks.end(),
+                              [](const auto& a, const auto& b) { return !follows(a, b); }) == blocks.end();
 }
 
 bool tiled(at::ScalarType type) {
