@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace ponderscope {
 
@@ -19,6 +20,13 @@ class DeviceGraph {
 public:
     virtual ~DeviceGraph() = default;
     virtual void replay() = 0;
+};
+
+/// What one pass over rows of logits finds; results that were not requested are undefined.
+struct HeadStatistics {
+    at::Tensor maximum, sum; ///< [n, 1]: log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
+    at::Tensor nll, rank, entropy; ///< [n], as of HeadResult
+    at::Tensor values, ids; ///< [n, list_length], the largest logits, falling; of equals the lower id first
 };
 
 /// The functions that core/kernels/cuda gives the engine. They are in a separate library,
@@ -40,6 +48,22 @@ struct CudaKernels {
         return false;
     };
     decltype(&ponderscope::depth_mix) depth_mix = nullptr;
+    bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
+    /// cos, sin: fp32 [angles, pairs], contiguous; rows: int64 [n], contiguous. See core/model/rope.h.
+    at::Tensor (*rotate)(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                         const at::Tensor& rows, bool neighbours) = nullptr;
+    bool (*head_fits)(const at::Tensor& logits,
+                      std::int64_t list_length) = [](const at::Tensor&, std::int64_t) { return false; };
+    /// \p targets: int64 [n], negative: none; undefined: neither NLL nor rank.
+    HeadStatistics (*head_statistics)(const at::Tensor& logits, const at::Tensor& targets, bool entropy,
+                                      std::int64_t list_length) = nullptr;
+    /// e^(logit - maximum) · factor in \p type; of fp32 in the logits' own memory.
+    at::Tensor (*head_exponentials)(const at::Tensor& logits, const at::Tensor& maximum, double factor,
+                                    at::ScalarType type) = nullptr;
+    /// KL(P || Q) and KL(Q || P), fp32 [n].
+    std::pair<at::Tensor, at::Tensor> (*head_divergences)(const at::Tensor& p, const HeadStatistics& of_p,
+                                                          const at::Tensor& q,
+                                                          const HeadStatistics& of_q) = nullptr;
     /// Captures the operations of \p work on the device without running them. \p work must have run once
     /// before, and must not copy to or from the host during the capture. c10::Error if the device cannot
     /// capture.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/head.h"
 
+#include "core/kernels/cuda_library.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -8,6 +10,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -75,13 +79,17 @@ at::Tensor times_words(const at::Tensor& rows, const at::Tensor& table) {
     return out;
 }
 
+/// fp16 has nothing below 6e-8: a large vocabulary's small shares would be 0. A power of two changes no digit
+/// of the others.
+double lift_of(at::ScalarType type) {
+    return type == at::kHalf ? 0x1p15 : 1.0;
+}
+
 /// shares [n, V] · table [V, d], likewise.
 at::Tensor mix_words(const at::Tensor& shares, const at::Tensor& table) {
     const auto type = table.scalar_type();
     if (multiplies_as_it_lies(shares, table)) {
-        // fp16 has nothing below 6e-8: a large vocabulary's small shares would be 0. A power of two changes
-        // no digit of the others.
-        const double lift = type == at::kHalf ? 0x1p15 : 1.0;
+        const double lift = lift_of(type);
         at::Tensor lifted = at::empty(shares.sizes(), shares.options().dtype(type));
         at::mul_out(lifted, shares, at::scalar_tensor(lift)); // one kernel multiplies and rounds
         return at::mm(lifted, table, at::kFloat).div_(lift);
@@ -222,39 +230,114 @@ at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::T
     return mixture;
 }
 
+/// Statistics of rows of logits, which it consumes, by plain operations.
+struct PlainLogitRows {
+    HeadStatistics found;
+    Softmax softmax;
+};
+
+PlainLogitRows plain_rows(at::Tensor logits, const at::Tensor& targets, bool entropy, std::int64_t length) {
+    HeadStatistics found;
+    at::Tensor has_target, target_logits;
+    if (length > 0) {
+        std::tie(found.values, found.ids) = largest(logits, length);
+    }
+    if (targets.defined()) {
+        has_target = targets.ge(0);
+        target_logits = logits.gather(1, targets.clamp_min(0).unsqueeze(1));
+        at::Tensor larger = at::empty_like(logits);
+        at::gt_out(larger, logits, target_logits);
+        found.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
+    }
+    Softmax now(std::move(logits));
+    found.maximum = now.maximum;
+    found.sum = now.sum;
+    if (targets.defined()) {
+        found.nll = now.log_probabilities(target_logits)
+                        .neg_()
+                        .squeeze(1)
+                        .masked_fill_(has_target.logical_not(), std::numeric_limits<double>::quiet_NaN())
+                        .to(at::kFloat);
+    }
+    if (entropy) {
+        found.entropy = not_negative(now.log_sum - now.mean(now.distances));
+    }
+    return {std::move(found), std::move(now)};
+}
+
+/// Rows of logits with their statistics: from a GPU's kernels, or from plain operations.
+class LogitRows {
+public:
+    /// \p cuda: null for plain operations. \p length: of the list of largest logits.
+    LogitRows(const CudaKernels* cuda, at::Tensor logits, const at::Tensor& targets, bool entropy,
+              std::int64_t length)
+        : cuda_(cuda) {
+        if (cuda != nullptr) {
+            logits_ = std::move(logits);
+            found_ = cuda->head_statistics(logits_, targets, entropy, length);
+        } else {
+            PlainLogitRows plain = plain_rows(std::move(logits), targets, entropy, length);
+            found_ = std::move(plain.found);
+            plain_.emplace(std::move(plain.softmax));
+        }
+    }
+
+    [[nodiscard]] const HeadStatistics& found() const { return found_; }
+    [[nodiscard]] at::Tensor log_sum() const { return found_.sum.log(); }
+    [[nodiscard]] at::Tensor probabilities(const at::Tensor& logits) const {
+        return (logits - found_.maximum).sub_(log_sum()).exp_().to(at::kFloat);
+    }
+    /// KL(this || before) and KL(before || this).
+    [[nodiscard]] std::pair<at::Tensor, at::Tensor> divergences(const LogitRows& before) const {
+        if (cuda_ != nullptr) {
+            return cuda_->head_divergences(logits_, found_, before.logits_, before.found_);
+        }
+        at::Tensor apart = plain_->distances - before.plain_->distances;
+        at::Tensor forward = divergence(*plain_, *before.plain_, apart);
+        return {std::move(forward), divergence(*before.plain_, *plain_, apart.neg_())};
+    }
+    /// Σ_v softmax(logits / temperature)_v · table_v, [n, d]; consumes the logits.
+    [[nodiscard]] at::Tensor mixture(const at::Tensor& table, double temperature) {
+        if (temperature != 1) {
+            const at::Tensor distances = plain_ ? plain_->distances : logits_.sub_(found_.maximum);
+            return mix_words(at::softmax(distances / temperature, 1), table);
+        }
+        if (plain_) {
+            return mix_words(plain_->exponentials, table).div_(found_.sum);
+        }
+        const auto type = multiplies_as_it_lies(logits_, table) ? table.scalar_type() : at::kFloat;
+        const double lift = lift_of(type);
+        const at::Tensor shares = cuda_->head_exponentials(logits_, found_.maximum, lift, type);
+        return (type == at::kFloat ? at::mm(shares, table) : at::mm(shares, table, at::kFloat))
+            .div_(found_.sum * lift);
+    }
+
+private:
+    const CudaKernels* cuda_;
+    at::Tensor logits_; ///< with cuda_
+    HeadStatistics found_;
+    std::optional<Softmax> plain_;
+};
+
 HeadResult read_rows(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     const std::int64_t vocabulary = weights.head.size(0);
-    at::Tensor logits = logits_of(h, weights);
-    HeadResult result;
     const bool truncated = request.mixture && request.top_k > 0 && request.top_k < vocabulary;
     const std::int64_t length =
         std::max({request.candidates, request.distribution ? std::min<std::int64_t>(2, vocabulary) : 0,
                   truncated ? request.top_k : 0});
-    at::Tensor values, ids, has_target, target_logits;
-    if (length > 0) {
-        std::tie(values, ids) = largest(logits, length);
+    at::Tensor logits = logits_of(h, weights);
+    const CudaKernels* cuda = cuda_kernels(logits);
+    if (cuda != nullptr && !cuda->head_fits(logits, length)) {
+        cuda = nullptr;
     }
-    if (request.targets.defined()) {
-        has_target = request.targets.ge(0);
-        target_logits = logits.gather(1, request.targets.clamp_min(0).unsqueeze(1));
-        at::Tensor larger = at::empty_like(logits);
-        at::gt_out(larger, logits, target_logits);
-        result.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
-    }
-    const Softmax now(std::move(logits));
-    if (request.targets.defined()) {
-        result.nll = now.log_probabilities(target_logits)
-                         .neg_()
-                         .squeeze(1)
-                         .masked_fill_(has_target.logical_not(), std::numeric_limits<double>::quiet_NaN())
-                         .to(at::kFloat);
-    }
+    LogitRows now(cuda, std::move(logits), request.targets, request.distribution, length);
+    const at::Tensor values = now.found().values, ids = now.found().ids;
+    HeadResult result;
+    result.nll = now.found().nll;
+    result.rank = now.found().rank;
     if (request.distribution) {
-        result.entropy = not_negative(now.log_sum - now.mean(now.distances));
-        const at::Tensor best =
-            now.log_probabilities(values.narrow(1, 0, std::min<std::int64_t>(2, vocabulary)))
-                .exp_()
-                .to(at::kFloat);
+        result.entropy = now.found().entropy;
+        const at::Tensor best = now.probabilities(values.narrow(1, 0, std::min<std::int64_t>(2, vocabulary)));
         result.max_probability = best.select(1, 0).contiguous();
         result.margin =
             vocabulary > 1 ? best.select(1, 0) - best.select(1, 1) : result.max_probability.clone();
@@ -262,31 +345,23 @@ HeadResult read_rows(const at::Tensor& h, const HeadWeights& weights, const Head
     }
     if (request.candidates > 0) {
         result.candidate_ids = ids.narrow(1, 0, request.candidates).contiguous();
-        result.candidate_probabilities =
-            now.log_probabilities(values.narrow(1, 0, request.candidates)).exp_().to(at::kFloat);
-    }
-    if (request.mixture) {
-        if (truncated) {
-            result.mixture = mix_list(values.narrow(1, 0, request.top_k), ids.narrow(1, 0, request.top_k),
-                                      now.log_sum, weights, request.temperature);
-        } else if (request.temperature == 1) {
-            result.mixture = mix_words(now.exponentials, weights.embedding).div_(now.sum);
-        } else {
-            result.mixture =
-                mix_words(at::softmax(now.distances / request.temperature, 1), weights.embedding);
-        }
-        result.mixture = result.mixture.to(at::kFloat);
+        result.candidate_probabilities = now.probabilities(values.narrow(1, 0, request.candidates));
     }
     if (request.previous.defined()) {
-        const Softmax before(logits_of(request.previous, weights));
-        at::Tensor apart = now.distances - before.distances;
-        result.kl_current_previous = divergence(now, before, apart);
-        result.kl_previous_current = divergence(before, now, apart.neg_());
+        const LogitRows before(cuda, logits_of(request.previous, weights), {}, false, 0);
+        std::tie(result.kl_current_previous, result.kl_previous_current) = now.divergences(before);
         if (request.previous_rows.defined()) {
             const at::Tensor absent = request.previous_rows.logical_not();
             result.kl_current_previous.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
             result.kl_previous_current.masked_fill_(absent, std::numeric_limits<double>::quiet_NaN());
         }
+    }
+    if (request.mixture) {
+        result.mixture = truncated
+                             ? mix_list(values.narrow(1, 0, request.top_k), ids.narrow(1, 0, request.top_k),
+                                        now.log_sum(), weights, request.temperature)
+                             : now.mixture(weights.embedding, request.temperature);
+        result.mixture = result.mixture.to(at::kFloat);
     }
     return result;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/rope.h"
 
+#include "core/kernels/cuda_library.h"
+#include "core/kernels/gradient.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -117,6 +120,10 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
                   bool neighbours) {
     const std::int64_t half = cos.size(1);
+    const CudaKernels* cuda = wants_gradient(x) ? nullptr : cuda_kernels(x);
+    if (cuda != nullptr && cuda->rotate_fits(x)) {
+        return cuda->rotate(x, cos.contiguous(), sin.contiguous(), rows.contiguous(), neighbours);
+    }
     const at::Tensor c = cos.index_select(0, rows).unsqueeze(1);
     const at::Tensor s = sin.index_select(0, rows).unsqueeze(1);
     if (neighbours) {

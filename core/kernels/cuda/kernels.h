@@ -33,6 +33,21 @@ bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           std::span<const DepthSource> sources, bool want_weights);
 
+/// Whether the logits are contiguous fp32 on a GPU, and the kernel's memory holds a list of this length.
+bool head_cuda_fits(const at::Tensor& logits, std::int64_t list_length);
+HeadStatistics head_statistics_cuda(const at::Tensor& logits, const at::Tensor& targets, bool entropy,
+                                    std::int64_t list_length);
+at::Tensor head_exponentials_cuda(const at::Tensor& logits, const at::Tensor& maximum, double factor,
+                                  at::ScalarType type);
+std::pair<at::Tensor, at::Tensor> head_divergences_cuda(const at::Tensor& p, const HeadStatistics& of_p,
+                                                        const at::Tensor& q, const HeadStatistics& of_q);
+
+/// Whether the tensor is fp32, bf16 or fp16 on a GPU, with contiguous heads.
+bool rotate_cuda_fits(const at::Tensor& x);
+/// rotate() of core/model/rope.h, without gradient.
+at::Tensor rotate_cuda(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
+                       const at::Tensor& rows, bool neighbours);
+
 /// Enters all kernels of this folder.
 inline void add_kernels(CudaKernels& table) {
     table.attend_fits = attend_cuda_fits;
@@ -40,6 +55,12 @@ inline void add_kernels(CudaKernels& table) {
     table.attend = attend_cuda;
     table.depth_mix_fits = depth_mix_cuda_fits;
     table.depth_mix = depth_mix_cuda;
+    table.rotate_fits = rotate_cuda_fits;
+    table.rotate = rotate_cuda;
+    table.head_fits = head_cuda_fits;
+    table.head_statistics = head_statistics_cuda;
+    table.head_exponentials = head_exponentials_cuda;
+    table.head_divergences = head_divergences_cuda;
 }
 
 } // namespace ponderscope

@@ -17,7 +17,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges attend_tiles depth_mix)
+kernels=(attend_ranges attend_tiles depth_mix head_rows rotate_heads)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -76,6 +76,8 @@ mutant() {
         *attend_ranges.cu) filter='AttendKernel*' ;;
         *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
         *depth_mix.cu) filter='Depth*' ;;
+        *head_rows.cu) filter='HeadRows*' ;;
+        *rotate_heads.cu) filter='Rotate*' ;;
         *) filter='Attend*:Depth*' ;;
     esac
     for build in $builds; do
@@ -160,7 +162,9 @@ mutants() {
         rounds"
     change "no bias" attend_ranges.cu "dot += a.row_bias[row];" ""
     change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
-    change "everybody sees a tile" attend_tiles.cu "(seen[i / 2] >> row & 1) != 0 ? score" "true ? score"
+    change "everybody sees a tile" attend_tiles.cu "(bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? fmaf" "true ? fmaf"
+    change "a plain tile's maximum has no scale" attend_tiles.cu "highest[half] * scale" "highest[half]"
+    change "a bias in a plain tile" attend_tiles.cu "&& a.row_bias == nullptr && scale > 0" "&& scale > 0"
     change "rows that nobody sees are read" attend_tiles.cu "const bool read = (any >> row & 1) != 0; //" "const bool read = true; //"
     change "a bias that nobody sees" attend_tiles.cu "a.row_bias != nullptr && (any >> thread & 1) != 0" "a.row_bias != nullptr" address
     change "a strange value is multiplied" attend_tiles.cu "if (strange) {" "if (false) {"
@@ -181,6 +185,17 @@ mutants() {
     change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
     change "weights of a lane's first source only" depth_mix.cu "j < count; j += Lanes" "j < Lanes && j < count; j += Lanes"
     change "heads of a warp are one" depth_mix.cu "first + lane / Lanes" "first"
+    change "equal logits count as larger" head_rows.cu "x[i] > pivot ? 1 : 0" "x[i] >= pivot ? 1 : 0"
+    change "sums keep their own maxima" head_rows.cu "        sum *= factor;" ""
+    change "of equal logits the higher id comes first" head_rows.cu "a.id < b.id" "a.id > b.id"
+    change "the list's last word may be another" head_rows.cu "before == length - 1" "before == length - 2"
+    change "an impossible word is no infinity" head_rows.cu "y[i] == -INFINITY && x[i] != -INFINITY ? INFINITY : " ""
+    change "all words impossible are a distribution" head_rows.cu "total.sum > 0 || total.sum != total.sum" "true"
+    change "exponentials have no factor" head_rows.cu " * a.factor" ""
+    change "angles turn the other way" rotate_heads.cu "first[i] * cosine[i] - second[i] * sine[i]" "first[i] * cosine[i] + second[i] * sine[i]"
+    change "everybody's angles are the first row's" rotate_heads.cu "a.rows[row] * a.half + pair" "pair"
+    change "pairs are halves apart" rotate_heads.cu "a.neighbours ? one + 1 : one + half" "one + half"
+    change "what does not turn is left out" rotate_heads.cu "store<Width>(first, to + half + pair);" ""
     rm -rf "$out/mutant"
     printf '%d of %d mutants caught\n' "$((mutants_all - mutants_missed))" "$mutants_all"
     [ "$mutants_missed" -eq 0 ] || exit 1

@@ -101,8 +101,19 @@ template <typename T>
 T __shfl_xor_sync(unsigned lanes, T value, int step) {
     return host_cuda::shuffle(lanes, value, host_cuda::lane() ^ step);
 }
+inline int __all_sync(unsigned lanes, int own) {
+    std::uint64_t all[32];
+    host_cuda::exchange_all(lanes, own != 0 ? 1 : 0, all);
+    for (const std::uint64_t one : all) {
+        own = one == 0 ? 0 : own;
+    }
+    return own;
+}
 inline int __syncthreads_or(int own) {
     return host_cuda::block_any(own != 0) ? 1 : 0;
+}
+inline int atomicAdd(int* address, int value) {
+    return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
 }
 inline float __uint_as_float(unsigned bits) {
     float x = 0;
