@@ -25,6 +25,7 @@ constexpr int lines = attend_tile_lines;
 constexpr int lines_of_warp = lines / warps;
 constexpr int rows = 64; // of a tile; two tiles fit into what a block has without asking
 constexpr float lowest = -3.4028234e38F;
+constexpr float log2_e = 1.44269504F;
 constexpr std::uint32_t no_row = 0xffffffffU;
 static_assert(lines_of_warp == 16 && lines <= threads);
 
@@ -75,6 +76,15 @@ private:
     std::int64_t count_;
     RangeTrim trim_;
 };
+
+__device__ __forceinline__ float power_of_two(float x) {
+#if defined(__CUDACC__)
+    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
+    return x;
+#else
+    return std::exp2(x);
+#endif
+}
 
 /// The least and the union over a warp.
 __device__ __forceinline__ std::uint32_t least_of(std::uint32_t own) {
@@ -163,27 +173,36 @@ struct Lines {
         }
     }
 
-    /// Scores become weights relative to the new maxima, and the sums so far follow.
+    /// Scores become weights relative to the new maxima, and the sums so far follow. Exponents are of 2:
+    /// \p scale is log2(e) times the factor on scores. Plain: every line sees every row, without a bias.
+    template <bool Plain>
     __device__ __forceinline__ void weigh(const Tile<T, Slices>& tile, float scale,
                                           const std::uint64_t (&seen)[2], int lane) {
-        float highest[2] = {maximum[0], maximum[1]};
+        float highest[2] = {Plain ? -INFINITY : maximum[0], Plain ? -INFINITY : maximum[1]};
+        // Bits of constant places from here on.
+        const std::uint64_t bits[2] = {seen[0] >> lane % 4 * 2, seen[1] >> lane % 4 * 2};
 #pragma unroll
         for (int j = 0; j < rows / 8; ++j) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int row = j * 8 + lane % 4 * 2 + i % 2;
                 float& score = scores[j][i];
-                score = (seen[i / 2] >> row & 1) != 0 ? score * scale + tile.bias[row] : -INFINITY;
+                if constexpr (!Plain) {
+                    const float bias = tile.bias[j * 8 + lane % 4 * 2 + i % 2];
+                    score = (bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? fmaf(score, scale, bias) : -INFINITY;
+                }
                 highest[i / 2] = score > highest[i / 2] ? score : highest[i / 2];
             }
         }
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
+            if constexpr (Plain) {
+                highest[half] = fmaxf(maximum[half], highest[half] * scale);
+            }
 #pragma unroll
             for (int step = 1; step < 4; step *= 2) {
                 highest[half] = fmaxf(highest[half], __shfl_xor_sync(all_lanes, highest[half], step));
             }
-            const float factor = __expf(maximum[half] - highest[half]);
+            const float factor = power_of_two(maximum[half] - highest[half]);
             maximum[half] = highest[half];
             sum[half] *= factor;
 #pragma unroll
@@ -196,7 +215,8 @@ struct Lines {
         for (int j = 0; j < rows / 8; ++j) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                scores[j][i] = __expf(scores[j][i] - maximum[i / 2]);
+                scores[j][i] = power_of_two(Plain ? fmaf(scores[j][i], scale, -maximum[i / 2])
+                                                  : scores[j][i] - maximum[i / 2]);
                 sum[i / 2] += scores[j][i];
             }
         }
@@ -291,9 +311,8 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
             const int element = s * slice + lane % 4 * 2 + i / 2 * 8;
             const T* const row = static_cast<const T*>(a.q) + (first_query + query_of[half]) * a.q_stride +
                                  head_of[half] * a.q_head_stride;
-            own.query[s][i] = present[half] && element < size
-                                  ? *reinterpret_cast<const std::uint32_t*>(row + element)
-                                  : 0;
+            own.query[s][i] =
+                present[half] && element < size ? *reinterpret_cast<const std::uint32_t*>(row + element) : 0;
         }
     }
 
@@ -357,7 +376,7 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         }
         if (thread < rows) {
             const bool read = a.row_bias != nullptr && (any >> thread & 1) != 0;
-            tile.bias[thread] = read ? a.row_bias[std::int64_t{begin} + thread] : 0.0F;
+            tile.bias[thread] = read ? a.row_bias[std::int64_t{begin} + thread] * log2_e : 0.0F;
         }
         strange = __syncthreads_or(strange) != 0;
         const std::uint64_t seen[2] = {present[0] ? tile.masks[query_of[0]] : 0,
@@ -365,7 +384,13 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         const bool works = union_of(seen[0] | seen[1]) != 0;
         if (works) {
             own.score(tile, lane);
-            own.weigh(tile, a.scale, seen, lane);
+            const float scale = a.scale * log2_e;
+            const bool all = (seen[0] & seen[1]) == ~std::uint64_t{0} && a.row_bias == nullptr && scale > 0;
+            if (__all_sync(all_lanes, all)) {
+                own.template weigh<true>(tile, scale, seen, lane);
+            } else {
+                own.template weigh<false>(tile, scale, seen, lane);
+            }
         }
         if (strange) {
             own.mix_strange(tile, seen, warp, lane);
