@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The first quarter of an hour on a GPU. Needs PyTorch of the version in the bundle's manifest, and nothing else.
 #
-#   bash first_light.sh [A] [B]    A: is it right (about 4 minutes); B: is it fast, as ratios (about 5 minutes). Default: both
+#   bash first_light.sh [A] [B] [C]    A: is it right (about 4 minutes); B: is it fast, as ratios (about 5 minutes);
+#                                      C: what it says where memory is full (a minute). Default: A B
 #
 # Each step has a limit of its own and prints its verdict at once. A step that fails does not stop the others; only a bundle that
 # does not load does. At the end, and when the script is killed, all logs are packed into one file, in $OUT or the current folder,
@@ -33,6 +34,8 @@ if [ -z "$cases" ] && [ -e "$here/golden.tar.xz" ]; then
     tar -C "$report" -xf "$here/golden.tar.xz" && cases=$report
 fi
 export PONDERSCOPE_TEST_DATA=$cases
+models=
+[ "$device" = cuda ] && [ -d "$cases/../sample_models" ] && models=$(cd "$cases/../sample_models" && pwd)
 
 finish() {
     trap - EXIT TERM INT
@@ -102,14 +105,21 @@ stage_a() {
     local dtype
     for name in attend head depth_mix; do next; step "kernels_$name" 60 "$bundle/tests/${name}_test" --gtest_brief=1 --gtest_filter='*OnTheGpu*:DepthMix.*' & done
     next; PONDERSCOPE_TEST_KERNELS=1 step kernels_paths 60 "$bundle/tests/model_on_device_test" --gtest_brief=1 &
+    [ -z "$models" ] || { next; step programs 90 python3 "$bundle/bench/programs_on_device.py" "$bundle/bin" "$models" & }
     wait
+    # Contexts of several processes take turns on a GPU: many side by side would be slower. One model of each kind.
+    local some='*Errors*' model
+    for model in gpt2 llama gpt_neox qwen3_moe ponderlm_gpt_neox ponderlm_top_k_on_llama ponderlm2_on_llama ponderlm3_on_gpt2 \
+        adaponderlm_on_llama adaptive_latent_cot_on_gpt_neox pause_on_llama looped_on_gpt2 mhc_ponderlm2 depth_attention attnres; do
+        some+=":*/$model"
+    done
     for dtype in float32 bfloat16 float16; do
         suite golden 90 "$dtype" ponder_golden_test 2 "$([ "$dtype" = float32 ] && echo '*Agrees*/vanilla_g*:*Agrees*/vanilla_l*:*Agrees*/ponderlm*:*Agrees*/pause_*:*Agrees*/adap*' || echo '*HalfPrecision*')"
-        suite engine 90 "$dtype" ponder_engine_test 4
-        suite recording 90 "$dtype" ponder_recording_test 2
         suite released 90 "$dtype" ponder_released_test 2
-        suite states 90 "$dtype" ponder_states_test 1
-        suite rerun 90 "$dtype" ponder_rerun_test 1
+        suite recording 90 "$dtype" ponder_recording_test 1 "$some"
+        suite rerun 90 "$dtype" ponder_rerun_test 1 "$some"
+        suite states 90 "$dtype" ponder_states_test 1 "$some"
+        suite engine 90 "$dtype" ponder_engine_test 4 "$some"
         wait
     done
 }
@@ -145,6 +155,7 @@ for stage in "${stages[@]}"; do
     case $stage in
         A) stage_a ;;
         B) stage_b ;;
-        *) echo "first_light: unknown stage '$stage'; A or B" >&2 ;;
+        C) [ -z "$models" ] || { next; step memory_full 120 python3 "$bundle/bench/programs_on_device.py" "$bundle/bin" "$models" full; } ;;
+        *) echo "first_light: unknown stage '$stage'; A, B or C" >&2 ;;
     esac
 done

@@ -31,7 +31,7 @@ collect() {
         strip -o "$folder/bench/${name}_bench_rehearsal" "$build/bench/rehearsal/${name}_bench_rehearsal"
     done
     strip -o "$folder/lib/libponderscope_cuda.so" "$build/lib/libponderscope_cuda.so"
-    cp tests/bench/engine/{roofs,transformers_on_device}.py "$folder/bench/"
+    cp tests/bench/engine/{roofs,transformers_on_device,programs_on_device}.py "$folder/bench/"
     # The C and C++ runtime and PyTorch are the machine's.
     { ldd "$folder"/{bin,tests}/* "$folder"/bench/*_{bench,rehearsal} || true; } | sed -n 's/^.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
         grep -vE '/(torch|nvidia)/|/(libc|libm|libdl|librt|libutil|libpthread|libgcc_s|libstdc\+\+|libgomp)\.so' |

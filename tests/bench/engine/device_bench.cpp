@@ -9,9 +9,10 @@
 //              model, time of its products, the library's attention and its bytes at a copy's speed over that
 //   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a
 //   second device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts
-//   all]
-// --parts: those of the names above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it,
-// of the same drawn weights. Rounds are interleaved, figures are medians; none is asserted.
+//   all] [--profile no]
+// --profile yes: which kernels of a GPU take the time of scoring and decoding. --parts: those of the names
+// above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it, of the same drawn weights.
+// Rounds are interleaved, figures are medians; none is asserted.
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
 #include "core/kernels/attend.h"
@@ -27,12 +28,16 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,13 +51,15 @@ struct Shape {
 
 class DeviceBench {
 public:
-    DeviceBench(at::Device device, Precision precision, Shape shape, int rounds, std::string parts)
+    DeviceBench(at::Device device, Precision precision, Shape shape, int rounds, std::string parts,
+                bool profiles)
         : device_(device),
           precision_(precision),
           type_(scalar_type_of(precision)),
           shape_(shape),
           rounds_(rounds),
-          parts_("," + std::move(parts) + ",") {}
+          parts_("," + std::move(parts) + ","),
+          profiles_(profiles) {}
 
     void run() {
         copy_speed();
@@ -97,6 +104,53 @@ private:
             });
         }
         return bench::interleaved(waiting, rounds_);
+    }
+
+    /// The kernels of one run behind another, longest first.
+    void profile(const std::string& what, const std::function<void()>& work) const {
+        (void)timed({work});
+        using namespace torch::autograd::profiler;
+        const ProfilerConfig settings(torch::profiler::impl::ProfilerState::KINETO);
+        const std::set<torch::profiler::impl::ActivityType> kinds{torch::profiler::impl::ActivityType::CPU,
+                                                                  torch::profiler::impl::ActivityType::CUDA};
+        prepareProfiler(settings, kinds);
+        enableProfiler(settings, kinds);
+        const double seconds = timed_once(work);
+        const auto result = disableProfiler();
+        std::map<std::string, std::pair<double, int>> kernels; // milliseconds, calls
+        double all = 0;
+        int calls = 0;
+        for (const KinetoEvent& event : result->events()) {
+            if (event.deviceType() == device_.type()) {
+                const double took = static_cast<double>(event.durationNs()) / 1e6;
+                auto& kernel = kernels[event.name().substr(0, 110)];
+                kernel.first += took;
+                ++kernel.second;
+                all += took;
+                ++calls;
+            }
+        }
+        std::vector<std::pair<double, std::string>> longest;
+        for (const auto& [name, kernel] : kernels) {
+            longest.emplace_back(kernel.first, name);
+        }
+        std::sort(longest.rbegin(), longest.rend());
+        std::printf("profile    %s: %.2f ms, of which %.2f in %d kernels\n", what.c_str(), seconds * 1e3, all,
+                    calls);
+        for (std::size_t i = 0; i < std::min<std::size_t>(longest.size(), 25); ++i) {
+            std::printf("  %8.3f ms %6d  %s\n", longest[i].first, kernels[longest[i].second].second,
+                        longest[i].second.c_str());
+        }
+    }
+
+    [[nodiscard]] double timed_once(const std::function<void()>& work) const {
+        const auto begin = std::chrono::steady_clock::now();
+        work();
+        if (!device_.is_cpu()) {
+            const c10::impl::VirtualGuardImpl guard(device_.type());
+            guard.synchronizeDevice(device_.index());
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
     [[nodiscard]] at::Tensor drawn(at::IntArrayRef sizes) const {
@@ -238,6 +292,11 @@ private:
         const auto scoring = [&](RecordLevel level) {
             return [&, level] { (void)model.score(windows, level); };
         };
+        if (profiles_) {
+            profile(std::string(name) + " NLL", scoring(RecordLevel::nll));
+            profile(std::string(name) + " steps", scoring(RecordLevel::steps));
+            return;
+        }
         const auto all =
             timed({scoring(RecordLevel::nll), scoring(RecordLevel::basic), scoring(RecordLevel::steps)});
         std::printf("recording  %s: NLL %.0f tokens/s, basic %.3f, steps %.3f of its time; %s\n", name,
@@ -255,9 +314,21 @@ private:
         const at::Tensor x = drawn({n, d}), inner = drawn({n, 4 * d}), up = drawn({d, 4 * d}),
                          down = drawn({4 * d, d}), head = drawn({d, shape_.vocabulary});
         const at::Tensor q = drawn({sequences, shape_.heads, length, d / shape_.heads});
-        const auto all = timed({[&] { (void)at::mm(x, up); }, [&] { (void)at::mm(inner, down); },
-                                [&] { (void)at::scaled_dot_product_attention(q, q, q, {}, 0.0, true); },
-                                [&] { (void)at::mm(x, head); }});
+        // Ten calls at a time, as a layer follows a layer: waiting for each would count as its time.
+        constexpr int calls = 10;
+        const auto often = [](auto part) {
+            return [part] {
+                for (int i = 0; i < calls; ++i) {
+                    (void)part();
+                }
+            };
+        };
+        auto all = timed({often([&] { return at::mm(x, up); }), often([&] { return at::mm(inner, down); }),
+                          often([&] { return at::scaled_dot_product_attention(q, q, q, {}, 0.0, true); }),
+                          often([&] { return at::mm(x, head); })});
+        for (bench::Timed& part : all) {
+            part.seconds /= calls;
+        }
         // Read and written by two norms and a sum (7), the activation (8) and the rotation (4).
         const double bytes = 19 * static_cast<double>(x.nbytes());
         // Queries, keys, values and the output are as many products as the MLP's first.
@@ -287,6 +358,10 @@ private:
                     (void)model.generate(prompts, options);
                 };
             };
+            if (profiles_) {
+                profile(std::string(name) + " 16 tokens of " + std::to_string(batch), generating(19, true));
+                continue;
+            }
             // Behind the prompts' own step and the two after it, which are asked for anew and captured.
             const auto all = timed({generating(3, true), generating(3 + more, true), generating(3, false),
                                     generating(3 + more, false)});
@@ -306,7 +381,8 @@ private:
     Shape shape_;
     int rounds_;
     std::string parts_; ///< ",mixing,decoding,"
-    double copy_ = 0;   ///< bytes read and written a second
+    bool profiles_;
+    double copy_ = 0; ///< bytes read and written a second
 };
 
 int run(int argc, char** argv) {
@@ -315,7 +391,8 @@ int run(int argc, char** argv) {
                                           {"--dtype", "float32"},
                                           {"--shape", "tiny"},
                                           {"--rounds", "5"},
-                                          {"--parts", "all"}});
+                                          {"--parts", "all"},
+                                          {"--profile", "no"}});
     if (!given) {
         return 2;
     }
@@ -333,7 +410,8 @@ int run(int argc, char** argv) {
     std::printf("%s on %s, %s\n", shape->first.c_str(), describe_device(device).c_str(),
                 given->at("--dtype").c_str());
     const c10::NoGradGuard no_grad;
-    DeviceBench(device, *precision, shape->second, std::stoi(given->at("--rounds")), given->at("--parts"))
+    DeviceBench(device, *precision, shape->second, std::stoi(given->at("--rounds")), given->at("--parts"),
+                given->at("--profile") == "yes")
         .run();
     return 0;
 }
