@@ -4,7 +4,8 @@
 namespace ponderscope {
 
 std::span<const VerifiedGpu> verified_gpus() {
-    return {};
+    static constexpr VerifiedGpu gpus[] = {{"NVIDIA H100 80GB HBM3", "0.1.0", "2026-11-27"}};
+    return gpus;
 }
 
 std::string verification_of(std::string_view name, std::span<const VerifiedGpu> known) {
