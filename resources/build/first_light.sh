@@ -37,11 +37,15 @@ export PONDERSCOPE_TEST_DATA=$cases
 models=
 [ "$device" = cuda ] && [ -d "$cases/../sample_models" ] && models=$(cd "$cases/../sample_models" && pwd)
 
+# After each stage, too: who is killed at a limit of the machine packs nothing.
+pack() {
+    cat "$report"/*.row 2>/dev/null | sort -ns | cut -d' ' -f2- >"$report/table"
+    tar -C "$report" --exclude ./unpacked --exclude ./golden -czf "$out/report.tar.gz" .
+}
 finish() {
     trap - EXIT TERM INT
+    pack && echo "logs: $out/report.tar.gz"
     rm -rf "$report/unpacked" "$report/golden"
-    cat "$report"/*.row 2>/dev/null | sort -ns | cut -d' ' -f2- >"$report/table"
-    tar -C "$report" -czf "$out/report.tar.gz" . && echo "logs: $out/report.tar.gz"
     echo "--- verdicts, $(sed -n 's/^commit //p' "$report/manifest"), on $(head -n 1 "$report/gpu" 2>/dev/null || echo "$device")"
     tail -n 55 "$report/table"
     [ -e "$report/failed" ] && exit 1
@@ -158,4 +162,5 @@ for stage in "${stages[@]}"; do
         C) [ -z "$models" ] || { next; step memory_full 120 python3 "$bundle/bench/programs_on_device.py" "$bundle/bin" "$models" full; } ;;
         *) echo "first_light: unknown stage '$stage'; A, B or C" >&2 ;;
     esac
+    pack
 done
