@@ -62,9 +62,9 @@ Checkpoint ModelOptions::open() const {
     Checkpoint opened = Checkpoint::open(checkpoint, kind, steps > 0 ? std::optional(steps) : std::nullopt);
     if (!kind && opened.config.candidate_methods.size() > 1) {
         const auto name = [](MethodKind candidate) { return to_string(candidate); };
-        throw InputError((opened.folder / "config.json").string() + ": its keys fit several methods (" +
+        throw InputError((opened.folder / "config.json").string() + ": the keys match several methods (" +
                          joined(opened.config.candidate_methods, name) +
-                         ") and name none; choose one with --method.");
+                         "). Choose one with --method.");
     }
     if (layers > 0) {
         keep_first_layers(opened.config, layers);

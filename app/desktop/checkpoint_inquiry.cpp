@@ -27,7 +27,7 @@ QStringList strings_of(const QJsonValue& value) {
 QString CheckpointAbout::sentence() const {
     QStringList parts{architecture};
     if (ambiguous()) {
-        parts << u"its keys fit %1"_s.arg(candidates.join(u" or "_s));
+        parts << u"method not named: %1"_s.arg(candidates.join(u" or "_s));
     } else {
         parts << (maxSteps > 0 ? (maxSteps == 1 ? u"%1, 1 step"_s.arg(method)
                                                 : u"%1, %2 steps"_s.arg(method, QString::number(maxSteps)))

@@ -354,8 +354,8 @@ void SessionState::showCaption() {
     caption_->setText(
         at >= 0
             ? u"%1 of %2   %3"_s.arg(at + 1).arg(views_.size()).arg(views_[static_cast<std::size_t>(at)].name)
-        : views_.empty() ? u"%1   (Escape ends this)"_s.arg(what)
-                         : u"%1   (Page Down: view 1 of %2)"_s.arg(what).arg(views_.size()));
+        : views_.empty() ? u"%1   (press Escape to leave)"_s.arg(what)
+                         : u"%1   (press Page Down for view 1 of %2)"_s.arg(what).arg(views_.size()));
 }
 
 namespace {

@@ -235,7 +235,7 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
         }
         chart.series.push_back(std::move(line));
     }
-    chart.note = u"Bars and bands: 95 %, over documents."_s;
+    chart.note = u"Bars and bands: 95 % confidence intervals over documents."_s;
     return chart;
 }
 

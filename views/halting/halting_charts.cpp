@@ -25,7 +25,7 @@ QString halting_title(HaltingChart chart, const std::string& unit) {
     case HaltingChart::entropy:
         return u"Entropy by halt %1"_s.arg(step);
     case HaltingChart::probability:
-        return u"Target probability by halt %1"_s.arg(step);
+        return u"Probability of the target by halt %1"_s.arg(step);
     }
     return {};
 }

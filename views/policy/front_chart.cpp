@@ -162,7 +162,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         }
     }
     if (banded) {
-        chart.note += u' ' + u"Bands: 95 % of the loss against full, paired, one point at a time."_s;
+        chart.note += u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy full."_s;
     }
     if (marked) {
         chart.note +=

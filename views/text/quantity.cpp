@@ -107,7 +107,7 @@ QString TokenValues::meaning() const {
         return classes.isEmpty() ? u"%1, an annotation of the token"_s.arg(annotation)
                                  : u"%1: %2"_s.arg(annotation, classes.join(u", "_s));
     }
-    return difference ? u"%1 of A minus B; teal: %2"_s.arg(name(), words(info_of(quantity).lower))
+    return difference ? u"%1: A − B. Teal: %2"_s.arg(name(), words(info_of(quantity).lower))
                       : quantity_meaning(quantity, attribution);
 }
 
