@@ -188,7 +188,7 @@ mutants() {
     change "equal logits count as larger" head_rows.cu "x[i] > pivot ? 1 : 0" "x[i] >= pivot ? 1 : 0"
     change "sums keep their own maxima" head_rows.cu "        sum *= factor;" ""
     change "of equal logits the higher id comes first" head_rows.cu "a.id < b.id" "a.id > b.id"
-    change "the list's last word may be another" head_rows.cu "before == length - 1" "before == length - 2"
+    change "a list that is too short is taken for whole" head_rows.cu "count > collected_most || count < length" "count > collected_most"
     change "an impossible word is no infinity" head_rows.cu "y[i] == -INFINITY && x[i] != -INFINITY ? INFINITY : " ""
     change "all words impossible are a distribution" head_rows.cu "total.sum > 0 || total.sum != total.sum" "true"
     change "exponentials have no factor" head_rows.cu " * a.factor" ""

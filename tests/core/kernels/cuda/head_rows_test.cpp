@@ -182,6 +182,11 @@ TEST(HeadRows, DivergencesAndExponentials) {
             EXPECT_NEAR(backward[at] / apart(q, p, row), 1, 1e-4);
         }
     }
+    std::swap(a.p, a.q);
+    std::swap(a.p_maximum, a.q_maximum);
+    std::swap(a.p_sum, a.q_sum);
+    ASSERT_EQ(head_divergences_cuda(a, nullptr), nullptr);
+    EXPECT_EQ(forward[3], infinity);
     for (const Element element : elements) {
         Numbers out(element, words, nan);
         HeadExponentials e;
