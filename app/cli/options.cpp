@@ -63,8 +63,7 @@ Checkpoint ModelOptions::open() const {
     if (!kind && opened.config.candidate_methods.size() > 1) {
         const auto name = [](MethodKind candidate) { return to_string(candidate); };
         throw InputError((opened.folder / "config.json").string() + ": the keys match several methods (" +
-                         joined(opened.config.candidate_methods, name) +
-                         "). Choose one with --method.");
+                         joined(opened.config.candidate_methods, name) + "). Choose one with --method.");
     }
     if (layers > 0) {
         keep_first_layers(opened.config, layers);

@@ -85,7 +85,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
           new NameList(u"Runs"_s, u"Checked runs are shown, in this order. A double click renames."_s, this)),
       entries_(new NameList(
           u"Legend entries"_s,
-          u"The figure draws the checked entries in this order. Drag an entry to move it. Double-click to rename it."_s, this)),
+          u"The figure draws the checked entries in this order. Drag an entry to move it. Double-click to rename it."_s,
+          this)),
       form_(new FigureForm({}, this)),
       vision_(new QComboBox(this)),
       add_(new QPushButton(u"Add to Page"_s, this)),
