@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -209,7 +208,7 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
     arguments.v_head_stride = values.stride(1);
     arguments.scale = static_cast<float>(scale);
     arguments.element = kernels::element_of(q.scalar_type());
-    void* const stream = c10::cuda::getCurrentCUDAStream(q.device().index()).stream();
+    void* const stream = stream_of(q);
     const char* error = nullptr;
     if (kernels::fits_attend_tiles(arguments) && has_neighbours(visibility, q.size(0))) {
         error = kernels::attend_tiles_cuda(arguments, stream);
@@ -217,7 +216,7 @@ at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tenso
         const auto parts = share_queries(arguments, visibility, k.size(0), q.options());
         error = kernels::attend_ranges_cuda(arguments, stream);
     }
-    TORCH_CHECK(error == nullptr, "attend on ", q.device(), ": ", error);
+    check_queued(error, "attend", q);
     return out;
 }
 

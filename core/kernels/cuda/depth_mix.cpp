@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 namespace ponderscope {
 
@@ -41,9 +40,7 @@ DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Te
     arguments.kv_heads = v.size(1);
     arguments.head_size = v.size(2);
     arguments.element = kernels::element_of(v.scalar_type());
-    const char* error =
-        kernels::depth_mix_cuda(arguments, c10::cuda::getCurrentCUDAStream(v.device().index()).stream());
-    TORCH_CHECK(error == nullptr, "depth_mix on ", v.device(), ": ", error);
+    check_queued(kernels::depth_mix_cuda(arguments, stream_of(v)), "depth_mix", v);
     return mixed;
 }
 

@@ -4,21 +4,8 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 namespace ponderscope {
-
-namespace {
-
-void* stream_of(const at::Tensor& tensor) {
-    return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
-}
-
-void check_queued(const char* error, const at::Tensor& logits) {
-    TORCH_CHECK(error == nullptr, "read_out on ", logits.device(), ": ", error);
-}
-
-} // namespace
 
 bool head_cuda_fits(const at::Tensor& logits, std::int64_t list_length) {
     return !logits.is_cpu() && logits.scalar_type() == at::kFloat && logits.is_contiguous() &&
@@ -57,7 +44,7 @@ HeadStatistics head_statistics_cuda(const at::Tensor& logits, const at::Tensor& 
         found.ids = at::empty({n, list_length}, integers);
         rows.list_ids = found.ids.mutable_data_ptr<std::int64_t>();
     }
-    check_queued(kernels::head_rows_cuda(rows, stream_of(logits)), logits);
+    check_queued(kernels::head_rows_cuda(rows, stream_of(logits)), "read_out", logits);
     return found;
 }
 
@@ -73,7 +60,7 @@ at::Tensor head_exponentials_cuda(const at::Tensor& logits, const at::Tensor& ma
     rows.factor = static_cast<float>(factor);
     rows.out = out.mutable_data_ptr();
     rows.element = kernels::element_of(type);
-    check_queued(kernels::head_exponentials_cuda(rows, stream_of(logits)), logits);
+    check_queued(kernels::head_exponentials_cuda(rows, stream_of(logits)), "read_out", logits);
     return out;
 }
 
@@ -93,7 +80,7 @@ std::pair<at::Tensor, at::Tensor> head_divergences_cuda(const at::Tensor& p, con
     rows.vocabulary = p.size(1);
     rows.forward = apart.first.mutable_data_ptr<float>();
     rows.backward = apart.second.mutable_data_ptr<float>();
-    check_queued(kernels::head_divergences_cuda(rows, stream_of(p)), p);
+    check_queued(kernels::head_divergences_cuda(rows, stream_of(p)), "read_out", p);
     return apart;
 }
 

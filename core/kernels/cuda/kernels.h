@@ -4,6 +4,10 @@
 #include "core/kernels/cuda/attend_ranges.h"
 #include "core/kernels/cuda_library.h"
 
+#include <ATen/core/Tensor.h>
+#include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
+
 namespace ponderscope {
 
 namespace kernels {
@@ -14,6 +18,16 @@ inline Element element_of(at::ScalarType type) {
 }
 
 } // namespace kernels
+
+/// The stream that work on the tensor is queued on.
+inline void* stream_of(const at::Tensor& tensor) {
+    return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
+}
+
+/// c10::Error if the kernel of \p what could not be queued. \p error: null, or what is wrong.
+inline void check_queued(const char* error, const char* what, const at::Tensor& tensor) {
+    TORCH_CHECK(error == nullptr, what, " on ", tensor.device(), ": ", error);
+}
 
 /// Whether the tensor fits: on a GPU; fp32, bf16 or fp16; heads of 8, 16 .. 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);

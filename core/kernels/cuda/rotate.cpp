@@ -4,7 +4,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 namespace ponderscope {
 
@@ -32,9 +31,7 @@ at::Tensor rotate_cuda(const at::Tensor& x, const at::Tensor& cos, const at::Ten
     arguments.head_stride = x.stride(1);
     arguments.neighbours = neighbours;
     arguments.element = kernels::element_of(x.scalar_type());
-    const char* error =
-        kernels::rotate_heads_cuda(arguments, c10::cuda::getCurrentCUDAStream(x.device().index()).stream());
-    TORCH_CHECK(error == nullptr, "rotate on ", x.device(), ": ", error);
+    check_queued(kernels::rotate_heads_cuda(arguments, stream_of(x)), "rotate", x);
     return out;
 }
 
