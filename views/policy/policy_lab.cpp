@@ -358,7 +358,7 @@ void PolicyLab::replayNow() {
         means_in_words(u"replay"_s, result_->mean_steps, result_->mean_nll, result_->mean_flops));
     QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
-        notes << u"This rule reads the NLL of the next token. No model can run it; it is a bound."_s;
+        notes << u"This rule reads the NLL of the next token. No model can run it, so it is a bound."_s;
     }
     if (table->halted) {
         notes << u"This run halted, so no token can have more steps than it ran. Record with --policy full "
