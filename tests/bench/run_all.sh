@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Every benchmark, one after the other, as tables on stdout: tests/bench/run_all.sh [BUILD_FOLDER]
-# The comparison with transformers runs where this Python has torch and transformers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:-$here/../../build/release}
@@ -12,12 +11,6 @@ for program in "$build"/bench/*; do
     echo "## $(basename "$program")"
     QT_QPA_PLATFORM=offscreen "$program"
 done
-if python3 -c 'import torch, transformers' 2>/dev/null; then
-    echo "## against transformers"
-    python3 "$here/scoring/compare_with_transformers.py" --ponderscope "$build/bin/ponderscope"
-else
-    echo "## against transformers: skipped, this Python has no torch and transformers (versions in resources/build/versions.env)"
-fi
 if PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 -c 'import torch, transformers, ponderscope' 2>/dev/null; then
     echo "## ps.record, against the bare forward"
     PYTHONPATH="$here/../../app/python${PYTHONPATH:+:$PYTHONPATH}" python3 "$here/python/recording.py"

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
-#include <fstream>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace ponderscope::bench {
 
@@ -36,66 +34,10 @@ inline double load() {
     return ::getloadavg(&average, 1) == 1 ? average : -1;
 }
 
-/// What the machine did while something was measured, in parts of its processors' time, from one or more
-/// stretches: whether others had them, or the host behind a virtual machine took them away. Linux; elsewhere
-/// only the load is known.
-class Busy {
-public:
-    void begin() { before_ = now(); }
-    void end() {
-        const Times after = now();
-        total_.all += after.all - before_.all;
-        total_.idle += after.idle - before_.idle;
-        total_.stolen += after.stolen - before_.stolen;
-        total_.own += after.own - before_.own;
-    }
-    /// "load 3.9, others 12 %, stolen 1 %"
-    [[nodiscard]] std::string text() const {
-        char line[80];
-        if (total_.all <= 0) {
-            std::snprintf(line, sizeof line, "load %.1f", load());
-            return line;
-        }
-        const double others = total_.all - total_.idle - total_.stolen - total_.own;
-        std::snprintf(line, sizeof line, "load %.1f, others %.0f %%, stolen %.0f %%", load(),
-                      100 * std::max(0.0, others / total_.all), 100 * total_.stolen / total_.all);
-        return line;
-    }
-
-private:
-    struct Times {
-        double all = 0, idle = 0, stolen = 0, own = 0; ///< seconds of all processors
-    };
-    static Times now() {
-        Times times;
-        std::ifstream file("/proc/stat");
-        std::string name;
-        double part = 0;
-        file >> name;
-        for (int i = 0; i < 8 && file >> part; ++i) { // user nice system idle iowait irq softirq steal
-            part /= static_cast<double>(::sysconf(_SC_CLK_TCK));
-            times.all += part;
-            times.idle += i == 3 || i == 4 ? part : 0;
-            times.stolen += i == 7 ? part : 0;
-        }
-        for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-            ::rusage usage{};
-            ::getrusage(who, &usage);
-            for (const auto& time : {usage.ru_utime, usage.ru_stime}) {
-                times.own += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-            }
-        }
-        return times;
-    }
-    Times before_, total_;
-};
-
-/// The median of one of several things to do, and what the machine did meanwhile.
+/// The median of one of several things to do, and what the machine was asked for meanwhile.
 struct Timed {
     double seconds = 0;
-    double processor =
-        0; ///< seconds of all threads: what is left to compare where others want the machine too
-    std::string machine;
+    std::string machine; ///< "load 3.9"
 };
 
 /// Each of several things to do, in rounds that are interleaved, so that what else the machine does meets all
@@ -103,23 +45,19 @@ struct Timed {
 template <typename Actions>
 std::vector<Timed> interleaved(const Actions& actions, int rounds) {
     std::vector<std::vector<double>> seconds(actions.size());
-    std::vector<std::vector<double>> processor(actions.size());
-    std::vector<Busy> busy(actions.size());
     for (int round = -1; round < rounds; ++round) {
         for (std::size_t i = 0; i < actions.size(); ++i) {
-            busy[i].begin();
-            const std::clock_t clock = std::clock();
             const double taken = seconds_of(actions[i]);
             if (round >= 0) {
-                busy[i].end();
                 seconds[i].push_back(taken);
-                processor[i].push_back(static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC);
             }
         }
     }
+    char machine[32];
+    std::snprintf(machine, sizeof machine, "load %.1f", load());
     std::vector<Timed> timed;
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-        timed.push_back({median(seconds[i]), median(processor[i]), busy[i].text()});
+    for (std::vector<double>& each : seconds) {
+        timed.push_back({median(std::move(each)), machine});
     }
     return timed;
 }
@@ -141,6 +79,18 @@ options_of(int argc, char** argv, std::map<std::string, std::string> options) {
         found->second = argv[i + 1];
     }
     return options;
+}
+
+/// main() around a benchmark: lines appear as they are printed, and what is wrong with the input is a
+/// sentence and code 2.
+inline int run_program(int (*run)(int argc, char** argv), int argc, char** argv) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
 }
 
 } // namespace ponderscope::bench

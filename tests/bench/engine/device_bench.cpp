@@ -21,7 +21,6 @@
 #include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "tests/bench/engine/random_checkpoint.h"
-#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 

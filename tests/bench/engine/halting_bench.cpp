@@ -15,7 +15,6 @@
 #include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting.h"
 #include "tests/bench/engine/random_checkpoint.h"
-#include "tests/bench/program.h"
 #include "tests/bench/timing.h"
 #include "tests/support/test_data.h"
 
@@ -26,6 +25,7 @@
 #include <ctime>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <string>
 
 namespace ponderscope {
@@ -59,19 +59,20 @@ using Options = std::map<std::string, std::string>;
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& options) {
     const std::int64_t d = std::stoll(options.at("--hidden"));
-    if (options.at("--model") == "ouro") {
-        return bench::make_random_checkpoint(
-            folder, bench::ouro_config({.d = d, .layers = std::stoll(options.at("--layers"))}));
+    const bool ouro = options.at("--model") == "ouro";
+    nlohmann::json config{{"model_type", options.at("--model")},
+                          {"hidden_size", d},
+                          {"intermediate_size", ouro ? d * 11 / 4 : 4 * d},
+                          {"num_hidden_layers", std::stoll(options.at("--layers"))},
+                          {"num_attention_heads", std::max<std::int64_t>(1, d / (ouro ? 128 : 64))},
+                          {"vocab_size", 4096},
+                          {"max_position_embeddings", 2048}};
+    if (ouro) {
+        config.update(
+            {{"total_ut_steps", 4}, {"early_exit_threshold", nullptr}, {"tie_word_embeddings", false}});
+    } else {
+        config["pondering"] = {{"method", options.at("--method")}, {"max_steps", 3}, {"threshold", 0}};
     }
-    const nlohmann::json config{
-        {"model_type", "gpt_neox"},
-        {"hidden_size", d},
-        {"intermediate_size", 4 * d},
-        {"num_hidden_layers", std::stoll(options.at("--layers"))},
-        {"num_attention_heads", std::max<std::int64_t>(1, d / 64)},
-        {"vocab_size", 4096},
-        {"max_position_embeddings", 2048},
-        {"pondering", {{"method", options.at("--method")}, {"max_steps", 3}, {"threshold", 0}}}};
     return bench::make_random_checkpoint(folder, config);
 }
 
@@ -175,8 +176,10 @@ int run(int argc, char** argv) {
                 options.at(ouro ? "--model" : "--method").c_str(), options.at("--hidden").c_str(),
                 options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str(),
                 bench::load());
-    for (const std::int64_t batch : bench::numbers_of(options.at("--batches"))) {
-        measure(engine, batch, std::stoll(options.at("--tokens")), std::stoi(options.at("--repeats")), ouro);
+    std::istringstream batches(options.at("--batches"));
+    for (std::string batch; std::getline(batches, batch, ',');) {
+        measure(engine, std::stoll(batch), std::stoll(options.at("--tokens")),
+                std::stoi(options.at("--repeats")), ouro);
     }
     return 0;
 }

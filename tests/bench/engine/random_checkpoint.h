@@ -15,25 +15,6 @@
 
 namespace ponderscope::bench {
 
-/// The shape of a released Ouro; the defaults are the 1.4B's.
-struct OuroShape {
-    std::int64_t d = 2048, layers = 24, steps = 4, vocabulary = 4096;
-};
-inline nlohmann::json ouro_config(const OuroShape& shape) {
-    return {{"model_type", "ouro"},
-            {"hidden_size", shape.d},
-            {"intermediate_size", shape.d * 11 / 4},
-            {"num_hidden_layers", shape.layers},
-            {"num_attention_heads", std::max<std::int64_t>(1, shape.d / 128)},
-            {"num_key_value_heads", nullptr},
-            {"vocab_size", shape.vocabulary},
-            {"max_position_embeddings", 65536},
-            {"rope_theta", 1e6},
-            {"total_ut_steps", shape.steps},
-            {"early_exit_threshold", nullptr},
-            {"tie_word_embeddings", false}};
-}
-
 /// A checkpoint in Hugging Face layout with that config.json and fresh weights, the same every time.
 inline Checkpoint make_random_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
                                          DType dtype = DType::f32) {

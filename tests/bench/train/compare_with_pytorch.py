@@ -4,11 +4,10 @@
 
     python3 tests/bench/train/compare_with_pytorch.py --ponderscope build/release/bin/ponderscope
 
-Needs torch and transformers in the Python that runs it, as tests/bench/scoring/compare_with_transformers.py does. Theirs is a plain
-script: transformers' GPT-NeoX with its sdpa attention, cross-entropy, clip_grad_norm_, AdamW (fused); looping, PonderLM and AdaPonderLM
-are loops around that model. Ours is `ponderscope train` on random text of our own making. A measurement is a process of its own; its time
-is that of the steps after the first few, its memory the system's ru_maxrss. Both sides do the same number of steps, taking turns.
-Methods that have no such script are set against our plain model alone.
+Needs torch and transformers in the Python that runs it (versions in resources/build/versions.env). Theirs is a plain script: transformers'
+GPT-NeoX with its sdpa attention, cross-entropy, clip_grad_norm_, AdamW (fused); PonderLM is a loop around that model. Ours is
+`ponderscope train` on random text of our own making. A measurement is a process of its own; its time is that of the steps after the first
+few, its memory the system's ru_maxrss. Both sides do the same number of steps, taking turns. PonderLM-3 is set against our plain model alone.
 """
 
 import argparse
@@ -30,9 +29,9 @@ SHAPES = {
     # Pythia-70M without its vocabulary.
     "70m": dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048),
 }
-# Three further steps each; the names with `theirs` are those that the plain script knows.
-METHODS = ("vanilla", "looped", "ponderlm", "adaponderlm", "adaptive_latent_cot", "ponderlm2", "ponderlm3")
-THEIRS = METHODS[:4]
+# Three further steps each.
+METHODS = ("vanilla", "ponderlm", "ponderlm3")
+THEIRS = METHODS[:2]
 STEPS = 3
 VOCABULARY = 2048
 WARM = 3
@@ -44,68 +43,31 @@ def reference(argument):
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
     job = json.loads(argument)
-    class Gates(torch.nn.Module):
-        """AdaPonderLM's: a small MLP a step, and a tenth of the gates pushed down."""
-
-        def __init__(self, width):
-            super().__init__()
-            self.steps = torch.nn.ModuleList(
-                torch.nn.Sequential(torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, 1)) for _ in range(STEPS)
-            )
-            for step in self.steps:
-                torch.nn.init.constant_(step[2].bias, 2.0)
-
-        def forward(self, step, state):
-            return torch.sigmoid(self.steps[step](state))
-
-        def penalty(self):
-            values = torch.cat(self.asked).float().flatten()
-            return torch.topk(values, values.numel() // 10, largest=False).values.mean()
-
     torch.set_num_threads(job["threads"])
     torch.manual_seed(0)
     config = GPTNeoXConfig(**job["model"], vocab_size=VOCABULARY, max_position_embeddings=job["context"])
     config._attn_implementation = "sdpa"
     model = GPTNeoXForCausalLM(config).train()
-    gates = None
-    if job["method"] == "adaponderlm":
-        gates = Gates(job["model"]["hidden_size"])
-    trained = [*model.parameters(), *([] if gates is None else gates.parameters())]
-    optimizer = torch.optim.AdamW(trained, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings()
     scale = job["model"]["hidden_size"] ** 0.5
 
     def logits_of(ids):
         if job["method"] == "vanilla":
             return model(input_ids=ids, use_cache=False).logits
-        inputs, asked, go_on = embedding[ids] * scale, [], None
-        for step in range(STEPS + 1):
-            new = model.gpt_neox(inputs_embeds=inputs, use_cache=False).last_hidden_state
-            state = new if go_on is None else torch.where(go_on, new, state)
-            if step == STEPS:
-                break
-            if job["method"] == "looped":
-                inputs = state
-                continue
-            mixture = torch.softmax(head(state), -1) @ (embedding * scale)
-            if gates is not None:
-                asked.append(gates(step, state))
-                mixture = asked[-1] * mixture
-                go_on = asked[-1] >= 1e-4 if go_on is None else go_on & (asked[-1] >= 1e-4)
-            inputs = inputs + mixture
-        if gates is not None:
-            gates.asked = asked
-        return head(state)
+        inputs = embedding[ids] * scale
+        for _ in range(STEPS):
+            state = model.gpt_neox(inputs_embeds=inputs, use_cache=False).last_hidden_state
+            inputs = inputs + torch.softmax(head(state), -1) @ (embedding * scale)
+        return model(inputs_embeds=inputs, use_cache=False).logits
 
     seconds = []
     for _ in range(job["count"]):
         rows = torch.randint(VOCABULARY, (job["batch"], job["context"] + 1))
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=job["precision"] == "bfloat16"):
-            loss = torch.nn.functional.cross_entropy(logits_of(rows[:, :-1]).reshape(-1, VOCABULARY), rows[:, 1:].reshape(-1))
-        (loss if gates is None else loss + 0.1 * gates.penalty()).backward()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        torch.nn.functional.cross_entropy(logits_of(rows[:, :-1]).reshape(-1, VOCABULARY), rows[:, 1:].reshape(-1)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         seconds.append(time.perf_counter() - begin)
     print(json.dumps({"seconds": statistics.median(seconds[WARM:]), "memory": peak(resource.RUSAGE_SELF)}))
@@ -126,16 +88,13 @@ def ours(job, program, folder):
     model = dict(job["model"], model_type="gpt_neox", vocab_size=VOCABULARY)
     if job["method"] != "vanilla":
         model["pondering"] = {"method": job["method"], "max_steps": STEPS, "embed_scale": "sqrt_d"}
-        if job["method"] in ("adaponderlm", "adaptive_latent_cot", "ponderlm3"):
+        if job["method"] == "ponderlm3":
             model["pondering"]["threshold"] = 1e-4
     recipe = {
         "model": model,
         "tokenizer": str(job["tokenizer"]),
         "texts": {"train": ["text.txt"]},
-        "training": {"steps": job["count"], "context": job["context"], "batch": job["batch"], "precision": job["precision"],
-                     **({"jacobi_iterations": job["jacobi"]} if job.get("jacobi") is not None and job["method"] in ("ponderlm2", "ponderlm3") else {})},
-        # All gates are asked and paid for, as in theirs.
-        **({"penalty": {"ramp_start": 0, "ramp_end": 1}} if job["method"] == "adaponderlm" else {}),
+        "training": {"steps": job["count"], "context": job["context"], "batch": job["batch"]},
         "optimizer": {"weight_decay": 0.1, "warmup_steps": 0},
         "log": {"every": 1},
     }
@@ -173,8 +132,6 @@ def main():
     parser.add_argument("--ponderscope", default="build/release/bin/ponderscope")
     parser.add_argument("--shape", choices=SHAPES, action="append", help="default: all")
     parser.add_argument("--method", choices=METHODS, action="append", help="default: all")
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="of the products, on both sides")
-    parser.add_argument("--jacobi", type=int, help="training.jacobi_iterations of PonderLM-2 and PonderLM-3; default: 3")
     parser.add_argument("--context", type=int, default=256)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--count", type=int, default=14, help="steps of a measurement; the first three do not count")
@@ -188,22 +145,12 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write_text(folder, options)
-        print(f"{options.threads} threads, batch {options.batch} x {options.context}, {options.precision}")
+        print(f"{options.threads} threads, batch {options.batch} x {options.context}")
         print(f"{'':8} {'':20} {'tokens/s':>8}  {'over theirs':>11}  {'memory over theirs':>18}  {'over our plain':>14}")
         for shape in options.shape or SHAPES:
             plain = None
             for method in options.method or METHODS:
-                job = dict(
-                    model=SHAPES[shape],
-                    method=method,
-                    precision=options.precision,
-                    jacobi=options.jacobi,
-                    context=options.context,
-                    batch=options.batch,
-                    count=options.count,
-                    threads=options.threads,
-                    tokenizer=str(TOKENIZER),
-                )
+                job = dict(model=SHAPES[shape], method=method, context=options.context, batch=options.batch, count=options.count, threads=options.threads, tokenizer=str(TOKENIZER))
                 pairs = [(ours(job, options.ponderscope, folder), theirs(job) if method in THEIRS else None) for _ in range(options.repeats)]
                 rate = options.batch * options.context / statistics.median(a["seconds"] for a, _ in pairs)
                 plain = rate if method == "vanilla" else plain

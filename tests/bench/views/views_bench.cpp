@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Frame times of the text view, of the maps and of the policy lab: the real widgets, driven through fixed
-// gestures. A frame is the gesture's step and the painting that follows it, up to the window's backing store.
-// Goal: the 99th percentile below the 16.7 ms of a 60 Hz screen.
-#include "core/base/utf8.h"
-#include "tests/bench/resident.h"
-#include "tests/bench/views/frames.h"
+// The window with a trace: time until it is painted, until the text and every panel are there, memory, and
+// frame times of fixed gestures. A frame is the gesture's step and the painting that follows it, up to the
+// window's backing store. Goal: the 99th percentile below the 16.7 ms of a 60 Hz screen.
+//   views_bench [TOKENS]
+#include "app/desktop/main_window.h"
+#include "app/desktop/settings.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/style.h"
 #include "views/depth/depth_view.h"
@@ -20,264 +20,173 @@
 #include <QElapsedTimer>
 #include <QScrollBar>
 #include <QSlider>
+#include <QStandardPaths>
 #include <QTableView>
 #include <QTemporaryDir>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <string>
 #include <vector>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
-using bench::Times;
 
 namespace {
 
-/// The other zooms of the text: one line a token, and the map of one to eight pixels a token.
-void measure_zooms(TextPanel& panel, Selection& selection) {
-    panel.setZoom(TextZoom::tokens);
-    QTableView& table = panel.table();
-    QScrollBar* lines = table.verticalScrollBar();
-    Times list;
-    for (int i = 0; i < 300; ++i) {
-        const auto target = static_cast<qint64>(lines->maximum()) * (i * 7919 % 1000) / 1000;
-        list.frame(table.viewport(), [&] { lines->setValue(static_cast<int>(target)); });
+/// Memory of this process in MB; 0 where /proc does not say it.
+double resident_megabytes() {
+    std::ifstream status("/proc/self/status");
+    double kilobytes = 0;
+    for (std::string word; status >> word;) {
+        if (word == "VmRSS:") {
+            status >> kilobytes;
+        }
     }
-    list.print("a line a token: jump");
+    return kilobytes / 1000;
+}
+
+/// Time that this thread has computed, in ms: what a frame costs on a machine that does other things, too.
+double computed() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+double milliseconds(const QElapsedTimer& clock) {
+    return static_cast<double>(clock.nsecsElapsed()) / 1e6;
+}
+
+void gesture(const char* name, QWidget* widget, int frames, const std::function<void(int)>& step) {
+    std::vector<double> ms, cpu;
+    double longest_turn = 0; // of the event loop between frames
     QElapsedTimer clock;
-    clock.start();
-    panel.setZoom(TextZoom::corpus);
-    CorpusMap& map = panel.corpus();
-    do {
+    for (int i = 0; i < frames; ++i) {
+        clock.start();
+        const double before = computed();
+        step(i);
+        widget->repaint();
+        ms.push_back(milliseconds(clock));
+        cpu.push_back(computed() - before);
+        clock.start();
         QCoreApplication::processEvents();
-    } while (map.isBusy());
-    std::printf("    map of all tokens: there after %.0f ms\n",
-                static_cast<double>(clock.nsecsElapsed()) / 1e6);
-    Times cells;
-    for (int i = 0; i < 140; ++i) {
-        cells.frame(map.viewport(), [&] { map.setCell(1 + (i % 14 < 7 ? i % 14 : 14 - i % 14)); });
+        longest_turn = std::max(longest_turn, milliseconds(clock));
     }
-    cells.print("map: one to eight pixels");
-    QScrollBar* bar = map.verticalScrollBar();
-    Times scroll;
-    for (int i = 0; i < 300; ++i) {
-        const auto target = static_cast<qint64>(bar->maximum()) * (i * 7919 % 1000) / 1000;
-        scroll.frame(map.viewport(), [&] { bar->setValue(static_cast<int>(target)); });
-    }
-    scroll.print("map: jump");
-    Times colour;
-    for (int i = 0; i < 20; ++i) {
-        colour.frame(map.viewport(), [&] {
-            panel.setQuantity(i % 2 == 0 ? Quantity::entropy : Quantity::nll);
-            while (map.isBusy()) {
-                QCoreApplication::processEvents();
-            }
-        });
-    }
-    colour.print("map: recolour, all of it");
-    Times hover;
-    for (int i = 0; i < 300; ++i) {
-        hover.frame(map.viewport(), [&] { selection.setToken(i * 31); });
-    }
-    hover.print("map: select");
-    panel.setZoom(TextZoom::text);
+    const auto at = [](std::vector<double>& values, double q) {
+        std::sort(values.begin(), values.end());
+        return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+    };
+    std::printf("    %-28s %5d frames   median %6.2f ms   p99 %6.2f ms   computing: median %6.2f ms   p99 "
+                "%6.2f ms   longest turn %6.2f ms\n",
+                name, frames, at(ms, 0.5), at(ms, 0.99), at(cpu, 0.5), at(cpu, 0.99), longest_turn);
 }
 
-/// Characters of four bytes, each two tokens, ideographs between them, no spaces: what costs layout the most.
-std::string cut_characters(std::int64_t tokens) {
-    std::string text;
-    for (std::int64_t i = 0; 3 * i < tokens; ++i) {
-        append_utf8(text, static_cast<char32_t>(0x20000 + i * 7919 % 2500));
-        append_utf8(text, static_cast<char32_t>(0x4e00 + i * 104729 % 2500));
-    }
-    return text;
+/// Frame \p i of many that go all over the bar.
+void jump(QScrollBar* bar, int i) {
+    bar->setValue(static_cast<int>(static_cast<qint64>(bar->maximum()) * (i * 7919 % 1000) / 1000));
 }
 
-void measure(std::int64_t tokens, const std::vector<std::string>& texts = {}) {
-    QTemporaryDir folder;
-    const QString path = folder.filePath(u"bench.ponder"_s);
-    testing::write_sample_trace(
-        path.toStdString(),
-        {.sequences = 1, .tokens = tokens, .secondRun = false, .withSignals = false, .texts = texts});
-    Theme theme(Appearance::light);
-    TraceData data;
-    Selection selection;
-    TextPanel panel(ViewContext{data, selection, theme});
-    panel.resize(900, 800);
-    panel.show();
+void measure_text(TextPanel& panel, Selection& selection) {
     TextView& view = panel.view();
-    const double before = testing::resident_megabytes();
-
-    QElapsedTimer clock;
-    clock.start();
-    data.open(path);
-    while (!data.isOpen(path)) {
-        QCoreApplication::processEvents();
-    }
-    const double open = static_cast<double>(clock.nsecsElapsed()) / 1e6;
-    selection.setRunA({path, data.runs(path)[0].id});
-    while (!view.sequence()) {
-        QCoreApplication::processEvents();
-    }
-    const double text = static_cast<double>(clock.nsecsElapsed()) / 1e6;
-    double slice = 0;
-    while (!view.settled()) {
-        QElapsedTimer turn;
-        turn.start();
-        QCoreApplication::processEvents();
-        slice = std::max(slice, static_cast<double>(turn.nsecsElapsed()) / 1e6);
-    }
-    const double placed = static_cast<double>(clock.nsecsElapsed()) / 1e6;
-    std::printf("%lld tokens: open %.0f ms, text on the screen after %.0f ms, all placed after %.0f ms "
-                "(longest turn of the event "
-                "loop %.1f ms), %.0f MB more\n",
-                static_cast<long long>(tokens), open, text, placed, slice,
-                testing::resident_megabytes() - before);
-
     QScrollBar* bar = view.verticalScrollBar();
     QWidget* viewport = view.viewport();
-    Times wheel;
-    for (int i = 0; i < 600; ++i) {
-        wheel.frame(viewport, [&] { bar->setValue(bar->value() + 17); });
-    }
-    wheel.print("scroll by a third of a line");
-    Times page;
-    for (int i = 0; i < 300; ++i) {
-        page.frame(viewport, [&] { bar->setValue(bar->value() + bar->pageStep()); });
-    }
-    page.print("scroll by pages");
-    Times jump;
-    for (int i = 0; i < 300; ++i) {
-        const auto target = static_cast<qint64>(bar->maximum()) * (i * 7919 % 1000) / 1000;
-        jump.frame(viewport, [&] { bar->setValue(static_cast<int>(target)); });
-    }
-    jump.print("jump anywhere");
-    Times hover;
+    gesture("scroll by a third of a line", viewport, 600, [&](int) { bar->setValue(bar->value() + 17); });
+    gesture("scroll by pages", viewport, 300, [&](int) { bar->setValue(bar->value() + bar->pageStep()); });
+    gesture("jump anywhere", viewport, 300, [&](int i) { jump(bar, i); });
     const qint64 first = view.firstVisibleToken();
-    for (int i = 0; i < 300; ++i) {
-        hover.frame(viewport, [&] { selection.setHover(first + i % 100); });
-    }
-    hover.print("hover");
-    Times arrows;
-    for (int i = 0; i < 300; ++i) {
-        arrows.frame(viewport, [&] { selection.setToken(first + i); });
-    }
-    arrows.print("arrow keys");
-    Times recolour;
-    for (int i = 0; i < 40; ++i) {
-        recolour.frame(viewport, [&] {
-            TextLook look;
-            look.quantity = i % 2 == 0 ? Quantity::entropy : Quantity::nll;
-            selection.setLook(look);
-        });
-    }
-    recolour.print("recolour");
-    Times resize;
-    for (int i = 0; i < 40; ++i) {
-        resize.frame(viewport, [&] { panel.resize(900 + i * 5, 800); });
-    }
-    resize.print("resize by 5 pixels");
-    measure_zooms(panel, selection);
-}
-
-/// A moved slider of the policy lab, in the real widgets: the replay over all tokens, the histogram, the
-/// point on the front and the text by the new steps, all painted.
-void measure_lab(std::int64_t tokens) {
-    QTemporaryDir folder;
-    const QString path = folder.filePath(u"lab.ponder"_s);
-    testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = tokens, .secondRun = false});
-    Theme theme(Appearance::light);
-    TraceData data;
-    Selection selection;
-    const ViewContext context{data, selection, theme};
-    QWidget window;
-    auto* column = new QVBoxLayout(&window);
-    auto* panel = new TextPanel(context, &window);
-    auto* lab = new PolicyLab(context, &window);
-    column->addWidget(panel, 3);
-    column->addWidget(lab, 1);
-    window.resize(1100, 900);
-    QObject::connect(
-        lab, &PolicyLab::replayed, panel, [&](const std::shared_ptr<const ReplayedSteps>& steps) {
-            panel->view().setReplay(
-                steps ? TextReplay{steps->run, steps->sequence, steps->policy, steps->maxSteps, steps->steps}
-                      : TextReplay{});
-        });
-    window.show();
-    data.open(path);
-    while (!data.isOpen(path)) {
-        QCoreApplication::processEvents();
-    }
-    selection.setRunA({path, data.runs(path)[0].id});
-    lab->setOnScreen(true);
-    while (lab->isBusy() || !panel->view().sequence() || !panel->view().settled()) {
-        QCoreApplication::processEvents();
-    }
-    for (const char* policy : {"entropy", "learned", "calm_margin"}) {
-        lab->policies()->setCurrentIndex(lab->policies()->findText(QLatin1String(policy)));
-        if (lab->policies()->currentText() != QLatin1String(policy)) {
-            continue;
-        }
-        Times times;
-        for (int i = 0; i < 200; ++i) {
-            times.frame(&window, [&] { lab->slider()->setValue(20 + i); });
-        }
-        times.print(qPrintable(u"lab, %1: move the slider"_s.arg(QLatin1String(policy))));
-    }
-}
-
-/// The maps as panels, of a recorded run: the heatmap and the depth attention's.
-void measure_maps(std::int64_t tokens) {
-    QTemporaryDir folder;
-    const QString path = folder.filePath(u"maps.ponder"_s);
-    testing::write_sample_trace(path.toStdString(),
-                                {.sequences = 1, .tokens = tokens, .secondRun = false, .withDepth = true});
-    Theme theme(Appearance::light);
-    TraceData data;
-    Selection selection;
-    const ViewContext context{data, selection, theme};
-    HeatmapView maps(context);
-    DepthView depth(context);
-    maps.resize(1200, 260);
-    depth.resize(1200, 600);
-    for (QWidget* panel : {static_cast<QWidget*>(&maps), static_cast<QWidget*>(&depth)}) {
-        panel->show();
-    }
-    maps.setOnScreen(true);
-    depth.setOnScreen(true);
-    data.open(path);
-    while (!data.isOpen(path)) {
-        QCoreApplication::processEvents();
-    }
-    selection.setRunA({path, data.runs(path)[0].id});
+    gesture("hover", viewport, 300, [&](int i) { selection.setHover(first + i % 100); });
+    gesture("arrow keys", viewport, 300, [&](int i) { selection.setToken(first + i); });
+    const auto look = [](int i) { return i % 2 == 0 ? Quantity::entropy : Quantity::nll; };
+    gesture("recolour", viewport, 40, [&](int i) { panel.setQuantity(look(i)); });
+    panel.setZoom(TextZoom::tokens);
+    QTableView& table = panel.table();
+    gesture("a line a token: jump", table.viewport(), 300,
+            [&](int i) { jump(table.verticalScrollBar(), i); });
+    panel.setZoom(TextZoom::corpus);
+    CorpusMap& map = panel.corpus();
     const auto settle = [&] {
         do {
             QCoreApplication::processEvents();
-        } while (!maps.canvas()->map() || !depth.map()->map() || maps.isBusy() || depth.isBusy());
+        } while (map.isBusy());
     };
     settle();
-    const auto gestures = [&](QWidget& panel, StepMapCanvas& canvas, const QString& name) {
-        const auto all = static_cast<double>(tokens);
-        Times pan;
-        for (int i = 0; i < 200; ++i) {
-            pan.frame(&panel, [&] { canvas.setView(all * i / 400, all * i / 400 + all / 2); });
-        }
-        pan.print(qPrintable(name + u": pan"_s));
-        Times zoom;
-        for (int i = 0; i < 200; ++i) {
-            zoom.frame(&panel, [&] { canvas.zoom(i < 100 ? 1.06 : 1 / 1.06, all / 3); });
-        }
-        zoom.print(qPrintable(name + u": zoom"_s));
-        Times arrows;
-        for (int i = 0; i < 200; ++i) {
-            arrows.frame(&panel, [&] { selection.setToken(i * 31 % tokens); });
-        }
-        arrows.print(qPrintable(name + u": choose a token"_s));
+    const auto cell = [](int i) { return 1 + (i % 14 < 7 ? i % 14 : 14 - i % 14); };
+    gesture("map: one to eight pixels", map.viewport(), 140, [&](int i) { map.setCell(cell(i)); });
+    gesture("map: jump", map.viewport(), 300, [&](int i) { jump(map.verticalScrollBar(), i); });
+    gesture("map: recolour, all of it", map.viewport(), 20, [&](int i) {
+        panel.setQuantity(look(i));
+        settle();
+    });
+    gesture("map: select", map.viewport(), 300, [&](int i) { selection.setToken(i * 31); });
+    panel.setZoom(TextZoom::text);
+}
+
+void measure_map(QWidget& panel, StepMapCanvas& canvas, Selection& selection, std::int64_t tokens) {
+    const auto all = static_cast<double>(tokens);
+    gesture("map: pan", &panel, 200, [&](int i) { canvas.setView(all * i / 400, all * i / 400 + all / 2); });
+    gesture("map: zoom", &panel, 200, [&](int i) { canvas.zoom(i < 100 ? 1.06 : 1 / 1.06, all / 3); });
+    gesture("map: choose a token", &panel, 200, [&](int i) { selection.setToken(i * 31 % tokens); });
+}
+
+void measure(std::int64_t tokens) {
+    const QTemporaryDir folder;
+    const QString path = folder.filePath(u"bench.ponder"_s);
+    testing::write_sample_trace(path.toStdString(),
+                                {.sequences = 1, .tokens = tokens, .secondRun = false, .withDepth = true});
+    const double before = resident_megabytes();
+    QElapsedTimer clock;
+    clock.start();
+    Theme theme(Appearance::light);
+    Settings settings(folder.filePath(u"settings.ini"_s));
+    MainWindow window(theme, settings);
+    window.resize(1440, 900);
+    window.show();
+    window.repaint();
+    const double first = milliseconds(clock);
+    window.open(path);
+    while (!window.text().view().sequence()) {
+        QCoreApplication::processEvents();
+    }
+    window.repaint();
+    const double text = milliseconds(clock) - first;
+    double longest_turn = 0;
+    const auto settle = [&] {
+        QElapsedTimer turn;
+        do {
+            turn.start();
+            QCoreApplication::processEvents();
+            longest_turn = std::max(longest_turn, milliseconds(turn));
+        } while (window.isBusy());
     };
-    std::printf("maps of a recorded run, %lld tokens\n", static_cast<long long>(tokens));
-    gestures(maps, *maps.canvas(), u"heatmap"_s);
-    gestures(depth, *depth.map(), u"depth map"_s);
+    settle();
+    window.repaint();
+    std::printf("%lld tokens: window painted after %.0f ms; from there the text after %.0f ms, every panel "
+                "after %.0f ms (longest turn of the event loop %.1f ms), %.0f MB more\n",
+                static_cast<long long>(tokens), first, text, milliseconds(clock) - first, longest_turn,
+                resident_megabytes() - before);
+    const auto raise = [&](const QString& panel) {
+        std::printf("  %s\n", qPrintable(panel));
+        window.raisePanel(panel);
+        settle();
+    };
+    std::printf("  text\n");
+    measure_text(window.text(), window.selection());
+    gesture("resize by 5 pixels", &window, 40, [&](int i) { window.resize(1240 + i * 5, 900); });
+    raise(u"heatmap"_s);
+    auto& heatmap = window.panel<HeatmapView>();
+    measure_map(heatmap, *heatmap.canvas(), window.selection(), tokens);
+    raise(u"depth"_s);
+    auto& depth = window.panel<DepthView>();
+    measure_map(depth, *depth.map(), window.selection(), tokens);
+    raise(u"lab"_s);
+    auto& lab = window.panel<PolicyLab>();
+    for (const char* policy : {"entropy", "learned", "calm_margin"}) {
+        lab.policies()->setCurrentIndex(lab.policies()->findText(QLatin1String(policy)));
+        gesture(policy, &window, 200, [&](int i) { lab.slider()->setValue(20 + i); });
+    }
 }
 
 } // namespace
@@ -287,20 +196,9 @@ int main(int argc, char** argv) {
         qputenv("QT_QPA_PLATFORM", "offscreen");
     }
     QApplication application(argc, argv);
+    QStandardPaths::setTestModeEnabled(true); // nothing of the user's is read or written
     Theme theme(Appearance::light);
     QApplication::setStyle(new Style(theme));
-    std::printf("text view, 900 x 800, platform %s\n", qPrintable(QGuiApplication::platformName()));
-    for (const std::int64_t tokens : {std::int64_t{10'000}, std::int64_t{100'000}, std::int64_t{1'000'000}}) {
-        measure(tokens);
-    }
-    std::printf("text view, characters cut in two\n");
-    measure(1'000'000, {cut_characters(1'000'000)});
-    for (const std::int64_t tokens : {std::int64_t{10'000}, std::int64_t{100'000}}) {
-        measure_maps(tokens);
-    }
-    for (const std::int64_t tokens : {std::int64_t{100'000}, std::int64_t{1'000'000}}) {
-        std::printf("policy lab beside the text, %lld tokens\n", static_cast<long long>(tokens));
-        measure_lab(tokens);
-    }
+    measure(argc > 1 ? std::stoll(argv[1]) : 1'000'000);
     return 0;
 }
