@@ -26,6 +26,13 @@ bool has_state(const QStyleOption* option, QStyle::StateFlag flag) {
     return (option->state & flag) != 0;
 }
 
+/// The line between two areas. \p upright: it goes from top to bottom.
+void draw_line(QPainter* painter, const QRect& box, bool upright, const QColor& colour) {
+    painter->fillRect(upright ? QRect(box.center().x(), box.top(), 1, box.height())
+                              : QRect(box.left(), box.center().y(), box.width(), 1),
+                      colour);
+}
+
 } // namespace
 
 Style::Style(const Theme& theme) : QProxyStyle(QStyleFactory::create(u"Fusion"_s)), theme_(theme) {}
@@ -99,12 +106,6 @@ QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, con
     if (type == CT_MenuItem ||
         (type == CT_ItemViewItem && widget != nullptr && widget->inherits("QListView"))) {
         made.setHeight(std::max(made.height(), row_height));
-    } else if (type == CT_ToolButton) {
-        const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
-        if (button != nullptr && (button->features & QStyleOptionToolButton::HasMenu) != 0 &&
-            !button->text.isEmpty()) {
-            made.rwidth() += 12; // the arrow stands beside the text
-        }
     }
     return made;
 }
@@ -116,10 +117,7 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     switch (element) {
     case PE_IndicatorDockWidgetResizeHandle:
         painter->fillRect(box, c.panel);
-        painter->fillRect(has_state(option, State_Horizontal)
-                              ? QRect(box.left(), box.center().y(), box.width(), 1)
-                              : QRect(box.center().x(), box.top(), 1, box.height()),
-                          c.line);
+        draw_line(painter, box, !has_state(option, State_Horizontal), c.line);
         return;
     case PE_PanelStatusBar:
         painter->fillRect(box, c.panel);
@@ -130,11 +128,9 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         return;
     case PE_FrameFocusRect:
         if (has_state(option, State_KeyboardFocusChange)) {
-            painter->save();
             painter->setPen(c.a);
             painter->setBrush(Qt::NoBrush);
             painter->drawRect(box.adjusted(0, 0, -1, -1));
-            painter->restore();
         }
         return;
     case PE_FrameStatusBarItem:
@@ -142,26 +138,17 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_FrameTabWidget:
         return;
     case PE_IndicatorCheckBox:
-    case PE_IndicatorRadioButton:
+    case PE_IndicatorRadioButton: {
         QProxyStyle::drawPrimitive(element, option, painter, widget);
-        painter->save(); // Fusion's outline is darker than the panel, which a dark panel hides
-        painter->setRenderHint(QPainter::Antialiasing, element == PE_IndicatorRadioButton);
-        painter->setPen(has_state(option, State_HasFocus) ? c.a : c.soft);
+        const double corner = element == PE_IndicatorRadioButton ? box.width() / 2.0 : 0;
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing, corner > 0);
+        painter->setPen(has_state(option, State_HasFocus) ? c.a : c.soft); // Fusion's is dark on dark
         painter->setBrush(Qt::NoBrush);
-        if (element == PE_IndicatorCheckBox) {
-            painter->drawRect(box.adjusted(0, 0, -1, -1));
-        } else {
-            painter->drawEllipse(QRectF(box).adjusted(1, 1, -1, -1));
-        }
+        painter->drawRoundedRect(box.adjusted(0, 0, -1, -1), corner, corner);
         painter->restore();
         return;
-    case PE_PanelButtonTool:
-        if (has_state(option, State_MouseOver) || has_state(option, State_Sunken) ||
-            has_state(option, State_On)) {
-            painter->fillRect(box, has_state(option, State_On) || has_state(option, State_Sunken) ? c.selected
-                                                                                                  : c.hover);
-        }
-        return;
+    }
     default:
         QProxyStyle::drawPrimitive(element, option, painter, widget);
     }
@@ -199,18 +186,8 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
         return;
     case CE_MenuBarEmptyArea:
         return;
-    case CE_MenuBarItem:
-        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
-            painter->fillRect(box, has_state(option, State_Selected) ? c.selected : c.panel);
-            painter->setPen(has_state(option, State_Enabled) ? c.text : c.soft);
-            painter->drawText(box, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);
-        }
-        return;
     case CE_Splitter:
-        painter->fillRect(has_state(option, State_Horizontal)
-                              ? QRect(box.center().x(), box.top(), 1, box.height())
-                              : QRect(box.left(), box.center().y(), box.width(), 1),
-                          c.line);
+        draw_line(painter, box, has_state(option, State_Horizontal), c.line);
         return;
     default:
         QProxyStyle::drawControl(element, option, painter, widget);
