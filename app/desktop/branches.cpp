@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 using namespace Qt::StringLiterals;
@@ -50,17 +52,18 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
         traces.move(own, 0);
     }
     std::vector<Known> all;
+    // A copy keeps when and how long its original ran.
+    std::map<std::tuple<std::string_view, double, std::string_view>, QString> originals;
     for (const QString& trace : traces) {
         for (const RunInfo& info : data.runs(trace)) {
             const RunKey key{trace, info.id};
             const RunInfo* kept = data.run(key);
-            // A copy keeps when and how long its original ran.
-            const bool copy = std::any_of(all.begin(), all.end(), [&](const Known& one) {
-                return one.info->seconds == kept->seconds && one.key.trace != trace &&
-                       one.info->started == kept->started && one.info->text_digest == kept->text_digest;
-            });
-            if (!copy) {
-                all.push_back({key, kept, recorded_choices(*kept).branch});
+            const auto& original =
+                originals.try_emplace({kept->started, kept->seconds, kept->text_digest}, trace).first->second;
+            if (original == trace) {
+                // Few of thousands of runs are branches, and only their choices are parsed.
+                const bool branch = kept->choices.find("\"branch\"") != std::string::npos;
+                all.push_back({key, kept, branch ? recorded_choices(*kept).branch : std::nullopt});
             }
         }
     }

@@ -129,22 +129,25 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     buttons->addWidget(think_);
     buttons->addWidget(stop_);
     buttons->addStretch(1);
-    auto* typing = new QHBoxLayout;
-    typing->setSpacing(12);
+    auto* typing = new QWidget(this);
+    auto* beside = new QHBoxLayout(typing);
+    beside->setContentsMargins(0, 4, 0, 0);
+    beside->setSpacing(12);
+    beside->addWidget(prompt_, 1);
+    beside->addLayout(options);
     auto* pages = new QTabWidget(this);
     pages->setAccessibleName(u"Prompt and branches"_s);
     pages->setDocumentMode(true);
-    pages->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // the fields beside it set the size
-    pages->setMinimumSize(150, 120);
-    pages->addTab(prompt_, u"Prompt"_s);
-    pages->addTab(branches_, u"Branches"_s);
-    typing->addWidget(pages, 1);
-    typing->addLayout(options);
-    typing->addLayout(buttons);
+    pages->addTab(typing, u"Prompt"_s);
+    pages->addTab(branches_, u"Branches"_s); // has the width of the fields, too
+    auto* row = new QHBoxLayout;
+    row->setSpacing(12);
+    row->addWidget(pages, 1);
+    row->addLayout(buttons);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(14, 4, 14, 8);
     column->setSpacing(7);
-    column->addLayout(typing, 1);
+    column->addLayout(row, 1);
     column->addWidget(status_);
 
     connect(think_, &QPushButton::clicked, this, &ThinkPanel::start);
@@ -268,7 +271,7 @@ QString ThinkPanel::status() const {
 }
 
 void ThinkPanel::focusPrompt() {
-    findChild<QTabWidget*>()->setCurrentWidget(prompt_);
+    findChild<QTabWidget*>()->setCurrentIndex(0);
     prompt_->setFocus();
 }
 

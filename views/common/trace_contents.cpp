@@ -64,9 +64,9 @@ bool same_run(const RunContents& a, const RunContents& b) {
 } // namespace
 
 std::shared_ptr<const RunContents> TraceContents::run(qint64 id) const {
-    const auto found =
-        std::find_if(runs.begin(), runs.end(), [id](const auto& one) { return one->info.id == id; });
-    return found == runs.end() ? nullptr : *found;
+    const auto found = std::lower_bound(runs.begin(), runs.end(), id,
+                                        [](const auto& one, qint64 due) { return one->info.id < due; });
+    return found == runs.end() || (*found)->info.id != id ? nullptr : *found;
 }
 
 TraceContents read_contents(const TraceReader& reader, const TraceContents& before) {
