@@ -215,7 +215,6 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"memory_bfloat16_bytes", run_bytes(config, static_cast<double>(parameters), 2, shape.context, 8)},
         {"default_context", shape.context},
         {"default_stride", shape.stride},
-        {"unusual", peculiarities(config)},
         {"not_supported", not_supported},
         {"notices", notices}};
     describe_reading(checkpoint, about);
@@ -284,8 +283,14 @@ void print_checkpoint(const nlohmann::json& about) {
     std::cout << "  a run in windows of " << number("default_context") << " tokens, 8 at a time, needs about "
               << human_bytes(about.at("memory_float32_bytes").get<double>()) << " in float32, "
               << human_bytes(about.at("memory_bfloat16_bytes").get<double>()) << " in bfloat16\n";
-    for (const auto& phrase : about.at("unusual")) {
-        std::cout << "  unusual: " << visible(phrase.get<std::string>()) << '\n';
+    std::map<std::int64_t, std::int64_t> windows;
+    for (const auto& window : about.at("sliding_windows")) {
+        ++windows[window.get<std::int64_t>()];
+    }
+    windows.erase(0);
+    for (const auto& [window, layers] : windows) {
+        std::cout << "  " << layers << " of " << number("layers") << " layers see the last " << window
+                  << " tokens only\n";
     }
     if (!about.at("not_supported").is_null()) {
         std::cout << "  cannot be run: " << visible(about.at("not_supported").get<std::string>()) << '\n';

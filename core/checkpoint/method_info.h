@@ -106,9 +106,6 @@ struct MethodInfo {
     std::vector<MethodKind> instead = {};
     /// Reads the keys of the method's own format.
     void (*read)(const ConfigReader& reader, ModelConfig& config) = nullptr;
-    /// A phrase about special behaviour of the checkpoint, and why numbers may differ from the authors';
-    /// nullptr: none.
-    std::string (*peculiarity)(const ModelConfig& config) = nullptr;
     /// Keys of a recipe's "penalty" section. Empty: the training loss has no penalty on steps.
     std::vector<std::string_view> penalty = {};
     /// The part of the method's training that `train` does not support, so `train` refuses the method;
@@ -130,8 +127,5 @@ std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);
 /// The method that the architecture, or a companion file beside \p config_json, names. nullptr: neither names
 /// a method, so the keys of the config decide.
 const MethodInfo* owner_of(const ModelConfig& config, const std::filesystem::path& config_json);
-
-/// The unusual features of a model, as phrases for readers who know the architecture. Empty if it has none.
-std::vector<std::string> peculiarities(const ModelConfig& config);
 
 } // namespace ponderscope

@@ -19,12 +19,6 @@ MethodInfo dory_info() {
                     config.ponder.max_steps =
                         reader.size("n_recurrent_loops", export_format ? 1 : 2, config_limits::steps) - 1;
                 },
-            .peculiarity = [](const ModelConfig& config) -> std::string {
-                return config.released.last_loop_kv
-                           ? "generation sees earlier tokens as their last loop left them (last_loop), while "
-                             "scores are full forwards, in which every loop sees its own"
-                           : "every loop sees what the same loop of earlier tokens left (per_loop)";
-            },
             .untrained = "whose learned scales need an optimiser of their authors'"};
 }
 

@@ -17,13 +17,6 @@ MethodInfo hrm_text_info() {
             [](const ConfigReader& reader, ModelConfig& config) {
                 config.ponder.max_steps = reader.size("H_cycles", 2, config_limits::steps) - 1;
             },
-        .peculiarity = [](const ModelConfig& config) -> std::string {
-            return std::to_string(config.released.low_passes) +
-                   " passes of the low stack and one of the high stack in every step; scores are causal" +
-                   (config.released.prefix_lm
-                        ? ", though the model was trained to see its prompt in both directions"
-                        : "");
-        },
         .untrained = "whose authors train it with gradients of the last passes alone"};
 }
 

@@ -17,10 +17,6 @@ MethodInfo huginn_info() {
                 [](const ConfigReader& reader, ModelConfig& config) {
                     config.ponder.max_steps = reader.size("mean_recurrence", 32, config_limits::steps) - 1;
                 },
-            .peculiarity = [](const ModelConfig&) -> std::string {
-                return "the authors' bf16 runs round the rotation table, and draw a new start state at every "
-                       "forward";
-            },
             .untrained = "which is trained with a number of steps drawn for every forward"};
 }
 

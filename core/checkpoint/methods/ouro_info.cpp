@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/words.h"
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/method_info.h"
 
-#include <cmath>
 #include <limits>
 
 namespace ponderscope {
@@ -34,16 +32,6 @@ void read_ouro_keys(const ConfigReader& reader, ModelConfig& config) {
     }
 }
 
-std::string ouro_peculiarity(const ModelConfig& config) {
-    const auto step = config.ponder.own.find("exit_step");
-    return step != config.ponder.own.end() ? "every token read out at step " + rounded(step->second)
-           : std::isinf(config.ponder.threshold)
-               ? "every token read out at the last step"
-               : "read out where the gate's cumulative probability reaches " +
-                     rounded(config.ponder.threshold) +
-                     "; in fp32 here, where the authors' bf16 gates round to 1 sooner";
-}
-
 } // namespace
 
 MethodInfo ouro_info() {
@@ -59,7 +47,6 @@ MethodInfo ouro_info() {
         .architecture = Architecture::ouro,
         .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
         .read = &read_ouro_keys,
-        .peculiarity = &ouro_peculiarity,
         .untrained = "whose loss weighs the read-outs of all steps with its gate"};
 }
 

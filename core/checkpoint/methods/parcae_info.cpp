@@ -15,10 +15,6 @@ MethodInfo parcae_info() {
                 [](const ConfigReader& reader, ModelConfig& config) {
                     config.ponder.max_steps = reader.size("mean_recurrence", 8, config_limits::steps) - 1;
                 },
-            .peculiarity = [](const ModelConfig&) -> std::string {
-                return "the authors' code, called plainly, draws another number of steps for each sequence; "
-                       "here it is the mean of the config";
-            },
             .untrained = "which is trained with a number of steps drawn for every sequence"};
 }
 

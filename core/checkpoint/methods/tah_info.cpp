@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/base/json.h"
-#include "core/base/words.h"
 #include "core/checkpoint/config_reader.h"
 #include "core/checkpoint/file_kind.h"
 #include "core/checkpoint/method_info.h"
@@ -149,11 +148,6 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
                          {gate_weights, "iter_decider."}};
 }
 
-std::string tah_peculiarity(const ModelConfig& config) {
-    return "runs again where its gate exceeds " + rounded(config.ponder.threshold) + ", at most " +
-           std::to_string(config.ponder.max_steps) + " times, with adapters on";
-}
-
 } // namespace
 
 MethodInfo tah_info() {
@@ -169,7 +163,6 @@ MethodInfo tah_info() {
         .companion = "tah_config.json",
         .instead = {MethodKind::vanilla},
         .read = &read_tah_keys,
-        .peculiarity = &tah_peculiarity,
         .untrained = "whose gate learns from labels and whose weights lie in several files"};
 }
 

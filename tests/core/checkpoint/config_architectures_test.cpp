@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // config.json of each architecture: defaults of the configuration classes, precedence of keys, and what is
 // refused.
-#include "core/checkpoint/method_info.h"
 #include "tests/core/checkpoint/support.h"
 
 #include <algorithm>
@@ -390,39 +389,6 @@ TEST(NullSizes, AreRefused) {
     }
     EXPECT_EQ(read_config(R"({"model_type":"gpt2","n_inner":null,"n_embd":24})").intermediate_size, 96);
     EXPECT_EQ(read_config(R"({"model_type":"gpt2","tie_word_embeddings":null})").notices.size(), 1U);
-}
-
-TEST(Peculiarities, NothingIsUnusualAboutTheTextbooksModels) {
-    for (const char* const type : {"llama", "gpt_neox", "gpt2", "opt", "qwen2"}) {
-        const bool neox = std::string(type) == "gpt_neox";
-        const std::string config =
-            std::string(R"({"model_type":")") + type + "\"" + (neox ? R"(,"rotary_pct":1.0})" : "}");
-        EXPECT_EQ(peculiarities(read_config(config)), std::vector<std::string>{}) << type;
-    }
-}
-
-TEST(Peculiarities, WhatOneWouldNotTakeForGranted) {
-    using Said = std::vector<std::string>;
-    EXPECT_EQ(peculiarities(read_config(R"({"model_type":"mistral"})")),
-              Said{"all layers see the last 4096 tokens only"});
-    EXPECT_EQ(peculiarities(read_config(neox(R"("use_parallel_residual":false)"))),
-              (Said{"rotates 4 of the 16 elements of a head",
-                    "attention and MLP one after the other, where GPT-NeoX has them side by side"}));
-    EXPECT_EQ(peculiarities(read_config(llama(
-                  R"("head_dim":10,"rms_norm_eps":0.1,"use_depth_attention":true,"recurrent_model":true,)"
-                  R"("use_qk_norm":true,"depth_attention_stride":2,"depth_attention_recent_window":1,)"
-                  R"("rope_scaling":{"rope_type":"linear","factor":2.5})"))),
-              (Said{"rotary positions scaled by linear, factor 2.5 from 2048 tokens",
-                    "heads of 10 elements, 40 together, in a stream of 64",
-                    "norms over each query and key head, the key's after the rotation",
-                    "a large epsilon in the norms, 0.1",
-                    "values mixed with those of earlier layers 0, 2, 4, ... and of the 1 before"}));
-    EXPECT_EQ(
-        peculiarities(read_config(R"({"model_type":"opt","do_layer_norm_before":false,)"
-                                  R"("word_embed_proj_dim":512,"layer_norm_elementwise_affine":false})")),
-        (Said{"norms after the residual sums, and no final norm", "norms without weights",
-              "embeddings of 512 elements, projected to 768"}));
-    EXPECT_EQ(peculiarities(read_config(llama(R"("baseline_mode":"mhc")"))), Said{"4 residual streams"});
 }
 
 } // namespace

@@ -50,14 +50,6 @@ TEST(Released, OuroHasItsOwnDefaults) {
     EXPECT_EQ(c.kv_heads, 32);
     EXPECT_EQ(c.max_positions, 32768);
     EXPECT_TRUE(std::isinf(read_config(ouro(R"("early_exit_threshold":null)")).ponder.threshold));
-    const auto said = [](const ModelConfig& config) {
-        return method_info(MethodKind::ouro).peculiarity(config);
-    };
-    EXPECT_EQ(said(read_config(ouro(R"("early_exit_threshold":null)"))),
-              "every token read out at the last step");
-    EXPECT_EQ(said(read_config(ouro(R"("early_exit_step":1)"))), "every token read out at step 1");
-    EXPECT_NE(said(read_config(ouro(R"("early_exit_threshold":0.5)"))).find("probability reaches 0.5"),
-              std::string::npos);
     EXPECT_EQ(read_config(ouro(R"("early_exit_threshold":-2)")).ponder.threshold, -2.0) << "not checked";
     EXPECT_EQ(read_config(ouro(R"("early_exit_step":0)")).ponder.own.at("exit_step"), 0);
     EXPECT_TRUE(read_config(ouro(R"("early_exit_step":4)")).ponder.own.empty()) << "no step of four";
