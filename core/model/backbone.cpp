@@ -312,9 +312,7 @@ ParameterLayout backbone_layout(const ModelConfig& config) {
     TensorBuilder builder(config);
     (void)build(config, builder);
     (void)make_residual_structure(config, builder);
-    ParameterLayout layout = builder.finish();
-    layout.first_layers = config.layers_left_out > 0;
-    return layout;
+    return builder.finish();
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {

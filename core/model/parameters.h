@@ -47,7 +47,6 @@ struct ParameterLayout {
     std::string head;                     ///< name of the output table; `tensors` always contains it, even if
                                           ///< it is tied
     bool tied = false;                    ///< the config ties embedding and head
-    bool first_layers = false;            ///< the file has further layers, which the model does not use
     std::vector<std::string> prefixes;    ///< prefixes of names in files, single or repeated, that the loader
                                           ///< removes
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
