@@ -9,7 +9,6 @@
 #include "views/common/labels.h"
 
 #include <QAccessibleWidget>
-#include <QBoxLayout>
 #include <QClipboard>
 #include <QContextMenuEvent>
 #include <QGuiApplication>
@@ -29,9 +28,9 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-constexpr int least_plot_width = 170;
-constexpr int least_plot_height = 105;
-constexpr int click_distance = 4; ///< a longer way of the mouse drags
+constexpr int gap = 4;
+constexpr double least_share = 0.6; ///< of the widget's area, for the plot with the numbers of its axes
+constexpr int click_distance = 4;   ///< a longer way of the mouse drags
 
 /// The numbers of a plot for screen readers: as its description; its value is the current mark.
 class PlotAccessible : public QAccessibleWidget {
@@ -71,9 +70,8 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
       upright_(new Readout(theme, this)),
       note_(plain_label(this, true)),
       hint_(plain_label(this, true)),
-      body_(new QWidget(this)),
-      legend_(new PlotLegend(theme, body_)),
-      plot_(new QCustomPlot(body_)),
+      legend_(new PlotLegend(theme, this)),
+      plot_(new QCustomPlot(this)),
       marks_(chart_, hidden_) {
     static const bool known = [] {
         QAccessible::installFactory(accessible_plot);
@@ -84,24 +82,6 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     hint_->setAlignment(Qt::AlignCenter);
     upright_->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    plot_->setMinimumSize(least_plot_width, least_plot_height);
-    auto* column = new QVBoxLayout;
-    column->setSpacing(2);
-    column->addWidget(upright_);
-    column->addWidget(plot_, 1);
-    middle_ = new QBoxLayout(QBoxLayout::TopToBottom, body_);
-    middle_->setContentsMargins(0, 0, 0, 0);
-    middle_->setSpacing(4);
-    middle_->addWidget(legend_);
-    middle_->addLayout(column, 1);
-    auto* all = new QVBoxLayout(this);
-    all->setContentsMargins(2, 2, 2, 2);
-    all->setSpacing(3);
-    all->addWidget(title_);
-    all->addWidget(body_, 1);
-    all->addWidget(note_);
-    all->addWidget(hint_, 1);
-
     plot_->plotLayout()->setMargins(QMargins(0, 0, 0, 0));
     for (QCPAxis* axis : {plot_->xAxis, plot_->yAxis}) {
         connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, &ChartPlot::showRange);
@@ -142,6 +122,7 @@ void ChartPlot::setChart(Chart chart) {
     const AxisRange y = keep ? shownRange(false) : AxisRange();
     if (!same) {
         hidden_.clear();
+        updateGeometry();
     }
     const auto place = [this](Mark mark) {
         const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
@@ -160,12 +141,11 @@ void ChartPlot::setChart(Chart chart) {
         return;
     }
     hintText_.clear();
+    hint_->clear();
     hint_->hide();
-    body_->show();
-    for (const auto& [label, text] : {std::pair(title_, chart_.title), std::pair(note_, chart_.note)}) {
-        label->setText(text);
-        label->setVisible(!text.isEmpty());
-    }
+    plot_->show();
+    title_->setText(chart_.title);
+    note_->setText(chart_.note);
     setAccessibleName(!chart_.title.isEmpty()     ? chart_.title
                       : !chart_.y.label.isEmpty() ? chart_.y.label
                                                   : u"Chart"_s);
@@ -218,10 +198,12 @@ void ChartPlot::setHint(const QString& hint) {
     current_ = selectedMark_ = {};
     hintText_ = hint;
     hint_->setText(hint);
-    hint_->show();
-    for (QWidget* part : {static_cast<QWidget*>(title_), static_cast<QWidget*>(note_), body_}) {
+    hint_->setToolTip(hint);
+    setToolTip({});
+    for (QWidget* part : std::initializer_list<QWidget*>{title_, upright_, note_, legend_, plot_}) {
         part->hide();
     }
+    hint_->show();
 }
 
 bool ChartPlot::liesOnItsSide() const {
@@ -235,22 +217,61 @@ bool ChartPlot::liesOnItsSide() const {
     return !cells && widest * static_cast<int>(chart_.x.names.size()) > width() - 60;
 }
 
-/// Places the legend and turns the plot upright or on its side, depending on the size.
+QSize ChartPlot::minimumSizeHint() const {
+    constexpr int most_height = 240;
+    const auto rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
+    return {170, std::clamp(rows * QFontMetrics(theme_.small()).height() + 60, 100, most_height)};
+}
+
+/// Places the parts, and turns the plot upright or on its side, depending on the size.
 void ChartPlot::arrange() {
-    if (!hintText_.isEmpty()) {
+    const QRect all = rect().adjusted(2, 2, -2, -2);
+    hint_->setGeometry(all);
+    if (!hintText_.isEmpty() || all.isEmpty()) {
         return;
     }
-    const int above = (title_->isHidden() ? 0 : title_->sizeHint().height()) +
-                      (note_->isHidden() ? 0 : note_->heightForWidth(width()));
-    const bool beside = legend_->arrange(chart_, {width() - 4, std::max(60, height() - above - 10)});
-    middle_->setDirection(beside ? QBoxLayout::RightToLeft : QBoxLayout::TopToBottom);
     if (liesOnItsSide() != sideways_) {
         rebuild();
         showAll();
+        updateGeometry();
     }
-    const int rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
-    plot_->setMinimumHeight(
-        std::max(least_plot_height, rows * QFontMetrics(theme_.small()).height() + (rows > 0 ? 36 : 0)));
+    const QFontMetrics metrics(theme_.small());
+    const int line = metrics.height() + gap; // of the axis' name and the legend
+    const int name =
+        upright_->said().isEmpty()
+            ? 0
+            : std::min(metrics.horizontalAdvance(upright_->said()) + 3 * gap, all.width() * 2 / 5);
+    const double least = least_share * width() * height();
+    int aside = legend_->widthBeside(chart_, all.width(), all.width() - name);
+    aside = (all.width() - aside) * (all.height() - line) < least ? 0 : aside;
+    const bool has_line = name > 0 || (aside == 0 && !legend_->isEmpty());
+    double room = all.height() - (has_line ? line : 0) - least / (all.width() - aside);
+    QRect inner = all;
+    QStringList left_out;
+    for (QLabel* label : {title_, note_}) {
+        const int height = label->text().isEmpty() ? 0 : label->heightForWidth(all.width());
+        const bool fits = height > 0 && height + gap <= room;
+        label->setVisible(fits);
+        if (fits) {
+            room -= height + gap;
+            label->setGeometry(all.left(), label == title_ ? all.top() : all.bottom() + 1 - height,
+                               all.width(), height);
+            inner.adjust(0, label == title_ ? height + gap : 0, 0, label == title_ ? 0 : -height - gap);
+        } else if (height > 0) {
+            left_out << label->text();
+        }
+    }
+    setToolTip(plain_tip(left_out.join(u'\n')));
+    legend_->setVisible(!legend_->isEmpty());
+    if (aside > 0) {
+        inner.setRight(inner.right() - aside);
+        legend_->arrange(QRect(inner.right() + 1, inner.top(), aside, inner.height()), true);
+    } else {
+        legend_->arrange(QRect(inner.left() + name, inner.top(), inner.width() - name, line), false);
+    }
+    upright_->setVisible(name > 0);
+    upright_->setGeometry(inner.left(), inner.top(), aside > 0 ? inner.width() : name, line);
+    plot_->setGeometry(inner.adjusted(0, has_line ? line : 0, 0, 0));
     plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
@@ -410,6 +431,8 @@ bool ChartPlot::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Leave:
         point({}, false);
         break;
+    case QEvent::ToolTip: // the mark's text stays
+        return current_.isValid();
     default:
         break;
     }

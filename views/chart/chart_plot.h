@@ -9,7 +9,6 @@
 
 #include <vector>
 
-class QBoxLayout;
 class QCPAbstractPlottable;
 class QCPAxis;
 class QCPGraph;
@@ -27,6 +26,8 @@ class Readout;
 /// A tooltip names the mark under the cursor; a click on a mark emits its link. A click on a legend entry
 /// hides its series. Keys: arrows go from mark to mark, Enter clicks the mark, + and − zoom, Shift and arrows
 /// move, Home shows everything. Screen readers get the numbers as a table.
+///
+/// The plot keeps at least 60 % of the widget. A title or note without room becomes the tooltip.
 class ChartPlot : public QWidget {
     Q_OBJECT
 public:
@@ -65,6 +66,9 @@ public:
     [[nodiscard]] PlotLegend& legend() const { return *legend_; }
     /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
+    [[nodiscard]] QSize sizeHint() const override { return {320, 220}; }
+    /// Depends on the number of names only if the plot lies on its side.
+    [[nodiscard]] QSize minimumSizeHint() const override;
 
 public Q_SLOTS:
     void showAll();
@@ -104,9 +108,7 @@ private:
     Readout* upright_; ///< name of the vertical axis, above the axis
     QLabel* note_;
     QLabel* hint_;
-    QWidget* body_;
     PlotLegend* legend_;
-    QBoxLayout* middle_; ///< legend and plot
     QCustomPlot* plot_;
     PlotMarks marks_;
     QCPAxis* key_ = nullptr; ///< of the chart's x

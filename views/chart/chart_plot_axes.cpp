@@ -82,7 +82,6 @@ void ChartPlot::showRange() {
     const QString x = title(key_, chart_.x);
     const QString y = title(value_, chart_.y);
     upright_->say(sideways_ ? x : y);
-    upright_->setVisible(!upright_->said().isEmpty());
     plot_->xAxis->setLabel(sideways_ ? y : x);
     ring(hovered_, current_);
     ring(selected_, selectedMark_);

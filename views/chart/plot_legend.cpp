@@ -3,9 +3,10 @@
 
 #include "views/chart/chart_axis.h"
 #include "views/chart/scale_bar.h"
-#include "views/common/controls.h"
 
+#include <QMenu>
 #include <QPainter>
+#include <QToolButton>
 
 #include <algorithm>
 #include <cmath>
@@ -92,10 +93,27 @@ private:
 
 } // namespace
 
-PlotLegend::PlotLegend(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
-    auto* flow = new FlowLayout(this);
-    flow->setContentsMargins(0, 0, 0, 0);
-    flow->setSpacing(8);
+PlotLegend::PlotLegend(Theme& theme, QWidget* parent)
+    : QWidget(parent), theme_(theme), further_(new QToolButton(this)) {
+    further_->setPopupMode(QToolButton::InstantPopup);
+    further_->setAutoRaise(true);
+    further_->setToolTip(u"The other series"_s);
+    auto* menu = new QMenu(further_);
+    further_->setMenu(menu);
+    connect(menu, &QMenu::aboutToShow, this, &PlotLegend::listFurther);
+}
+
+void PlotLegend::listFurther() {
+    QMenu* menu = further_->menu();
+    menu->clear();
+    for (QAbstractButton* entry : entries_) {
+        if (entry->isHidden()) {
+            QAction* action = menu->addAction(QString(entry->text()).replace(u'&', u"&&"_s));
+            action->setCheckable(true);
+            action->setChecked(entry->isChecked());
+            connect(action, &QAction::toggled, entry, &QAbstractButton::setChecked);
+        }
+    }
 }
 
 void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden) {
@@ -114,7 +132,6 @@ void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStri
         connect(entry, &QAbstractButton::toggled, this,
                 [this, name = series.name](bool shown) { Q_EMIT toggled(name, shown); });
         entries_.push_back(entry);
-        layout()->addWidget(entry);
     }
     if (chart.scale) {
         const Chart::Scale& scale = *chart.scale;
@@ -122,47 +139,62 @@ void PlotLegend::setChart(const Chart& chart, const ChartInks& inks, const QStri
         scale_ = new ScaleBar(theme_, this);
         scale_->setScale(scale.label, tick_label(scale.low),
                          (sign ? u"+"_s : QString()) + tick_label(scale.high), scale.diverging);
-        layout()->addWidget(scale_);
     }
-    setVisible(!entries_.empty() || scale_ != nullptr);
 }
 
-bool PlotLegend::arrange(const Chart& chart, QSize box) {
-    constexpr int most_rows_above = 2;
+int PlotLegend::widthBeside(const Chart& chart, int width, int row) const {
+    constexpr double most_of_width = 0.3;
+    int all = 0;
     int widest = 0;
-    int x = 0;
-    int rows = 1;
+    for (const QAbstractButton* entry : entries_) {
+        all += entry->sizeHint().width() + entry_gap;
+        widest = std::max(widest, entry->sizeHint().width());
+    }
+    const bool wanted = chart.legend == Chart::Legend::right ||
+                        (chart.legend == Chart::Legend::automatic && all - entry_gap > row);
+    return wanted && scale_ == nullptr && entries_.size() > 1 && widest + entry_gap <= most_of_width * width
+               ? widest + entry_gap
+               : 0;
+}
+
+void PlotLegend::arrange(const QRect& room, bool beside) {
+    setGeometry(room);
+    QPoint at(beside ? entry_gap : 0, 0);
+    if (scale_ != nullptr) {
+        scale_->setGeometry(QRect(at, scale_->sizeHint().boundedTo(room.size())));
+        scale_->show();
+        at.rx() += scale_->width() + 2 * entry_gap;
+    }
+    const int gap = beside ? 0 : entry_gap;
+    int length = -gap; // of all entries
+    for (const QAbstractButton* entry : entries_) {
+        length += gap + (beside ? entry->sizeHint().height() : entry->sizeHint().width());
+    }
+    further_->setFont(theme_.small());
+    further_->setText(u"%1 more"_s.arg(entries_.size()));
+    const QSize last = further_->sizeHint().boundedTo(room.size());
+    const bool all = length <= (beside ? room.height() : room.width() - at.x());
+    const int right = room.width() - (all || beside ? 0 : last.width() + gap);
+    const int bottom = room.height() - (all || !beside ? 0 : last.height());
+    std::size_t left = entries_.size();
+    bool full = false;
     for (QAbstractButton* entry : entries_) {
-        const int width = entry->sizeHint().width();
-        widest = std::max(widest, width);
-        if (x > 0 && x + width > box.width()) {
-            x = 0;
-            ++rows;
+        QSize size = entry->sizeHint();
+        if (beside || left == entries_.size()) { // the first one of a row is shown in any case
+            size.setWidth(std::clamp(size.width(), 0, std::max(0, right - at.x())));
         }
-        x += width + layout()->spacing();
+        full = full || at.x() + size.width() > right || at.y() + size.height() > bottom;
+        entry->setVisible(!full);
+        if (!full) {
+            entry->setFixedSize(size);
+            entry->move(at);
+            at += beside ? QPoint(0, size.height()) : QPoint(size.width() + gap, 0);
+            --left;
+        }
     }
-    const int column = widest + layout()->spacing();
-    const bool beside = entries_.size() > 1 && column < box.width() / 2 &&
-                        (chart.legend == Chart::Legend::right ||
-                         (chart.legend == Chart::Legend::automatic && rows > most_rows_above));
-    for (QAbstractButton* entry : entries_) {
-        entry->setFixedWidth(beside ? widest
-                                    : std::min(entry->sizeHint().width(), std::max(40, box.width())));
-    }
-    if (!beside) {
-        setMinimumWidth(0);
-        setMaximumWidth(QWIDGETSIZE_MAX);
-        return false;
-    }
-    // In as few columns as the height allows and as many as half of the width does. More rows than these
-    // would make a panel that is low scroll.
-    constexpr int most_rows_beside = 8;
-    const int line = entries_.front()->sizeHint().height() + layout()->spacing();
-    const int fit = std::clamp(box.height() / line, 1, most_rows_beside);
-    const int wanted = (static_cast<int>(entries_.size()) + fit - 1) / fit;
-    const int columns = std::clamp(wanted, 1, std::max(1, box.width() / 2 / column));
-    setFixedWidth(columns * column);
-    return true;
+    further_->setVisible(left > 0);
+    further_->setText(u"%1 more"_s.arg(left));
+    further_->setGeometry(QRect(at, last));
 }
 
 } // namespace ponderscope

@@ -7,12 +7,14 @@
 
 #include <vector>
 
+class QToolButton;
+
 namespace ponderscope {
 
 class ScaleBar;
 
 /// The legend of a plot: one button for each series, which hides or shows it, and the colour scale of cells.
-/// It is in rows above the plot, or a list beside it.
+/// It is a row above the plot, or a column beside it; a menu has the series that find no room there.
 class PlotLegend : public QWidget {
     Q_OBJECT
 public:
@@ -20,16 +22,23 @@ public:
 
     /// \p hidden: names of hidden series.
     void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
-    /// Arranges the entries for a plot in a box of this size. Returns whether the legend is beside the plot.
-    bool arrange(const Chart& chart, QSize box);
+    [[nodiscard]] bool isEmpty() const { return entries_.empty() && scale_ == nullptr; }
+    /// The width of the legend beside a plot; 0: it is above the plot. \p width: of both. \p row: the room
+    /// for entries above the plot.
+    [[nodiscard]] int widthBeside(const Chart& chart, int width, int row) const;
+    /// Fills \p room with the entries.
+    void arrange(const QRect& room, bool beside);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }
 
 Q_SIGNALS:
     void toggled(const QString& series, bool shown);
 
 private:
+    void listFurther(); ///< fills the menu
+
     Theme& theme_;
     std::vector<QAbstractButton*> entries_;
+    QToolButton* further_;
     ScaleBar* scale_ = nullptr;
 };
 

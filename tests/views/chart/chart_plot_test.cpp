@@ -6,7 +6,10 @@
 #include <QAccessible>
 #include <QClipboard>
 #include <QGuiApplication>
+#include <QLabel>
+#include <QMenu>
 #include <QSignalSpy>
+#include <QToolButton>
 #include <QWheelEvent>
 #include <QtTest>
 
@@ -230,17 +233,47 @@ private Q_SLOTS:
         QVERIFY(near(2, theme_.colours().panel.rgb()));
     }
 
-    void manySeriesHaveTheirLegendBesideThePlot() {
+    void thePlotKeepsMostOfTheWidget_data() {
+        QTest::addColumn<QSize>("size");
+        QTest::addColumn<bool>("beside");
+        QTest::newRow("low and wide") << QSize(700, 160) << true;
+        QTest::newRow("wide") << QSize(700, 240) << true;
+        QTest::newRow("narrow") << QSize(260, 400) << false;
+        QTest::newRow("small") << QSize(170, 100) << false;
+    }
+    void thePlotKeepsMostOfTheWidget() {
+        QFETCH(QSize, size);
+        QFETCH(bool, beside);
         Chart chart;
+        chart.title = u"Fronts of halting rules"_s;
+        chart.note = u"A replay gives no token more steps than it had. "_s.repeated(4);
+        chart.y.label = u"NLL"_s;
         for (int i = 0; i < 14; ++i) {
             chart.series.push_back(series_of(Chart::Mark::line, u"a_rule_with_a_name %1"_s.arg(i),
                                              Chart::rule + i, {0.0 + i, 1.0 + i}));
         }
-        Plot plot(theme_, chart, {700, 240});
-        QTRY_VERIFY(plot.legend().geometry().left() > plot.canvas()->geometry().right());
-        QVERIFY(plot.plotRect().width() > 200);
+        Plot plot(theme_, chart, size);
+        const QRect canvas = plot.canvas()->geometry();
+        QVERIFY(canvas.width() * canvas.height() >= 0.6 * size.width() * size.height());
+        QCOMPARE(plot.legend().geometry().left() > canvas.right(), beside);
+        QVERIFY(plot.plotRect().height() >= 40);
+        QVERIFY(plot.findChildren<QLabel*>().size() >= 3);
+        for (const QLabel* label : plot.findChildren<QLabel*>()) { // shown, or in the tooltip
+            QVERIFY(label->isVisible() || label->text().isEmpty() || plot.toolTip().contains(label->text()));
+        }
+        // A menu has the other entries.
+        auto* further = plot.legend().findChild<QToolButton*>();
+        std::size_t shown = 0;
         for (const QAbstractButton* entry : plot.legend().entries()) {
-            QVERIFY(plot.legend().rect().contains(entry->geometry()));
+            QVERIFY(!entry->isVisible() || plot.legend().rect().contains(entry->geometry()));
+            shown += entry->isVisible() ? 1 : 0;
+        }
+        QVERIFY(shown > 0 && further->isVisible() == (shown < 14));
+        if (shown < 14) {
+            Q_EMIT further->menu()->aboutToShow();
+            QCOMPARE(further->menu()->actions().size(), static_cast<qsizetype>(14 - shown));
+            further->menu()->actions().last()->trigger();
+            QVERIFY(!plot.isSeriesShown(13) && plot.isSeriesShown(12));
         }
     }
 
