@@ -456,8 +456,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
         }
     }
     if (info_of(spec.kind).runs == RunUse::pair && spec.runs.size() < 2) {
-        throw InputError(
-            "The figure needs two runs over one text: choose a run B, or name the second one in \"runs\".");
+        throw InputError("This figure compares two runs of the same text. Add a second run.");
     }
     FigureData data;
     maker_of(spec.kind).gather({spec, data, progress, stop, shared != nullptr ? *shared : own});
