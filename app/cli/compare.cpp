@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/stats/bootstrap.h"
-#include "core/stats/byte_alignment.h"
 #include "core/stats/paired.h"
 #include "core/stats/seeds.h"
 #include "core/trace/reader.h"
@@ -15,9 +14,7 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <numeric>
 
 namespace ponderscope::cli {
 namespace {
@@ -74,21 +71,6 @@ Pair pair_of(PairedComparison found) {
         row.add({top + "mcnemar_p_tokens_independent", "  p of McNemar, tokens independent", CellFormat::p},
                 flips.mcnemar);
     }
-    return pair;
-}
-
-/// The row of a pair of runs with different tokenizers: bits per byte only. \p found compares stretches of
-/// text.
-Pair pair_by_bytes(PairedComparison found, double bytes) {
-    Pair pair{{}, found.resampling, std::move(found.notices)};
-    DataTable& row = pair.row;
-    row.add({"by", ""}, "bytes");
-    add_count(row, "bytes", "common scored bytes", static_cast<std::int64_t>(bytes));
-    add_count(row, "segments", "  stretches", found.tokens);
-    add_difference(row, "bits_per_byte_difference", "bits per byte A - B", found.bits_per_byte_difference,
-                   found.p, "");
-    add_estimate(row, "bits_per_byte_a", "bits per byte of A", found.bits_per_byte_a);
-    add_estimate(row, "bits_per_byte_b", "bits per byte of B", found.bits_per_byte_b);
     return pair;
 }
 
@@ -151,11 +133,23 @@ nlohmann::json CompareVerb::json_of_pair(const std::string& a, const std::string
     return row;
 }
 
-/// The length of blocks that all pairs of a report have, so that a run has one interval.
-BootstrapOptions one_length(BootstrapOptions options, std::int64_t block) {
-    options.block = block;
-    options.block_from_data = true;
-    return options;
+/// Compares the first entry with each of the others. All use the longest block length, so that the first
+/// entry has a single interval. \p compare(at, options): the comparison with entry \p at.
+template <class Compare>
+auto compare_with_first(std::size_t entries, const BootstrapOptions& options, const Compare& compare) {
+    std::vector<decltype(compare(entries, options))> found;
+    BootstrapOptions settled = options;
+    settled.block_from_data = true;
+    for (std::size_t at = 1; at < entries; ++at) {
+        found.push_back(compare(at, options));
+        settled.block = std::max(settled.block, found.back().resampling.block);
+    }
+    for (std::size_t at = 1; at < entries; ++at) {
+        if (found[at - 1].resampling.block < settled.block) {
+            found[at - 1] = compare(at, settled);
+        }
+    }
+    return found;
 }
 
 /// A method: its runs, joined by commas.
@@ -185,23 +179,15 @@ void CompareVerb::run_seeds(ProgressPrinter& printer) const {
             methods.back().push_back({one.reader, std::move(one.run)});
         }
     }
-    std::vector<SeedComparison> comparisons;
-    const auto compare = [&](std::size_t at, const BootstrapOptions& options) {
-        return compare_seeds(read_seeds(methods.front(), methods[at], printer.sink(), options.stop),
-                             paired_seeds, options);
-    };
-    std::int64_t longest = 0;
-    for (std::size_t at = 1; at < methods.size(); ++at) {
-        comparisons.push_back(compare(at, bootstrap));
-        longest = std::max(longest, comparisons.back().resampling.block);
-    }
+    const auto comparisons =
+        compare_with_first(methods.size(), bootstrap, [&](std::size_t at, const BootstrapOptions& options) {
+            return compare_seeds(read_seeds(methods.front(), methods[at], printer.sink(), options.stop),
+                                 paired_seeds, options);
+        });
     std::vector<Pair> pairs;
     nlohmann::json rows = nlohmann::json::array();
     for (std::size_t at = 1; at < methods.size(); ++at) {
-        SeedComparison& found = comparisons[at - 1];
-        if (found.resampling.block < longest) {
-            found = compare(at, one_length(bootstrap, longest));
-        }
+        const SeedComparison& found = comparisons[at - 1];
         pairs.push_back(pair_of(found));
         rows.push_back(json_of_pair(references.front(), references[at], pairs.back()));
         rows.back()["runs_a"] = found.means_a;
@@ -225,39 +211,17 @@ void CompareVerb::run() {
                          "; name them as TRACE.ponder#RUN, or a trace with several.");
     }
     const OpenedRun& a = runs.front();
-    const auto by_bytes = [&](const OpenedRun& b) {
-        return a.run.text_digest == b.run.text_digest &&
-               !have_same_tokens(*a.reader, a.run, *b.reader, b.run);
-    };
-    const auto compare = [&](const OpenedRun& b, const BootstrapOptions& options) {
-        // Tokens of one tokenizer are compared one by one, those of several by the bytes under them.
-        const ReadOptions reading{printer.sink(), options.stop, options.threads};
-        const bool bytes = by_bytes(b);
-        const PairedSample sample = bytes ? pair_runs_by_bytes(*a.reader, a.run, *b.reader, b.run, reading)
-                                          : pair_runs(*a.reader, a.run, *b.reader, b.run, reading);
-        PairedComparison found = compare_paired(sample, options);
-        return bytes ? pair_by_bytes(std::move(found),
-                                     std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0))
-                     : pair_of(std::move(found));
-    };
-    std::vector<Pair> found;
-    std::map<bool, std::int64_t> longest; // by the unit: tokens, or stretches of bytes
-    for (std::size_t at = 1; at < runs.size(); ++at) {
-        found.push_back(compare(runs[at], bootstrap));
-        std::int64_t& block = longest[by_bytes(runs[at])];
-        block = std::max(block, found.back().resampling.block);
-    }
-    // All pairs use one block length, so that the first run has a single interval.
+    const std::vector<Pair> found =
+        compare_with_first(runs.size(), bootstrap, [&](std::size_t at, const BootstrapOptions& options) {
+            return pair_of(compare_paired(pair_runs(*a.reader, a.run, *runs[at].reader, runs[at].run,
+                                                    {printer.sink(), options.stop, options.threads}),
+                                          options));
+        });
     nlohmann::json pairs = nlohmann::json::array();
     std::vector<std::string> others;
     for (std::size_t at = 1; at < runs.size(); ++at) {
-        Pair& pair = found[at - 1];
-        const std::int64_t block = longest[by_bytes(runs[at])];
-        if (pair.resampling.block < block) {
-            pair = compare(runs[at], one_length(bootstrap, block));
-        }
         others.push_back(runs[at].reference);
-        pairs.push_back(json_of_pair(a.reference, others.back(), pair));
+        pairs.push_back(json_of_pair(a.reference, others.back(), found[at - 1]));
     }
     printer.finish();
     nlohmann::json report{{"pairs", pairs}};

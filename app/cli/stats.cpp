@@ -383,9 +383,8 @@ void add_stats(CLI::App& program) {
     CLI::App* app = add_verb(program, "stats");
     verb->add_run(*app);
     app->add_option("--against", verb->others,
-                    "Runs whose NLL is correlated with the steps; runs of another tokenizer are matched by "
-                    "bytes. If every step ran (--policy full) over the same tokens, also the gain of the "
-                    "steps: whether steps go where they pay")
+                    "Runs whose NLL is correlated with the steps. If every step ran (--policy full) over the "
+                    "same tokens, also the gain of the steps: whether steps go where they pay")
         ->type_name("RUN");
     app->add_option("--by", verb->by,
                     "Annotations to group by (see annotate): categories, or numbers in fifths with "

@@ -169,9 +169,9 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
                          "; record both on the same text.");
     }
     if (!have_same_tokens(trace_a, a, trace_b, b)) {
-        throw InputError(both +
-                         ": expected two runs of one tokenizer, found two tokenizers; ponderscope compare "
-                         "compares their bits per byte.");
+        throw InputError(
+            both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
+                   "that ponderscope stats prints for each.");
     }
 }
 

@@ -31,12 +31,11 @@ struct PairedSample {
     std::vector<double> bytes; ///< of text under each target; 0 without a text
     /// 1 if the target is the most likely token (rank 1), else 0; empty if unknown.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<double> steps_a; ///< only of samples read from traces
-    std::vector<double> steps_b, flops_b; ///< by pair_runs
-    std::vector<Place> places;            ///< by pair_runs; ascending
-    TokenLayout layout;          ///< runs of consecutive positions, in clusters
-    std::int64_t last = -2;      ///< position of the last token
-    std::int64_t only_a = 0;     ///< tokens that A scored but B did not
+    std::vector<double> steps_a, steps_b, flops_b; ///< by pair_runs
+    std::vector<Place> places;                     ///< by pair_runs; ascending
+    TokenLayout layout;                            ///< runs of consecutive positions, in clusters
+    std::int64_t last = -2;                        ///< position of the last token
+    std::int64_t only_a = 0;                       ///< tokens that A scored but B did not
     std::int64_t only_b = 0;
     std::vector<std::string> notices; ///< notices for the user: partial runs, few blocks
 
@@ -90,8 +89,8 @@ struct RunEstimate {
     std::int64_t scored_tokens = 0;
     Estimate mean_nll; ///< nats a token
     Estimate perplexity;
-    Estimate bits_per_byte;     ///< NaN without a text
-    Estimate mean_steps;        ///< over the scored tokens
+    Estimate bits_per_byte; ///< NaN without a text
+    Estimate mean_steps;    ///< over the scored tokens
     Resampling resampling;
     std::vector<std::string> notices;
 };

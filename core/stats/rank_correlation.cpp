@@ -2,7 +2,6 @@
 #include "core/stats/rank_correlation.h"
 
 #include "core/base/error.h"
-#include "core/stats/byte_alignment.h"
 #include "core/stats/paired.h"
 #include "core/stats/scan.h"
 #include "core/trace/tools/step_columns.h"
@@ -87,13 +86,9 @@ std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens, const 
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options) {
-    const ReadOptions reading{options.progress, options.stop, options.threads};
-    const bool by_bytes =
-        run.text_digest == other.text_digest && !have_same_tokens(trace, run, other_trace, other);
-    const PairedSample sample = by_bytes ? pair_runs_by_bytes(trace, run, other_trace, other, reading)
-                                         : pair_runs(trace, run, other_trace, other, reading);
-    return {"NLL of " + other.name + (by_bytes ? ", by bytes" : ""),
-            static_cast<std::int64_t>(sample.b.size()),
+    const PairedSample sample =
+        pair_runs(trace, run, other_trace, other, {options.progress, options.stop, options.threads});
+    return {"NLL of " + other.name, static_cast<std::int64_t>(sample.b.size()),
             spearman_with_interval(sample.steps_a, sample.b, sample.layout, options)};
 }
 

@@ -38,8 +38,7 @@ struct StepsCorrelation {
 std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens,
                                               const BootstrapOptions& options = {});
 /// Correlates the steps of \p run with the NLL (the surprise) of another model, on the tokens that both
-/// scored. If the tokenizers differ, the units are parts of the text with common boundaries, and the steps
-/// are means over a part. Throws the InputErrors of pair_runs.
+/// scored. Throws the InputErrors of pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
 /// Correlates the steps of \p run with the gain of the steps in \p full, a run that ran every step on the
