@@ -2,17 +2,18 @@
 #include "app/desktop/greeting.h"
 
 #include "app/desktop/dock_layout.h"
-#include "app/desktop/message_bar.h"
+#include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
+#include "app/desktop/samples.h"
 #include "app/desktop/settings.h"
-#include "app/desktop/welcome.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QDir>
-#include <QEvent>
-#include <QStandardPaths>
+#include <QFileInfo>
+#include <QKeyEvent>
 #include <QStatusBar>
+#include <QTextBrowser>
 
 #include <algorithm>
 
@@ -21,18 +22,62 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 
 Greeting::Greeting(const Shell& shell, DockLayout& docks, RunController& runs)
-    : ShellPart(shell), docks_(docks), runs_(runs) {
-    welcome_ = new WelcomePage(theme_, window_);
+    : ShellPart(shell), runs_(runs), welcome_(new QTextBrowser(window_)) {
+    welcome_->setAccessibleName(u"Welcome"_s);
+    welcome_->setFrameShape(QFrame::NoFrame);
+    welcome_->setOpenLinks(false);
+    welcome_->document()->setDocumentMargin(40);
+    welcome_->installEventFilter(this);
     welcome_->hide();
     window_->menuWidget()->installEventFilter(this); // a message moves the page down
-    connect(welcome_, &WelcomePage::openRequested, this, &Greeting::openFilesWanted);
-    connect(welcome_, &WelcomePage::pathChosen, this, &Greeting::openWanted);
-    connect(welcome_, &WelcomePage::thinkRequested, &runs_, &RunController::showThink);
-    connect(welcome_, &WelcomePage::recordedChosen, this, &Greeting::openSample);
-    connect(welcome_, &WelcomePage::sampleChosen, this, &Greeting::recordSample);
-    connect(welcome_, &WelcomePage::recordRequested, this, [this] { runs_.showRecordDialog(); });
-    connect(welcome_, &WelcomePage::closed, this, &Greeting::hideWelcome);
-    connect(&docks_, &DockLayout::restored, this, &Greeting::placeWelcome);
+    connect(welcome_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
+        if (const auto number = link.path().toUInt(); number < links_.size()) {
+            const auto follow = links_[number]; // the page may be written anew meanwhile
+            follow();
+        }
+    });
+    connect(&theme_, &Theme::changed, this, &Greeting::write);
+    connect(&docks, &DockLayout::restored, this, &Greeting::placeWelcome);
+}
+
+Greeting::~Greeting() {
+    delete welcome_;
+}
+
+void Greeting::write() {
+    links_.clear();
+    const auto link = [this](const QString& text, std::function<void()> follow) {
+        links_.push_back(std::move(follow));
+        return u"<a href=\"do:%1\">%2</a>"_s.arg(links_.size() - 1).arg(text.toHtmlEscaped());
+    };
+    QString page =
+        u"<h1>Ponderscope</h1><p>Which words cost a model another step, its answer after each step, and "
+        "whether the step helped.</p><p>Drop a trace (.ponder) or a checkpoint folder here.</p>"_s;
+    const auto line = [&page](const QString& of, const QString& about) {
+        page += u"<p>%1<br>%2</p>"_s.arg(of, about.toHtmlEscaped());
+    };
+    line(link(u"Open a Trace…"_s, [this] { Q_EMIT openFilesWanted(); }), u"Ctrl+O"_s);
+    line(link(u"Record a Checkpoint…"_s, [this] { runs_.showRecordDialog(); }),
+         u"Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"_s);
+    line(link(u"Think Live…"_s, [this] { runs_.showThink(); }),
+         u"Type a prompt and watch the model generate, token by token (Ctrl+T)"_s);
+    const QString recorded = find_samples().recorded;
+    if (!recorded.isEmpty()) {
+        line(link(u"Open the Recorded Samples"_s, [this, recorded] { Q_EMIT openWanted(recorded); }),
+             u"The stories and a passage, with every step"_s);
+    }
+    line(link(u"First Steps"_s, [this] { show_panel_help(*panel_help(u"First steps"_s), welcome_, theme_); }),
+         u"What to look at in the recorded samples"_s);
+    line(link(u"Show the Empty Window"_s, [this] { hideWelcome(); }), u"Help shows this page again"_s);
+    const QStringList recent = settings_.recent();
+    page += recent.isEmpty() ? QString() : u"<h3>Open Again</h3>"_s;
+    for (const QString& path : recent) {
+        const QFileInfo info(path);
+        line(link(info.fileName(), [this, path] { Q_EMIT openWanted(path); }),
+             (info.isDir() ? u"checkpoint in %1"_s : u"%1"_s).arg(info.absolutePath()));
+    }
+    welcome_->setFont(theme_.body());
+    welcome_->setHtml(page);
 }
 
 void Greeting::placeWelcome() {
@@ -44,8 +89,7 @@ void Greeting::placeWelcome() {
 
 void Greeting::showWelcome() {
     greeted_ = true;
-    welcome_->setSamples(samples_.refresh());
-    welcome_->setRecent(settings_.recent());
+    write();
     placeWelcome();
     welcome_->show();
     welcome_->setFocus();
@@ -59,34 +103,13 @@ void Greeting::hideWelcome() {
     }
 }
 
-void Greeting::openSample() {
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
-    QString problem;
-    const QString copy = copy_of_recorded(samples_.get(), folder + u"/recorded"_s, problem);
-    copy.isEmpty() ? Q_EMIT failed(problem) : Q_EMIT openWanted(copy);
-}
-
-void Greeting::recordSample(int model) {
-    if (model < 0 || model >= static_cast<int>(samples_.get().models.size())) {
-        return;
-    }
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
-    if (!QDir().mkpath(folder)) {
-        messages_->show("sample.no-folder",
-                        u"The folder %1 for the sample's trace could not be made. "
-                        "Record the sample with Run → Record… into another folder."_s.arg(folder));
-        return;
-    }
-    runs_.recorder().start(
-        sample_request(samples_.get(), samples_.get().models[static_cast<std::size_t>(model)], folder));
-}
-
-Greeting::~Greeting() {
-    delete welcome_;
-}
-
 bool Greeting::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() == QEvent::Resize) {
+    if (watched == welcome_ && event->type() == QEvent::KeyPress &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        hideWelcome();
+        return true;
+    }
+    if (watched != welcome_ && event->type() == QEvent::Resize) {
         QMetaObject::invokeMethod(this, &Greeting::placeWelcome, Qt::QueuedConnection);
     }
     return ShellPart::eventFilter(watched, event);

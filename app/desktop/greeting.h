@@ -3,21 +3,23 @@
 
 #include "app/desktop/shell.h"
 
-#include <QString>
+#include <functional>
+#include <vector>
+
+class QTextBrowser;
 
 namespace ponderscope {
 
 class DockLayout;
 class RunController;
-class WelcomePage;
 
-/// The first minutes: the welcome page and the samples.
+/// The page of a window without a trace: samples, recent files, and what else to begin with, as links.
 class Greeting : public ShellPart {
     Q_OBJECT
 public:
     Greeting(const Shell& shell, DockLayout& docks, RunController& runs);
     ~Greeting() override;
-    [[nodiscard]] WelcomePage& welcome() { return *welcome_; }
+    [[nodiscard]] QTextBrowser& welcome() { return *welcome_; }
     /// Whether the page was shown, or something was opened before.
     [[nodiscard]] bool isDone() const { return greeted_; }
     void placeWelcome();
@@ -25,21 +27,20 @@ public:
 public Q_SLOTS:
     void showWelcome(); ///< covers the panels until something opens
     void hideWelcome();
-    void openSample();            ///< opens the user's copy of the recorded sample
-    void recordSample(int model); ///< records a model over the sample text into the user's own trace
 
 Q_SIGNALS:
     void openWanted(const QString& path);
     void openFilesWanted();
-    void failed(const QString& sentence);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    DockLayout& docks_;
+    void write();
+
     RunController& runs_;
-    WelcomePage* welcome_ = nullptr;
+    QTextBrowser* welcome_;
+    std::vector<std::function<void()>> links_; ///< what each link does, by its number
     bool greeted_ = false;
 };
 

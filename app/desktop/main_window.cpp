@@ -11,11 +11,9 @@
 #include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
-#include "app/desktop/samples.h"
 #include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
-#include "app/desktop/welcome.h"
 #include "app/desktop/what_if.h"
 #include "core/trace/tools/summary.h"
 #include "views/common/format.h"
@@ -44,7 +42,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 
 MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
-    : QMainWindow(parent), theme_(theme), settings_(settings), samples_(std::make_unique<SampleShelf>()) {
+    : QMainWindow(parent), theme_(theme), settings_(settings) {
     setAcceptDrops(true);
     setMinimumSize(640, 400);
     resize(1440, 900);
@@ -99,7 +97,7 @@ void MainWindow::build() {
     top_ = new TopBar(context, this);
     messages_ = new MessageBar(theme_, this);
 
-    const Shell shell{*this, context, settings_, *messages_, *text_, *samples_};
+    const Shell shell{*this, context, settings_, *messages_, *text_};
     docks_ = std::make_unique<DockLayout>(shell);
     docks_->addPanels(context);
     setMenuWidget(top_);
@@ -140,7 +138,6 @@ void MainWindow::connectParts() {
     connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
     connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
     connect(greeting_.get(), &Greeting::openFilesWanted, this, &MainWindow::openFiles);
-    connect(greeting_.get(), &Greeting::failed, this, failing("sample.failed"));
     connect(session_.get(), &SessionState::openWanted, this, &MainWindow::open);
     connect(session_.get(), &SessionState::failed, this, failing("session.failed"));
     connect(session_.get(), &SessionState::statusShown, status_, &QLabel::setVisible);
@@ -181,7 +178,7 @@ void MainWindow::start(const Launch& launch) {
     show();
     apply(launch); // over the layout, which comes with the window
     for (const QString& path : launch.paths) {
-        picture ? traces_->opener().open(path) : open(path); // for a picture nothing of the user's is written
+        open(path);
     }
 }
 
@@ -216,13 +213,7 @@ QString MainWindow::statusText() const {
 }
 
 void MainWindow::open(const QString& path) {
-    const QFileInfo file(path);
-    const QFileInfo sample(file.fileName() == u"samples.ponder" ? samples_->get().recorded : QString());
-    if (sample.exists() && sample.canonicalFilePath() == file.canonicalFilePath()) {
-        greeting_->openSample();
-    } else {
-        traces_->opener().open(path);
-    }
+    traces_->opener().open(path);
 }
 
 void MainWindow::openFiles() {
@@ -318,17 +309,10 @@ void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
     const QList<QUrl> urls = event->mimeData()->urls();
     if (std::any_of(urls.begin(), urls.end(), [](const QUrl& url) { return url.isLocalFile(); })) {
         event->acceptProposedAction();
-        greeting_->welcome().setDropHint(true);
     }
 }
 
-void MainWindow::dragLeaveEvent(QDragLeaveEvent* event) {
-    greeting_->welcome().setDropHint(false);
-    QMainWindow::dragLeaveEvent(event);
-}
-
 void MainWindow::dropEvent(QDropEvent* event) {
-    greeting_->welcome().setDropHint(false);
     const QList<QUrl> urls = event->mimeData()->urls();
     for (const QUrl& url : urls) {
         if (url.isLocalFile()) {

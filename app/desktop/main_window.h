@@ -21,7 +21,6 @@ class MessageBar;
 class OpenTraces;
 class RunController;
 class RunEdits;
-class SampleShelf;
 class SessionState;
 class Settings;
 class TextPanel;
@@ -80,7 +79,6 @@ public Q_SLOTS:
 protected:
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
-    void dragLeaveEvent(QDragLeaveEvent* event) override;
     void dropEvent(QDropEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override;
@@ -100,7 +98,6 @@ private:
     TextPanel* text_ = nullptr;
     MessageBar* messages_ = nullptr;
     QLabel* status_ = nullptr;
-    std::unique_ptr<SampleShelf> samples_;
     std::unique_ptr<OpenTraces> traces_;
     std::unique_ptr<DockLayout> docks_;
     std::unique_ptr<RunEdits> edits_;

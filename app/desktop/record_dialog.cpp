@@ -20,7 +20,6 @@
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QRadioButton>
-#include <QSignalBlocker>
 #include <QSpinBox>
 #include <QStandardPaths>
 #include <QVBoxLayout>
@@ -72,7 +71,6 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
       settings_(settings),
       openTrace_(openTrace),
       checkpoint_(new PathEdit(PathEdit::Kind::folder, u"Checkpoint folder"_s, {}, this)),
-      about_(new QLabel(this)),
       fromFile_(new QRadioButton(u"Text or JSON Lines"_s, this)),
       textFile_(new PathEdit(PathEdit::Kind::openFile, u"Text file"_s,
                              u"Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
@@ -103,7 +101,6 @@ RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& open
 }
 
 void RecordDialog::dressFields(const Theme& theme) {
-    prompt_->setMinimumHeight(56); // shrinks to make room for the description of the checkpoint
     prompt_->setMaximumHeight(88);
     prompt_->setTabChangesFocus(true);
     QPalette fieldPalette = prompt_->palette();
@@ -129,10 +126,10 @@ void RecordDialog::dressFields(const Theme& theme) {
     method_->setMinimumWidth(236);
     method_->setAccessibleName(u"Method"_s);
     method_->setToolTip(u"Method of the model. Choose one only if the checkpoint fits several"_s);
-    offerMethods({});
-    about_->setWordWrap(true);
-    about_->setTextFormat(Qt::PlainText);
-    about_->setFont(theme.small());
+    method_->addItem(u"as the checkpoint says"_s, QString());
+    for (const QString& method : all_methods()) {
+        method_->addItem(method, method);
+    }
     policy_->setEditable(true);
     offerPolicies();
     policy_->lineEdit()->setPlaceholderText(u"the method's own"_s);
@@ -182,7 +179,6 @@ void RecordDialog::layOut() {
         return line;
     };
     form->addRow(u"Checkpoint"_s, checkpoint_);
-    form->addRow(QString(), about_);
     form->addRow(fromFile_, textFile_);
     form->addRow(fromPrompt_, prompt_);
     form->addRow(u"Method"_s, beside({{{}, method_}, {u"Device"_s, device_}, {u"Precision"_s, dtype_}}));
@@ -232,31 +228,6 @@ void RecordDialog::connectFields() {
     }
     connect(name_, &QLineEdit::textChanged, this, &RecordDialog::check);
     connect(more_, &QLineEdit::textChanged, this, &RecordDialog::check);
-    asking_.setSingleShot(true);
-    asking_.setInterval(250); // a path that is being typed
-    connect(&asking_, &QTimer::timeout, this, &RecordDialog::inquire);
-    connect(checkpoint_, &PathEdit::changed, this, [this] {
-        known_ = {};
-        inquiry_.giveUp();
-        about_->clear(); // it was of another folder
-        offerMethods({});
-        asking_.start();
-    });
-    connect(&inquiry_, &CheckpointInquiry::known, this, [this](const CheckpointAbout& found) {
-        known_ = found;
-        QString text = found.sentence();
-        for (const QString& notice : found.notices) {
-            text += u'\n' + notice;
-        }
-        about_->setText(text);
-        offerMethods(found);
-        check();
-    });
-    connect(&inquiry_, &CheckpointInquiry::failed, this, [this](const QString&, const QString& sentence) {
-        about_->setText(sentence);
-        offerMethods({});
-        check();
-    });
 }
 
 /// The request of the last recording, as the settings keep it.
@@ -272,23 +243,9 @@ RecordRequest RecordDialog::lastRequest() const {
     return last;
 }
 
-void RecordDialog::inquire() {
-    known_ = {};
-    const QString folder = checkpoint_->path();
-    if (folder.isEmpty() || !QFileInfo::exists(folder + u"/config.json"_s)) {
-        inquiry_.giveUp();
-        about_->clear(); // check() says what is missing
-        offerMethods({});
-        return;
-    }
-    about_->setText(u"Reading the checkpoint…"_s);
-    inquiry_.ask(folder);
-}
-
 bool RecordDialog::event(QEvent* event) {
-    if (event->type() == QEvent::WindowActivate && known_.folder.isEmpty() && !inquiry_.isRunning()) {
-        inquire(); // the folder may be complete by now
-        check();
+    if (event->type() == QEvent::WindowActivate) {
+        check(); // the folder may be complete by now
     }
     return QDialog::event(event);
 }
@@ -335,45 +292,6 @@ void RecordDialog::offerPolicies() {
     say();
 }
 
-void RecordDialog::offerMethods(const CheckpointAbout& about) {
-    const QString chosen = method_->currentData().toString();
-    const QSignalBlocker quiet(method_);
-    method_->clear();
-    method_->addItem(about.ambiguous()        ? u"choose one of %1…"_s.arg(about.candidates.size())
-                     : about.method.isEmpty() ? u"as the checkpoint says"_s
-                                              : u"%1 (the checkpoint's)"_s.arg(about.method),
-                     QString());
-    const auto add = [this](const QString& method) {
-        if (method_->findData(method) < 0) {
-            method_->addItem(method, method);
-        }
-    };
-    for (const QString& method : about.candidates) {
-        add(method);
-    }
-    if (about.ambiguous()) {
-        method_->insertSeparator(method_->count());
-    }
-    for (const QString& method : all_methods()) {
-        add(method);
-    }
-    method_->setCurrentIndex(std::max(0, method_->findData(chosen)));
-}
-
-QString RecordDialog::aboutCheckpoint() const {
-    return about_->text();
-}
-
-QStringList RecordDialog::offeredMethods() const {
-    QStringList all;
-    for (int i = 0; i < method_->count(); ++i) {
-        if (!method_->itemText(i).isEmpty()) { // a separator
-            all << method_->itemData(i).toString();
-        }
-    }
-    return all;
-}
-
 QString RecordDialog::suggestedTrace() const {
     QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
     if (!QFileInfo(folder).isDir()) {
@@ -393,7 +311,6 @@ void RecordDialog::setRequest(const RecordRequest& request) {
     prompt_->setPlainText(request.prompt);
     (request.fromPrompt ? fromPrompt_ : fromFile_)->setChecked(true);
     method_->setCurrentIndex(std::max(0, method_->findData(request.method)));
-    inquire();
     policy_->setCurrentText(request.policy);
     more_->setText(option_line(request.more));
     device_->setCurrentText(request.device);
@@ -428,18 +345,7 @@ RecordRequest RecordDialog::request() const {
 }
 
 QString RecordDialog::problem() const {
-    const QString found = problem_of(request());
-    if (found.isEmpty() && known_.ambiguous() && request().method.isEmpty()) {
-        return u"Choose the method. This checkpoint fits %1."_s.arg(known_.candidates.join(u" and "_s));
-    }
-    if (found.isEmpty() && request().method.isEmpty() && !known_.notSupported.isEmpty()) {
-        return known_.notSupported;
-    }
-    const bool readsText = fromPrompt_->isChecked() || !holds_ids(textFile_->path());
-    if (found.isEmpty() && readsText && (!known_.tokenizer || !known_.tokenizerError.isEmpty())) {
-        return u"This checkpoint has no tokenizer. Choose a .json or .safetensors file of token ids."_s;
-    }
-    return found;
+    return problem_of(request());
 }
 
 QString RecordDialog::commandLine() const {

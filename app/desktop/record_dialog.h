@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "app/desktop/checkpoint_inquiry.h"
 #include "app/desktop/record_command.h"
 
 #include <QDialog>
-#include <QTimer>
 
 class QComboBox;
 class QLabel;
@@ -34,10 +32,6 @@ public:
     [[nodiscard]] RecordRequest request() const;
     [[nodiscard]] QString problem() const;
     [[nodiscard]] QString commandLine() const;
-    /// A description of the chosen folder, or an error message.
-    [[nodiscard]] QString aboutCheckpoint() const;
-    [[nodiscard]] QStringList offeredMethods() const; ///< "": the checkpoint's own
-    [[nodiscard]] CheckpointInquiry& inquiry() { return inquiry_; }
     /// Stores the choices as defaults of the next dialog.
     void remember();
 
@@ -50,18 +44,12 @@ private:
     void connectFields();
     [[nodiscard]] RecordRequest lastRequest() const;
     void check();
-    void inquire(); ///< requests a description of the chosen folder
-    void offerMethods(const CheckpointAbout& about);
     void offerPolicies();
     [[nodiscard]] QString suggestedTrace() const;
 
     Settings& settings_;
     QString openTrace_;
-    CheckpointInquiry inquiry_;
-    CheckpointAbout known_; ///< of the last requested folder; empty until the answer
-    QTimer asking_;
     PathEdit* checkpoint_; ///< and what follows: in the order of Tab
-    QLabel* about_;
     QRadioButton* fromFile_;
     PathEdit* textFile_;
     QRadioButton* fromPrompt_;

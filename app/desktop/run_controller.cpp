@@ -100,6 +100,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
             [this](const RecordingProgress& progress) { recording_->show(progress); });
     connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
         recording_->end();
+        asked_.reset();
         if (!data_.isScratch(absolute_name(trace))) {
             settings_.addRecent(absolute_name(trace));
         }
@@ -110,6 +111,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
         traces_.follower().cancel();
         recording_->end();
+        asked_.reset();
         data_.refresh(traces_.follower().trace());
         messages_->show(
             "recording.cancelled",
@@ -126,6 +128,11 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         }
         messages_->show(id, sentence);
         traces_.poll();
+        // The program has read the checkpoint by now, and says what it needs: another method, token ids.
+        if (const auto asked = std::exchange(asked_, std::nullopt);
+            asked && QLatin1String(id) == QLatin1String("recording.refused")) {
+            showRecordDialog(*asked);
+        }
     });
     connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
     connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
@@ -189,10 +196,15 @@ void RunController::showRecordDialog(const RecordRequest& wanted) {
             settings_, theme_, data_.isScratch(open) || data_.isLive(open) ? QString() : open, window_);
         recordDialog_->offerCheckpoints(offeredCheckpoints());
         recordDialog_->setAttribute(Qt::WA_DeleteOnClose);
+        if (RecordRequest first = recordDialog_->request(); first.textFile.isEmpty()) {
+            first.textFile = find_samples().text;
+            recordDialog_->setRequest(first);
+        }
         connect(recordDialog_, &QDialog::accepted, this, [this] {
             recordDialog_->remember();
-            settings_.addRecent(recordDialog_->request().checkpoint);
-            recorder_.start(recordDialog_->request());
+            asked_ = recordDialog_->request();
+            settings_.addRecent(asked_->checkpoint);
+            recorder_.start(*asked_);
         });
     }
     if (!wanted.trace.isEmpty()) {
@@ -217,9 +229,8 @@ QStringList RunController::offeredCheckpoints() {
             folders << folder;
         }
     }
-    for (const SampleModel& model : samples_.get().models) {
-        folders << model.checkpoint;
-    }
+    static const QStringList installed = find_samples().checkpoints;
+    folders << installed;
     const QStringList recent = settings_.recent();
     std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders), [](const QString& path) {
         return is_elsewhere(path) ? !path.endsWith(QLatin1String(".ponder")) : QFileInfo(path).isDir();

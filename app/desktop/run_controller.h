@@ -109,6 +109,7 @@ private:
     Scratch scratch_;
     RecordingStatus* recording_;
     QPointer<RecordDialog> recordDialog_;
+    std::optional<RecordRequest> asked_; ///< the dialog's recording, while it runs
     ThinkPanel* think_ = nullptr;
     QString pairMessage_; ///< the message for pairOfMessage_; empty: none
     std::pair<RunKey, RunKey> pairOfMessage_;

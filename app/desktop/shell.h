@@ -10,7 +10,6 @@ namespace ponderscope {
 
 class MessageBar;
 class Settings;
-class SampleShelf;
 class TextPanel;
 
 /// Objects that the parts of a window share. They outlive the parts.
@@ -20,7 +19,6 @@ struct Shell {
     Settings& settings;
     MessageBar& messages;
     TextPanel& text;
-    SampleShelf& samples;
 };
 
 /// A part of the window that is not a widget: it owns a topic with its actions and connections.
@@ -34,8 +32,7 @@ public:
           theme_(shell.views.theme),
           settings_(shell.settings),
           messages_(&shell.messages),
-          text_(&shell.text),
-          samples_(shell.samples) {}
+          text_(&shell.text) {}
 
 protected:
     QMainWindow* window_;
@@ -45,7 +42,6 @@ protected:
     Settings& settings_;
     MessageBar* messages_;
     TextPanel* text_;
-    SampleShelf& samples_;
 };
 
 } // namespace ponderscope

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/desktop/record_command.h"
-#include "app/desktop/samples.h"
 #include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"

@@ -3,7 +3,6 @@
 #include "app/desktop/launch.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/top_bar.h"
-#include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/text/text_panel.h"
 
@@ -14,6 +13,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QScreen>
+#include <QTextBrowser>
 
 #include <functional>
 #include <utility>
@@ -127,7 +127,7 @@ private Q_SLOTS:
                 window.runs().recordDialog()->close();
             } else if (!opens) {
                 // Nothing lies over the welcome page.
-                WelcomePage& welcome = window.greeting().welcome();
+                const QTextBrowser& welcome = window.greeting().welcome();
                 QVERIFY2(welcome.isVisible(), qPrintable(words));
                 for (const QPoint part : {welcome.rect().center(), QPoint(30, 30),
                                           welcome.rect().bottomRight() - QPoint(30, 30)}) {

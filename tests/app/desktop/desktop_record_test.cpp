@@ -264,82 +264,19 @@ private Q_SLOTS:
         QCOMPARE(distinct_names({u"/a/x"_s, u"/a/x"_s}).size(), 2);
     }
 
-    void theCheckpointSaysWhichMethodsThereAre() {
+    void everyMethodCanBeChosen() {
         Settings settings(folder_.filePath(u"methods.ini"_s));
         Theme theme(Appearance::light);
         RecordDialog dialog(settings, theme, {});
-        const RecordRequest wanted = valid();
-        // One method: preselected, and the argument is left to the checkpoint.
-        dialog.inquiry().setProgram(program(
-            "test \"$1 $2\" = 'inspect --json' || exit 9\n"
-            "echo '{\"kind\":\"checkpoint\",\"architecture\":\"gpt_neox\",\"method\":\"ponderlm\","
-            "\"candidate_methods\":[\"ponderlm\"],\"max_steps\":3,\"layers\":6,\"parameters\":1300000,"
-            "\"memory_float32_bytes\":2e8,\"depth_mixing\":\"none\",\"tokenizer\":null,"
-            "\"notices\":[\"top_k is not read\"]}'\n"));
-        dialog.setRequest(wanted);
-        QTRY_VERIFY2(dialog.aboutCheckpoint().contains(u"ponderlm, 3 step"_s),
-                     qPrintable(dialog.aboutCheckpoint()));
-        QVERIFY(dialog.aboutCheckpoint().contains(u"1.30 M parameters"_s));
-        QVERIFY(dialog.aboutCheckpoint().contains(u"token ids"_s));
-        QVERIFY(dialog.aboutCheckpoint().contains(u"top_k is not read"_s));
-        QVERIFY2(dialog.problem().contains(u"token ids"_s), qPrintable(dialog.problem()));
-        // A folder without a checkpoint is described by nothing, least of all by the one before it.
-        RecordRequest empty = wanted;
-        empty.checkpoint = folder_.filePath(u"no model"_s);
-        QDir().mkpath(empty.checkpoint);
-        dialog.setRequest(empty);
-        QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
-        QTest::qWait(400); // nor later, when an answer may come that was asked for before
-        QVERIFY2(dialog.aboutCheckpoint().isEmpty(), qPrintable(dialog.aboutCheckpoint()));
-        RecordRequest ids = wanted;
-        ids.fromPrompt = false;
-        ids.textFile = folder_.filePath(u"ids.json"_s);
-        write(ids.textFile, "[[1, 2, 3]]");
-        dialog.setRequest(ids);
-        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QTRY_VERIFY(!dialog.inquiry().isRunning());
-        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QCOMPARE(dialog.offeredMethods().first(), QString());
-        QCOMPARE(dialog.offeredMethods().size(), 1 + all_methods().size());
-        QVERIFY(!dialog.commandLine().contains(u"--method"_s));
-
-        // Several: nothing starts before one is chosen, and they come first.
-        dialog.inquiry().setProgram(
-            program("echo '{\"kind\":\"checkpoint\",\"architecture\":\"llama\",\"method\":\"ponderlm2\","
-                    "\"candidate_methods\":[\"ponderlm2\",\"pause\",\"looped\"],\"max_steps\":2,\"layers\":2,"
-                    "\"parameters\":5000,\"tokenizer\":{\"tokens\":512}}'\n"));
-        dialog.setRequest(wanted);
-        QTRY_VERIFY(dialog.problem().contains(u"ponderlm2 and pause and looped"_s));
-        QCOMPARE(dialog.offeredMethods().mid(0, 4),
-                 (QStringList{QString(), u"ponderlm2"_s, u"pause"_s, u"looped"_s}));
-        RecordRequest chosen = wanted;
-        chosen.method = u"looped"_s;
-        dialog.setRequest(chosen);
-        QVERIFY(dialog.problem().isEmpty());
-        QTRY_VERIFY(!dialog.inquiry().isRunning());
+        const auto* methods = dialog.findChild<QComboBox*>(u"method"_s);
+        QCOMPARE(methods->count(), 1 + static_cast<int>(all_methods().size()));
+        RecordRequest request = valid();
+        dialog.setRequest(request);
+        QVERIFY(!dialog.commandLine().contains(u"--method"_s)); // the checkpoint's own
+        request.method = u"looped"_s;
+        dialog.setRequest(request);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         QVERIFY(dialog.commandLine().contains(u"--method=looped"_s));
-
-        // One that cannot be run is not started.
-        dialog.inquiry().setProgram(
-            program("echo '{\"kind\":\"checkpoint\",\"architecture\":\"llama\",\"method\":\"vanilla\","
-                    "\"candidate_methods\":[\"vanilla\"],\"layers\":2,\"tokenizer\":{\"tokens\":512},"
-                    "\"not_supported\":\"/m: expected a float type, found I8.\"}'\n"));
-        dialog.setRequest(wanted);
-        QTRY_COMPARE(dialog.problem(), u"/m: expected a float type, found I8."_s);
-        dialog.setRequest(chosen); // as another method it may be run
-        QTRY_VERIFY(!dialog.inquiry().isRunning());
-        QCOMPARE(dialog.problem(), QString());
-
-        // What is wrong with the folder is said in the engine's own words; a crash too.
-        dialog.inquiry().setProgram(
-            program("echo 'ponderscope: /m: expected 2 shards, found 1.' >&2; exit 2\n"));
-        dialog.setRequest(wanted);
-        QTRY_COMPARE(dialog.aboutCheckpoint(), u"/m: expected 2 shards, found 1."_s);
-        dialog.inquiry().setProgram(program("kill -9 $$\n"));
-        dialog.setRequest(wanted);
-        QTRY_VERIFY(dialog.aboutCheckpoint().contains(u"could not be read"_s));
-        QVERIFY(dialog.problem().isEmpty()); // recording it says the rest
     }
 
     void progressAndResultAreRead() {

@@ -7,7 +7,6 @@
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/top_bar.h"
-#include "app/desktop/welcome.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/common/style.h"
@@ -254,10 +253,6 @@ private Q_SLOTS:
         stage.window.figures().exportFigure(figure::FigureKind::policy_front);
         QTRY_VERIFY(stage.window.figures().dialog()->maker().figure() != nullptr);
         look(stage.window.figures().dialog(), "workbench");
-        stage.window.greeting().showWelcome();
-        QTest::qWait(30);
-        faults << faults_of(*stage.window.findChild<WelcomePage*>(), 10); // it covers the rest
-        stage.window.greeting().hideWelcome();
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
         QApplication::setStyle(u"Fusion"_s);
     }

@@ -4,8 +4,8 @@
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
+#include "app/desktop/record_dialog.h"
 #include "app/desktop/samples.h"
-#include "app/desktop/welcome.h"
 #include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/chart/chart_plot.h"
@@ -13,13 +13,10 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
-#include <QDateTime>
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
-#include <QMenu>
-#include <QPushButton>
-#include <QSignalSpy>
+#include <QTextBrowser>
 #include <QToolButton>
 
 #include <algorithm>
@@ -48,15 +45,12 @@ private Q_SLOTS:
         stage.settings.addRecent(path);
         stage.window.show();
         QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
-        // What was open before is one click away.
-        QPushButton* recent = nullptr;
-        for (QPushButton* card : stage.window.greeting().welcome().findChildren<QPushButton*>()) {
-            if (card->accessibleName() == u"before.ponder"_s) {
-                recent = card;
-            }
-        }
-        QVERIFY(recent != nullptr);
-        QTest::mouseClick(recent, Qt::LeftButton);
+        // What was open before is one click away, also by keyboard.
+        QTextBrowser& page = stage.window.greeting().welcome();
+        QTextCursor recent = page.document()->find(u"before.ponder"_s);
+        QVERIFY(recent.charFormat().isAnchor());
+        page.setTextCursor(recent);
+        QTest::keyClick(&page, Qt::Key_Return);
         QVERIFY(!stage.window.greeting().welcome().isVisible());
         QVERIFY(stage.settle());
         QCOMPARE(stage.window.selection().runA().trace, path);
@@ -66,96 +60,34 @@ private Q_SLOTS:
         QVERIFY(!stage.window.greeting().welcome().isVisible());
     }
 
-    void theRecordedSampleIsOpenedAsACopy() {
-        QTemporaryDir tree;
-        Samples samples;
-        samples.recorded = tree.filePath(u"shipped/samples.ponder"_s);
-        QVERIFY(QDir(tree.path()).mkpath(u"shipped"_s));
-        testing::write_sample_trace(samples.recorded.toStdString(), {.sequences = 1, .tokens = 60});
-        const QStringList shipped = QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files);
-        QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner)); // as it is installed
-        const QString own = tree.filePath(u"own"_s);
-        QString problem;
-        const QString copy = copy_of_recorded(samples, own, problem);
-        QVERIFY2(problem.isEmpty(), qPrintable(problem));
-        QVERIFY(QFileInfo(copy).dir() == QDir(own));
-        Stage stage;
-        QVERIFY(stage.shows(copy));
-        // What a user does to it stays in the copy, which is found again.
-        stage.window.text().setQuantity(Quantity::nll);
-        write(copy + u".annotations"_s, "x");
-        QCOMPARE(QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files), shipped);
-        QCOMPARE(copy_of_recorded(samples, own, problem), copy);
-        QVERIFY(QFile::exists(copy + u".annotations"_s));
-        // A newer sample takes its place, without what belongs to the older one.
-        QVERIFY(QFile::setPermissions(samples.recorded, QFile::ReadOwner | QFile::WriteOwner));
-        QFile newer(samples.recorded);
-        QVERIFY(newer.open(QIODevice::Append));
-        QVERIFY(
-            newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
-        newer.close();
-        QCOMPARE(copy_of_recorded(samples, own, problem), copy);
-        QVERIFY(!QFile::exists(copy + u".annotations"_s));
-        // A folder that cannot be made is said.
-        QVERIFY(copy_of_recorded(samples, copy + u"/below"_s, problem).isEmpty());
-        QVERIFY(!problem.isEmpty());
-    }
-
     void samplesAreFoundFromTheProgramUpwards() {
         QTemporaryDir tree;
         const QString root = tree.path();
-        write(root + u"/sample_models/b-plain/config.json"_s, "{\"num_hidden_layers\":4}");
-        write(root + u"/sample_models/c-ponder/config.json"_s,
-              "{\"num_hidden_layers\":4,\"ponderinglm\":true,\"pondering_steps\":3}");
-        write(root + u"/sample_models/d-gates/config.json"_s,
-              "{\"pondering\":{\"method\":\"adaponderlm\",\"max_steps\":2}}");
+        for (const QString& name : {u"b-plain"_s, u"broken"_s, u"cabinet/mhc"_s, u"chains/reset"_s}) {
+            write(root + u"/sample_models/"_s + name + u"/config.json"_s, "{\"num_hidden");
+        }
         write(root + u"/sample_models/texts/passage.txt"_s, "words");
-        write(root + u"/sample_models/broken/config.json"_s, "{\"num_hidden");
-        write(root + u"/sample_models/cabinet/mhc/config.json"_s,
-              "{\"baseline_mode\":\"mhc\",\"num_hidden_layers\":4}");
-        // Without the stories, what reads them is of no use.
-        write(root + u"/sample_models/chains/reset/config.json"_s, "{\"num_hidden_layers\":1}");
         QVERIFY(QDir(root).mkpath(u"build/release/bin"_s));
         Samples found = find_samples(root + u"/build/release/bin"_s);
-        QCOMPARE(found.models.size(), std::size_t{5});
-        QCOMPARE(found.models.back().name, u"cabinet/mhc"_s);
-        QVERIFY(found.recorded.isEmpty());
+        QCOMPARE(found.checkpoints.size(), 4);
+        QVERIFY(found.checkpoints.back().endsWith(u"/sample_models/cabinet/mhc"_s));
+        QVERIFY(QFile::exists(found.text) && found.recorded.isEmpty());
         write(root + u"/build/samples/samples.ponder"_s, "x");
         found = find_samples(root + u"/build/release/bin"_s);
-        QVERIFY(!found.recorded.isEmpty());
-        const RecordRequest request = sample_request(found, found.models.front(), root);
-        QVERIFY(problem_of(request).isEmpty());
-        write(root + u"/sample_models/texts/stories.txt"_s, "a story");
-        found = find_samples(root + u"/build/release/bin"_s);
-        const auto story = std::find_if(found.models.begin(), found.models.end(),
-                                        [](const SampleModel& model) { return model.stories; });
-        QVERIFY(story != found.models.end() && found.models.front().name != story->name);
-        const RecordRequest told = sample_request(found, *story, root);
-        QCOMPARE(told.textFile, found.stories);
-        QCOMPARE(told.context, 31); // a story a window
-        QCOMPARE(told.stride, 31);
-        QVERIFY(find_samples(u"/"_s).folder.isEmpty());
+        QVERIFY(QFile::exists(found.recorded));
+        QVERIFY(find_samples(u"/"_s).checkpoints.isEmpty());
     }
 
-    void aSampleModelIsRecordedFromItsMenu() {
+    void whatTheProgramBringsCanBeRecordedAtOnce() {
         Stage stage;
         stage.window.show();
         QTRY_VERIFY(stage.window.greeting().welcome().isVisible());
-        const QString said = stage.folder.filePath(u"arguments"_s);
-        stage.window.runs().recorder().setProgram(
-            stage.program(u"engine.sh"_s, "echo \"$@\" > '" + said.toUtf8() + "'\nexit 2\n"));
-        const auto* models = stage.window.greeting().welcome().findChild<QPushButton*>(u"sampleModels"_s);
-        if (models == nullptr) {
+        if (find_samples().text.isEmpty()) {
             QSKIP("no sample_models above this test program");
         }
-        models->menu()->actions().front()->trigger();
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
-        QFile file(said);
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        const QByteArray words = file.readAll();
-        QVERIFY(words.startsWith("record "));
-        QVERIFY(words.contains("passage.txt"));
-        QVERIFY(!stage.window.greeting().welcome().isVisible());
+        stage.window.runs().showRecordDialog();
+        QCOMPARE(stage.window.runs().recordDialog()->request().textFile, find_samples().text);
+        stage.window.runs().recordDialog()->close();
     }
 
     void aDroppedTrainingFolderShowsItsCurves() {
@@ -195,22 +127,6 @@ private Q_SLOTS:
         }
         QVERIFY(QTest::qWaitFor([&] { return !stage.window.isBusy(); }, 15'000));
         QVERIFY(stage.window.errors().isEmpty());
-    }
-
-    void sampleModelsAreOneCardWithAMenu() {
-        Theme theme(Appearance::light);
-        WelcomePage page(theme, nullptr);
-        page.setSamples({u"/s"_s,
-                         {{u"one"_s, u"/s/one"_s}, {u"cabinet/two"_s, u"/s/cabinet/two"_s}},
-                         u"/s/texts/passage.txt"_s,
-                         {}});
-        const auto* card = page.findChild<QPushButton*>(u"sampleModels"_s);
-        QVERIFY(card != nullptr && card->menu() != nullptr);
-        QCOMPARE(card->menu()->actions().size(), 2);
-        QSignalSpy chosen(&page, &WelcomePage::sampleChosen);
-        card->menu()->actions()[1]->trigger();
-        QCOMPARE(chosen.size(), 1);
-        QCOMPARE(chosen[0][0].toInt(), 1);
     }
 
     void everyPanelSaysWhatItShowsAndWhatItDoesNot() {

@@ -82,6 +82,18 @@ private Q_SLOTS:
         QVERIFY(stage.window.runs().recordDialog() != nullptr);
         QCOMPARE(stage.window.runs().recordDialog()->request().checkpoint, folder);
         QVERIFY(stage.window.runs().recordDialog()->problem().contains(u"config.json"_s));
+        // What the engine refuses can be changed and started again.
+        QFile config(folder + u"/config.json"_s);
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        stage.window.runs().recorder().setProgram(stage.program(
+            u"engine.sh"_s, "echo 'ponderscope: it fits looped and pause. [input]' >&2\nexit 2\n"));
+        RecordRequest request = stage.window.runs().recordDialog()->request();
+        request.name = u"mine"_s;
+        stage.window.runs().recordDialog()->setRequest(request);
+        stage.window.runs().recordDialog()->accept();
+        QVERIFY(testing::says(stage.window, "recording.refused", u"it fits looped and pause."_s));
+        QTRY_VERIFY(stage.window.runs().recordDialog() != nullptr);
+        QCOMPARE(stage.window.runs().recordDialog()->request().name, u"mine"_s);
         stage.window.runs().recordDialog()->reject();
     }
 
