@@ -31,6 +31,7 @@
 #include <QUuid>
 
 #include <algorithm>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -82,13 +83,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         showRecordDialog(request);
     });
     connect(&traces_.follower(), &RunFollower::liveRecorded, this, [this] { thinker_.forget(); });
-    connect(&traces_.follower(), &RunFollower::compared, this, [this] {
-        text_->setDifference(true);
-        showPairMessage();
-    });
-    // The message about A and B holds only for the runs that it names: take it back when they change.
-    connect(&selection_, &Selection::runsChanged, this, &RunController::unsayPair);
-    connect(text_, &TextPanel::viewChanged, this, &RunController::unsayPair);
+    connect(&traces_.follower(), &RunFollower::compared, this, [this] { text_->setDifference(true); });
     connect(&recorder_, &Recorder::started, this, [this] {
         Q_EMIT started();
         const RecordRequest& request = recorder_.request();
@@ -340,29 +335,6 @@ QString RunController::scratchFor(const QString& lies) {
     QString scratch = scratch_.on(machine_of(lies));
     data_.setScratch(scratch);
     return scratch;
-}
-
-void RunController::showPairMessage() {
-    const RunInfo* a = data_.run(selection_.runA());
-    const RunInfo* b = data_.run(selection_.runB());
-    if (a == nullptr || b == nullptr || !text_->view().showsDifference()) {
-        return;
-    }
-    const QString kept = data_.isScratch(selection_.runA().trace)
-                             ? u" A is temporary. Save it from its menu in the Library."_s
-                             : QString();
-    pairMessage_ = u"A is “%1”, B is “%2”. The text shows A − B: below 0, A predicts better."_s.arg(
-                       QString::fromStdString(a->name), QString::fromStdString(b->name)) +
-                   kept;
-    pairOfMessage_ = {selection_.runA(), selection_.runB()};
-    messages_->show("pair.compared", pairMessage_, MessageBar::Kind::success);
-}
-
-void RunController::unsayPair() {
-    if (!pairMessage_.isEmpty() && (pairOfMessage_ != std::pair(selection_.runA(), selection_.runB()) ||
-                                    !text_->view().showsDifference())) {
-        messages_->retract(std::exchange(pairMessage_, {}));
-    }
 }
 
 void RunController::attachThink(ThinkPanel& panel) {

@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <optional>
-#include <utility>
 
 namespace ponderscope {
 
@@ -94,10 +93,7 @@ Q_SIGNALS:
 private:
     /// Checkpoint folders: of the shown runs, of the samples, then recently used ones.
     [[nodiscard]] QStringList offeredCheckpoints();
-    /// Explains in a message what A − B means for the current runs. Removes the message for other runs.
-    void showPairMessage();
     void generate(ThinkRequest wanted);
-    void unsayPair();
 
     OpenTraces& traces_;
     RunEdits& edits_;
@@ -111,8 +107,6 @@ private:
     QPointer<RecordDialog> recordDialog_;
     std::optional<RecordRequest> asked_; ///< the dialog's recording, while it runs
     ThinkPanel* think_ = nullptr;
-    QString pairMessage_; ///< the message for pairOfMessage_; empty: none
-    std::pair<RunKey, RunKey> pairOfMessage_;
 };
 
 } // namespace ponderscope

@@ -428,14 +428,6 @@ ViewField number(const char* key, T ViewState::*at, qint64 least, qint64 most = 
             }};
 }
 
-ViewField annotation(const char* key, QString TextLook::*at) {
-    return {key, [at](const ViewState& view) { return QJsonValue(view.look.*at); },
-            [at](ViewState& view, const QJsonValue& value) {
-                const QString name = value.toString();
-                view.look.*at = fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
-            }};
-}
-
 const std::vector<ViewField>& view_fields() {
     static const std::vector<ViewField> fields{
         number("sequence", &ViewState::sequence, 0, std::numeric_limits<qint64>::max()),
@@ -446,8 +438,11 @@ const std::vector<ViewField>& view_fields() {
         number("attribution", &ViewState::attribution, 0, 1),
         number("zoom", &ViewState::zoom, 0, 2),
         number("text_size", &ViewState::textSize, 9, 48),
-        annotation("annotation", &TextLook::annotation),
-        annotation("bar_annotation", &TextLook::barAnnotation),
+        {"annotation", [](const ViewState& view) { return view.look.annotation; },
+         [](ViewState& view, const QJsonValue& value) {
+             const QString name = value.toString();
+             view.look.annotation = fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
+         }},
         {"quantity", [](const ViewState& view) { return quantity_key(view.look.quantity); },
          [](ViewState& view, const QJsonValue& value) {
              view.look.quantity = quantity_called(value.toString()).value_or(view.look.quantity);

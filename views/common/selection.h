@@ -35,7 +35,6 @@ struct TextLook {
     Quantity quantity = Quantity::nll;
     QString annotation; ///< colours by this annotation; empty: by the quantity
     std::optional<Quantity> bars = Quantity::steps;
-    QString barAnnotation;   ///< bars show this annotation; empty: the quantity
     bool difference = false; ///< A − B of the quantity
     friend bool operator==(const TextLook&, const TextLook&) = default;
 };

@@ -210,8 +210,8 @@ std::optional<TokenValues> CorpusMap::valuesOf(const Strip& strip) {
         return std::nullopt;
     }
     held_ = {};
-    return shown_values({shown_.quantity, shown_.annotation, {}, {}, shown_.difference}, *a, b.get(),
-                        maxSteps_, context_.selection.attribution());
+    return shown_values({shown_.quantity, shown_.annotation, {}, shown_.difference}, *a, b.get(), maxSteps_,
+                        context_.selection.attribution());
 }
 
 void CorpusMap::take(Strip& strip, const TokenValues& values) {

@@ -160,7 +160,7 @@ void TextPainter::paintBar(QPainter& painter, qint64 token, const QRectF& box) c
     painter.setBrush(context.theme.colours().faint);
     painter.drawRoundedRect(room, 1, 1);
     // Bars begin at zero. Values below zero extend the other way, in the other colour.
-    const double zero = bars.classes.isEmpty() ? std::clamp(bars.scale.position(0), 0.0, 1.0) : 0;
+    const double zero = std::clamp(bars.scale.position(0), 0.0, 1.0);
     const double end = std::clamp(position, 0.0, 1.0);
     painter.setBrush(end < zero ? context.theme.colours().b : context.theme.colours().a);
     painter.drawRoundedRect(QRectF(room.left() + room.width() * std::min(zero, end), room.top(),

@@ -126,13 +126,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(spanBar_, &SpanBar::figureWanted, this, &TextPanel::figureWanted);
     connect(spanBar_, &SpanBar::failed, this, &TextPanel::failed);
     connect(bars_, &QComboBox::currentIndexChanged, this, [this] {
-        const QVariant chosen = bars_->currentData();
-        if (chosen.typeId() == QMetaType::QString) {
-            setBarAnnotation(chosen.toString());
-        } else {
-            setBars(chosen == QVariant(none) ? std::nullopt
-                                             : std::optional(static_cast<Quantity>(chosen.toInt())));
-        }
+        const int chosen = bars_->currentData().toInt();
+        setBars(chosen == none ? std::nullopt : std::optional(static_cast<Quantity>(chosen)));
     });
     connect(difference_, &QCheckBox::toggled, this, &TextPanel::setDifference);
     connect(&context_.selection, &Selection::lookChanged, this, [this] {
@@ -174,22 +169,20 @@ void TextPanel::fillBoxes() {
                     {quantity_name(one.quantity), static_cast<int>(one.quantity)});
     }
     bars.push_back({u"None"_s, none});
-    const auto offer = [](std::vector<ChooserEntry>& entries, const QString& name) {
-        if (!name.isEmpty() && std::none_of(entries.begin(), entries.end(), [&](const ChooserEntry& one) {
+    const auto offer = [&colours](const QString& name) {
+        if (!name.isEmpty() && std::none_of(colours.begin(), colours.end(), [&](const ChooserEntry& one) {
                 return one.data == QVariant(name);
             })) {
-            entries.push_back({name, name, u"An annotation of the tokens"_s});
+            colours.push_back({name, name, u"An annotation of the tokens"_s});
         }
     };
     if (const auto shown = view_->sequence()) {
         for (const TokenAnnotation& one : shown->annotations) {
-            offer(colours, one.name);
-            offer(bars, one.category ? QString() : one.name); // a class has no length
+            offer(one.name);
         }
     }
     // The legend says of a chosen annotation that this run has none.
-    offer(colours, look.annotation);
-    offer(bars, look.barAnnotation);
+    offer(look.annotation);
     if (!replay.isEmpty()) {
         colours.push_back(
             {u"Steps (replay)"_s, replayed, u"Steps under the policy %1, by replay"_s.arg(replay)});
@@ -198,9 +191,7 @@ void TextPanel::fillBoxes() {
                  !replay.isEmpty()           ? QVariant(replayed)
                  : look.annotation.isEmpty() ? QVariant(static_cast<int>(look.quantity))
                                              : QVariant(look.annotation));
-    fill_chooser(*bars_, bars,
-                 !look.barAnnotation.isEmpty() ? QVariant(look.barAnnotation)
-                                               : QVariant(look.bars ? static_cast<int>(*look.bars) : none));
+    fill_chooser(*bars_, bars, look.bars ? static_cast<int>(*look.bars) : none);
     const QSignalBlocker silent(difference_);
     difference_->setChecked(look.difference);
     difference_->setEnabled(replay.isEmpty() && look.annotation.isEmpty());
@@ -440,14 +431,7 @@ void TextPanel::setDifference(bool on) {
 
 void TextPanel::setBars(std::optional<Quantity> quantity) {
     TextLook look = context_.selection.look();
-    look.barAnnotation.clear();
     look.bars = quantity;
-    context_.selection.setLook(look);
-}
-
-void TextPanel::setBarAnnotation(const QString& name) {
-    TextLook look = context_.selection.look();
-    look.barAnnotation = name;
     context_.selection.setLook(look);
 }
 

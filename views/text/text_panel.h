@@ -67,7 +67,6 @@ public Q_SLOTS:
     void setQuantity(ponderscope::Quantity quantity);
     void setAnnotation(const QString& name); ///< colours by this annotation; empty: by the quantity
     void setBars(std::optional<ponderscope::Quantity> quantity);
-    void setBarAnnotation(const QString& name); ///< bars show this annotation; empty: the quantity
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn() { zoomBy(1); }   ///< larger text, then one line a token
     void zoomOut() { zoomBy(-1); } ///< smaller text, then the map

@@ -100,7 +100,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
 void TextView::showLook() {
     const TextLook before = std::exchange(drawnLook_, look());
     recolour();
-    if (before.bars != look().bars || before.barAnnotation != look().barAnnotation) {
+    if (before.bars != look().bars) {
         restyle();
     }
 }
@@ -231,10 +231,7 @@ void TextView::recolour() {
         values_.hold(range());
     }
     barValues_ = {};
-    if (a && !barAnnotation().isEmpty()) {
-        barValues_ = annotation_values(*a, barAnnotation());
-        barValues_.hold(ranges_.held(u'=' + barAnnotation()));
-    } else if (a && bars() && !hasTicks()) {
+    if (a && bars() && !hasTicks()) {
         barValues_ = token_values(*bars(), *a, maxSteps_, context_.selection.attribution());
         barValues_.hold(ranges_.held(quantity_key(*bars())));
     }

@@ -40,7 +40,6 @@ public:
     [[nodiscard]] Quantity quantity() const { return look().quantity; }
     [[nodiscard]] const QString& annotation() const { return look().annotation; }
     [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
-    [[nodiscard]] const QString& barAnnotation() const { return look().barAnnotation; }
     [[nodiscard]] bool showsDifference() const { return look().difference; }
     /// The fixed ends of the current colour scale, for every run and sequence. Each quantity, its difference
     /// and each annotation has its own ends. No value: determined by the values.
@@ -130,10 +129,8 @@ private:
     void moveTo(qint64 token, bool extend = false);
     /// Pins a token. \p extend: extends the span from its start, or from the previously pinned token.
     void pin(qint64 token, bool extend);
-    [[nodiscard]] bool hasTicks() const { return barAnnotation().isEmpty() && bars() == Quantity::steps; }
-    [[nodiscard]] bool hasBars() const {
-        return !barAnnotation().isEmpty() || (bars() && (!hasTicks() || maxSteps_ > 0));
-    }
+    [[nodiscard]] bool hasTicks() const { return bars() == Quantity::steps; }
+    [[nodiscard]] bool hasBars() const { return bars() && (!hasTicks() || maxSteps_ > 0); }
     [[nodiscard]] qreal topOf(qint64 line) const;
 
     ViewContext context_;

@@ -125,7 +125,6 @@ private Q_SLOTS:
         stage.window.text().setQuantity(Quantity::entropy);
         stage.window.text().setAnnotation(u"score"_s);
         stage.window.text().setBars(Quantity::rank);
-        stage.window.text().setBarAnnotation(u"score"_s);
         stage.window.text().view().ranges().hold(u"nll"_s, std::array{1.0, 4.5});
         stage.window.findChild<QDockWidget*>(u"compare"_s)->hide();
         QVERIFY(stage.window.session().saveSessionTo(file));
@@ -138,7 +137,7 @@ private Q_SLOTS:
         QTRY_COMPARE(other.selection().token(), 17);
         QTRY_VERIFY(!other.isBusy());
         QVERIFY(other.session().viewState() == before);
-        QCOMPARE(other.text().view().barAnnotation(), u"score"_s);
+        QCOMPARE(other.text().view().annotation(), u"score"_s);
         QCOMPARE((*other.text().view().ranges().held(u"nll"_s))[1], 4.5);
         QVERIFY(!other.findChild<QDockWidget*>(u"compare"_s)->isVisible());
         // The file names its trace beside it: both can be moved together.

@@ -372,37 +372,6 @@ private Q_SLOTS:
         bar.setQuery(u"of"_s);
         QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(u"no such file"_s), 20'000);
     }
-
-    void barsTakeAnnotations() {
-        Stage stage({.sequences = 1, .tokens = 200});
-        QVERIFY(stage.settle());
-        const Annotation gain{"gain", false, {}, {std::vector<double>(200, 0.5)}};
-        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
-                        stage.data.contents(stage.a)->sequences, {gain});
-        stage.data.refresh();
-        stage.panel.setBarAnnotation(u"gain"_s);
-        QVERIFY(stage.view().annotation().isEmpty()); // the colours stay
-        QTRY_VERIFY(stage.view().sequence()->annotation(u"gain"_s) != nullptr);
-        const QComboBox* bars = testing::list_called(stage.panel, u"Bars under the text"_s);
-        QCOMPARE(bars->currentText(), u"gain"_s);
-        const auto ink = [&] {
-            const QImage image = stage.view().viewport()->grab().toImage();
-            const QRgb a = stage.theme.colours().a.rgb();
-            int count = 0;
-            for (int y = 0; y < image.height(); ++y) {
-                for (int x = 0; x < image.width(); ++x) {
-                    count += image.pixel(x, y) == a ? 1 : 0;
-                }
-            }
-            return count;
-        };
-        stage.selection.setToken(-1);
-        QVERIFY(ink() > 100);
-        stage.panel.setBars(std::nullopt);
-        QVERIFY(stage.view().barAnnotation().isEmpty());
-        QCOMPARE(bars->currentText(), u"None"_s);
-        QCOMPARE(ink(), 0);
-    }
 };
 
 QTEST_MAIN(TextFindTest)
