@@ -16,8 +16,6 @@ from .flops import Cost, UnknownFlops, count_products
 from .readout import Anatomy, find_module, read_out, states_in
 from .recording import StepCallback, Text, Window
 
-ATTENTION_BYTES = 512 << 20
-"""Of attention weights that exist at once, at most."""
 
 
 @dataclass
@@ -39,7 +37,6 @@ class Forward:
         layers: bool | str,
         steps: str | StepCallback | None,
         gates: Mapping[str, str],
-        attention: bool | Mapping[str, Sequence[int]],
         readout: Callable[[torch.Tensor], torch.Tensor] | None,
         candidates: int,
         context: int,
@@ -72,18 +69,14 @@ class Forward:
         if self.callback is not None:
             self._count_steps(sample)
         self.gates = {name: find_module(model, path) for name, path in gates.items()}
-        self.heard: dict[str, list[torch.Tensor]] = {}
-        self.attention: dict[str, list[int]] | None = None
         with torch.inference_mode():
-            states, last, heard, _ = self._run(sample, None, False)
+            states, last, heard = self._run(sample, None)
         self.max_steps = len(states) - 1
         if self.max_steps == 0 and (layers or steps is not None):
             what = "the stack has one block" if layers else "one step came"
             raise ValueError(f"{what}: there are no steps to tell apart; name a module that is called several times in a forward.")
         self._check_norm(states, sample)
         self.signals = self._signals(bool(layers), heard)
-        if attention:
-            self._use_attention(attention, sample, bool(layers))
 
     def _check_norm(self, states: list[torch.Tensor], sample: torch.Tensor) -> None:
         """The last step must be what the model reads out, with the final norm or without."""
@@ -140,32 +133,6 @@ class Forward:
         except UnknownFlops as error:
             self.notices = [f"FLOPs are not known: {error}."]
 
-    def _use_attention(self, attention: bool | Mapping[str, Sequence[int]], sample: torch.Tensor, layers: bool) -> None:
-        if layers:
-            raise ValueError("attention is recorded of whole forwards, not of exits over layers; record it as a run of its own.")
-        if getattr(self.model.config, "_attn_implementation", "eager") != "eager":
-            self.model.set_attn_implementation("eager")
-        with torch.inference_mode():
-            weights = self._attentions(sample, None)
-        if self.max_steps and len(weights) % (self.max_steps + 1):
-            raise ValueError(f"the model gives {len(weights)} attention maps, which are not some for each of {self.max_steps + 1} steps.")
-        self.attention_layers = len(weights) // (self.max_steps + 1)
-        limits = {"layers": self.attention_layers, "heads": int(weights[0].shape[1])}
-        chosen = {what: list(range(limit)) for what, limit in limits.items()}
-        if isinstance(attention, Mapping):
-            for what, numbers in attention.items():
-                wrong = [n for n in numbers if not 0 <= n < limits[what]]
-                if wrong:
-                    raise ValueError(f"attention: expected {what} from 0 to {limits[what] - 1}, found {wrong[0]}.")
-                chosen[what] = sorted(set(numbers))
-        self.attention = chosen
-        named = "; ".join(f"{what} {', '.join(map(str, numbers))}" for what, numbers in chosen.items())
-        self.signals["attention"] = Signal(
-            ("token", "step", "layer", "head", "back"), "weight", "Sequence attention",
-            f"Weight of the key so many tokens back in the attention of each slot, of {named} in that order; 0 where there "
-            "is no such slot.", "float16",
-        )  # fmt: skip
-
     def check_ids(self, sequence: Text) -> None:
         wrong = np.flatnonzero((sequence.ids < 0) | (sequence.ids >= self.parts.vocab_size))
         if wrong.size:
@@ -208,7 +175,7 @@ class Forward:
         mask = None
         if min(lengths) < longest:
             mask = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long().to(self.device)
-        states, last, heard, attentions = self._run(ids, mask, True)
+        states, last, heard = self._run(ids, mask)
         rows = [slice(w.report_begin - w.begin, w.report_end - w.begin) for _, w in windows]
         targets = []
         for sequence, w in windows:
@@ -231,21 +198,19 @@ class Forward:
                 {name: values[begin : begin + n].numpy() for name, values in tensors.items()} for tensors in (read.output, read.signals)
             )
             signals |= {name: self._gate_values(name, outputs, b, r) for name, outputs in heard.items()}
-            if attentions is not None:
-                signals["attention"] = self._back(attentions, b, r)
             results.append(Results(output, signals, None if last is None else last[b, r].cpu().numpy().astype(np.int64)))
             begin += n
         return results
 
     def _run(
-        self, ids: torch.Tensor, mask: torch.Tensor | None, wants_attention: bool
-    ) -> tuple[list[torch.Tensor], torch.Tensor | None, dict[str, list[torch.Tensor]], list[torch.Tensor] | None]:
-        """States of every step [B, T, d], the last steps, what gates gave, attention weights."""
+        self, ids: torch.Tensor, mask: torch.Tensor | None
+    ) -> tuple[list[torch.Tensor], torch.Tensor | None, dict[str, list[torch.Tensor]]]:
+        """States of every step [B, T, d], the last steps, what gates gave."""
         states: list[torch.Tensor] = []
         heard: dict[str, list[torch.Tensor]] = {name: [] for name in self.gates}
         handles = [m.register_forward_hook(_keeper(states)) for m in self.step_modules]
         handles += [m.register_forward_hook(_gate_keeper(heard[name], ids)) for name, m in self.gates.items()]
-        last, attentions = None, None
+        last = None
         try:
             if self.callback is not None:
                 answer = self.callback(self.model, ids, mask)
@@ -268,9 +233,7 @@ class Forward:
         for name, outputs in heard.items():
             if not outputs:
                 raise ValueError(f"gates: the module of {name} did not run, or its output has no value for each token.")
-        if wants_attention and self.attention is not None:
-            attentions = self._attentions(ids, mask)
-        return states, last, heard, attentions
+        return states, last, heard
 
     def _check_answer(self, states: list[Any], last: Any, ids: torch.Tensor) -> None:
         good = states and all(isinstance(s, torch.Tensor) and s.dim() == 3 and s.shape[:2] == ids.shape for s in states)
@@ -283,33 +246,6 @@ class Forward:
                 "steps=function must give a list of states, each [batch, tokens, width], or a pair of it and the last step of "
                 "each token, whole numbers [batch, tokens] below the number of states."
             )
-
-    def _attentions(self, ids: torch.Tensor, mask: torch.Tensor | None) -> list[torch.Tensor]:
-        output = self.model(input_ids=ids, attention_mask=mask, use_cache=False, output_attentions=True)
-        weights = getattr(output, "attentions", None)
-        if not weights or weights[0] is None:
-            raise ValueError(f"{type(self.model).__name__} does not give its attention weights.")
-        return list(weights)
-
-    def _back(self, attentions: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
-        """[tokens, step, layer, head, back]: entry j of a token is the weight of the key j tokens back."""
-        assert self.attention is not None
-        length = attentions[0].shape[-1]
-        size = (r.stop - r.start) * len(attentions) * len(self.attention["heads"]) * length * 2
-        if size > ATTENTION_BYTES:
-            raise ValueError(
-                f"attention: the weights of a window of {length} tokens would take {size >> 20} MiB of memory, and "
-                f"at most {ATTENTION_BYTES >> 20} are allowed; choose fewer layers or heads, or a smaller context."
-            )
-        token = torch.arange(r.start, r.stop, device=self.device)
-        key = token[:, None] - torch.arange(length, device=self.device)[None]
-        steps = []
-        for k in range(self.max_steps + 1):
-            chosen = [attentions[k * self.attention_layers + layer] for layer in self.attention["layers"]]
-            weights = torch.stack([w[b, self.attention["heads"]][:, r] for w in chosen])  # [layer, head, token, key]
-            back = weights.gather(3, key.clamp(min=0).expand(*weights.shape[:2], -1, -1)) * (key >= 0)
-            steps.append(back.permute(2, 0, 1, 3).half())
-        return torch.stack(steps, 1).cpu().numpy()
 
     def _gate_values(self, name: str, outputs: list[torch.Tensor], b: int, r: slice) -> NDArray[Any]:
         values = [o[b, r].float().cpu() for o in outputs]

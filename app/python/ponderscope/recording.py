@@ -101,10 +101,8 @@ def record(
     layers: bool | str = False,
     steps: str | StepCallback | None = None,
     gates: Mapping[str, str] | None = None,
-    attention: bool | Mapping[str, Sequence[int]] = False,
     readout: Callable[[torch.Tensor], torch.Tensor] | None = None,
     method: str | None = None,
-    policy: str | None = None,
     rule: Rule | None = None,
     context: int | None = None,
     stride: int | None = None,
@@ -115,8 +113,6 @@ def record(
     resume: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[int, float], None] | None = None,
-    notices: Iterable[str] = (),
-    checkpoint_digest: str | None = None,
 ) -> Run:
     """Records a causal model of transformers over texts into a trace and gives the run back, opened. Needs torch and
     transformers.
@@ -136,16 +132,14 @@ def record(
 
     ``gates``: signals by name, each the output of a module at every token; of a module that is called several times the
     n-th call is step n. ``rule``: which of them (or of the usual signals by step) stops a token, as ``Writer.run`` takes it;
-    ``learned`` is then this rule. ``attention``: True, or ``{"layers": [...], "heads": [...]}``: weights of these, in the model's
-    eager implementation. ``readout``: from states to logits, for models whose logits are more than a head's products.
+    ``learned`` is then this rule. ``readout``: from states to logits, for models whose logits are more than a head's products.
 
     ``on_bad``: a text that cannot be recorded raises after the texts before it are written, or is skipped, with a warning and
     a fault in the trace. ``resume=True`` goes on with the partial run of that name: texts that it has are read and passed over,
     and must be the same.
 
-    ``checkpoint_digest``: None computes the engine's digest of the folder that the model was loaded from, so that the
-    window takes both recordings as of one checkpoint; a model whose weights are no longer those of the folder gets none,
-    and a notice says so. A text is taken as it is, and "" saves the time (a second for each GB).
+    The run has the engine's digest of the folder that the model was loaded from, so that the window takes both recordings as
+    of one checkpoint; a model whose weights are no longer those of the folder gets none, and a notice says so.
     """
     _check_model(model, tokenizer)
     if layers and steps is not None:
@@ -156,8 +150,6 @@ def record(
             raise ValueError(f"{what}: expected a whole number from 1 on, found {value!r}.")
     if on_bad not in ("raise", "skip"):
         raise ValueError(f'on_bad: expected "raise" or "skip", found {on_bad!r}.')
-    if not isinstance(attention, (bool, Mapping)) or (isinstance(attention, Mapping) and not attention.keys() <= {"layers", "heads"}):
-        raise ValueError(f'attention: expected True or a dictionary with the keys "layers" and "heads", found {attention!r:.80}.')
     if resume and overwrite:
         raise ValueError("resume continues the trace that overwrite replaces; give one of them.")
     items = _items(texts)
@@ -175,12 +167,11 @@ def record(
     from .checkpoint import digest_of_checkpoint
     from .forward import Forward
 
-    digest, doubt = digest_of_checkpoint(model) if checkpoint_digest is None else (checkpoint_digest, "")
+    digest, doubt = digest_of_checkpoint(model)
     was_training = [module for module in model.modules() if module.training]
-    implementation = getattr(model.config, "_attn_implementation", None)
     model.eval()
     try:
-        forward = Forward(model, layers, steps, gates or {}, attention, readout, candidates, context)
+        forward = Forward(model, layers, steps, gates or {}, readout, candidates, context)
         words = TokenBytes(tokenizer) if tokenizer is not None else None
         sequences = _sequences(items, words, add_special, forward, on_bad == "skip")
         # Before a trace is begun: a recording that cannot begin leaves no trace, and replaces none.
@@ -196,7 +187,7 @@ def record(
             with writer.run(
                 name or (folder_name if folder_name not in ("", ".") else type(model).__name__),
                 method=method or ("vanilla" if steps is None else "custom"),
-                policy=policy or ("full" if layers else "learned"),
+                policy="full" if layers else "learned",
                 rule=rule,
                 max_steps=forward.max_steps,
                 step_unit="layer" if layers else "step",
@@ -215,7 +206,7 @@ def record(
                 # SQLite and the engine read JSON without Python's NaN and Infinity.
                 config=json.dumps(json.loads(model.config.to_json_string(use_diff=False), parse_constant=lambda _: None), indent=2),
                 versions={"torch": torch.__version__, "transformers": _transformers_version()},
-                notices=[*notices, *filter(None, (doubt, words.doubt(first.text, add_special) if words else "", *forward.notices))],
+                notices=list(filter(None, (doubt, words.doubt(first.text, add_special) if words else "", *forward.notices))),
                 context=context,
                 stride=stride,
                 resume=resume,
@@ -229,8 +220,6 @@ def record(
     finally:  # the model is the caller's
         for module in was_training:
             module.training = True
-        if getattr(model.config, "_attn_implementation", None) != implementation:
-            model.set_attn_implementation(implementation)
     return open_trace(path).run(run_name)
 
 

@@ -29,13 +29,13 @@ from .sequence_writer import SequenceWriter, Totals
 class Writer:
     """Appends runs to a trace, a file that the window and every verb of ponderscope read.
 
-    A new file, or an existing trace (``append=False`` refuses one, ``overwrite=True`` replaces it as soon as a run begins).
+    A new file, or an existing trace (``overwrite=True`` replaces it as soon as a run begins).
     One writer a file.
     Sequences that are finished survive the death of the process; what is wrong raises ValueError, one sentence, and
     leaves the trace as it was. Use it as a context manager, or call ``close``.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, append: bool = True, overwrite: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         self.path = Path(path)
         target = self.path.absolute()
         if target.is_dir():
@@ -46,8 +46,6 @@ class Writer:
         exists = target.exists() and not (target.is_file() and target.stat().st_size == 0)
         if exists:
             layout.check_header(self.path)
-            if not append and not overwrite:
-                raise layout.refusal(path, "a name that is free", "a trace", "choose another name or append to it")
         self._lock = TraceLock(target)
         self._target = target
         self._database: sqlite3.Connection

@@ -88,20 +88,6 @@ def test_layers_as_steps(ponderscope, neox, text, tmp_path: Path) -> None:
     assert all("mean_nll" in r for r in results)
 
 
-def test_attention(ponderscope, neox, text, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(text[:700], encoding="utf-8")
-    ponderscope(
-        "record", SAMPLES / "vanilla-neox-1m", "--text", tmp_path / "text.txt", "--attention", "0,2:1,3", "-o", tmp_path / "engine.ponder"
-    )  # fmt: skip
-    mine = ps.record(*neox, text[:700], tmp_path / "mine.ponder", attention={"layers": [0, 2], "heads": [1, 3]})
-    engines = ps.open(tmp_path / "engine.ponder").run()
-    a, b = mine.signal("attention"), engines.signal("attention")
-    longest = max(a.shape[-1], b.shape[-1])
-    a, b = (np.pad(x, [(0, 0)] * 4 + [(0, longest - x.shape[-1])]) for x in (a, b))
-    np.testing.assert_allclose(a.astype("f4"), b.astype("f4"), atol=2e-3)
-    neox[0].set_attn_implementation("sdpa")
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3", "opt", "mistral"])
 def test_other_architectures(ponderscope, kind: str, tmp_path: Path) -> None:
     """Random weights, ids, windows that overlap, several lengths in a batch."""
@@ -154,11 +140,9 @@ def test_the_digest_is_of_the_weights_that_ran(ponderscope, neox, tmp_path: Path
     assert sharded["checkpoint_digest"] != whole["checkpoint_digest"] and json.loads(sharded["notices"]) == []
     with torch.no_grad():
         next(model.gpt_neox.layers[1].parameters())[0] += 1e-3  # trained on since
-    changed = ps.record(model, tokenizer, "the cat sat", tmp_path / "c.ponder", notices=["mine"]).info
+    changed = ps.record(model, tokenizer, "the cat sat", tmp_path / "c.ponder").info
     assert changed["checkpoint_digest"] == ""
-    assert json.loads(changed["notices"]) == ["mine", f"The weights are not those of {folder}, so that the run has no digest of its checkpoint."]
-    given = ps.record(model, tokenizer, "the cat sat", tmp_path / "d.ponder", checkpoint_digest="ab" * 32).info
-    assert given["checkpoint_digest"] == "ab" * 32
+    assert json.loads(changed["notices"]) == [f"The weights are not those of {folder}, so that the run has no digest of its checkpoint."]
 
 
 def test_a_state_that_stands_still(ponderscope, tmp_path: Path) -> None:
@@ -325,8 +309,6 @@ def test_wrong_wishes(neox, tmp_path: Path) -> None:
         ({"layers": True, "steps": "x"}, "give one of them"),
         ({"context": 1000}, "expected at most 256"),
         ({"stride": 300}, "stride"),
-        ({"attention": {"layers": [9]}}, "layers from 0 to 3"),
-        ({"layers": True, "attention": True}, "run of its own"),
     ):
         with pytest.raises(ValueError, match=sentence):
             ps.record(model, tokenizer, "the cat sat", path, **options)
@@ -341,7 +323,6 @@ def test_wrong_wishes(neox, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=sentence):
             ps.record(model, None, rows, path)
     assert not path.exists()
-    model.set_attn_implementation("sdpa")
 
 
 def test_models_that_see_what_they_predict_are_refused(tmp_path: Path) -> None:
@@ -373,29 +354,24 @@ def test_attention_in_attention_is_one(tmp_path: Path) -> None:
     assert flops_model(nested)["windows"] == [0, 0]
 
 
-def test_a_model_without_attention_has_none_to_record(tmp_path: Path) -> None:
+def test_a_model_without_attention_has_flops(tmp_path: Path) -> None:
     model = transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=97, hidden_size=32, num_hidden_layers=2, state_size=8))
     assert ps.record(model, None, [[5, 6, 7]], tmp_path / "m.ponder").columns()["flops"].all()
-    with pytest.raises(ValueError, match="does not give its attention weights"):
-        ps.record(model, None, [[5, 6, 7]], tmp_path / "n.ponder", attention=True)
 
 
 def test_the_model_is_given_back_as_it_was(tmp_path: Path) -> None:
     model, _ = load("vanilla-neox-1m")
-    model.set_attn_implementation("sdpa")
     model.train()
     model.gpt_neox.layers[0].eval()
     before = [module.training for module in model.modules()]
-    ps.record(model, None, [[1, 2, 3]], tmp_path / "whole.ponder", attention=True)
-    hooks = [len(module._forward_hooks) for module in model.modules()]  # transformers leaves its own for attention
 
     def broken(done: int, seconds: float) -> None:
         raise RuntimeError("a progress bar that breaks")
 
     with pytest.raises(RuntimeError):
-        ps.record(model, None, [[1, 2, 3]] * 9, tmp_path / "cut.ponder", layers=True, attention=False, progress=broken)
-    assert [module.training for module in model.modules()] == before and model.config._attn_implementation == "sdpa"
-    assert [len(module._forward_hooks) for module in model.modules()] == hooks
+        ps.record(model, None, [[1, 2, 3]] * 9, tmp_path / "cut.ponder", layers=True, progress=broken)
+    assert [module.training for module in model.modules()] == before
+    assert not any(module._forward_hooks for module in model.modules())
     assert ps.open(tmp_path / "cut.ponder").run().sequences == list(range(8))
     with torch.no_grad():
         model.get_output_embeddings().weight[3] = torch.nan
