@@ -7,7 +7,7 @@ set -euo pipefail
 build=$(readlink -f "$1") seconds=$2
 shift 2
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-[ $# -gt 0 ] || set -- safetensors index config companions tokenizer jsonl policy find figure trace page
+[ $# -gt 0 ] || set -- safetensors index config companions tokenizer jsonl policy find figure trace
 # What the harnesses read and write passes through memory.
 [ ! -d /dev/shm ] || export TMPDIR=/dev/shm
 # SQLite allocates a great deal: short memories of who did keep that affordable.
@@ -21,7 +21,7 @@ for name; do
     options=(-max_len=8192)
     [ ! -s "$build/fuzz/$name.inputs" ] || options+=("-seed_inputs=@$build/fuzz/$name.inputs")
     case $name in
-        trace | page) options=(-max_len=131072 -len_control=0) ;; # they make their own
+        trace) options=(-max_len=131072 -len_control=0) ;; # it makes its own
         policy | find) ;;
         *) options+=("-dict=$here/json.dict") ;;
     esac
