@@ -2,7 +2,6 @@
 #include "views/library/library_panel.h"
 
 #include "views/common/format.h"
-#include "views/common/labels.h"
 #include "views/common/paths.h"
 #include "views/library/library_model.h"
 #include "views/library/library_rows.h"
@@ -33,7 +32,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
       sequenceModel_(new SequenceModel(context, this)),
       runs_(new QTreeView(this)),
       sequences_(new QListView(this)),
-      sequenceHeader_(new PanelHeader(u"Sequences"_s, PanelHeader::Kind::section, context.theme, this)),
+      sequenceHeader_(new QLabel(this)),
       hint_(new QLabel(u"Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
                        "File → Open."_s,
                        this)) {
@@ -63,15 +62,13 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     sequences_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     sequences_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
 
-    auto* header = new QWidget(this);
-    auto* headerRow = new QVBoxLayout(header);
-    headerRow->setContentsMargins(14, 8, 14, 2);
-    headerRow->addWidget(sequenceHeader_);
+    sequenceHeader_->setContentsMargins(14, 8, 14, 2);
+    sequenceHeader_->setForegroundRole(QPalette::PlaceholderText);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addWidget(runs_);
-    column->addWidget(header);
+    column->addWidget(sequenceHeader_);
     column->addWidget(sequences_, 1);
     column->addWidget(hint_, 1);
 
@@ -119,10 +116,13 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         showSequence();
         showCounts();
     });
-    connect(&context_.theme, &Theme::changed, this, [this] {
+    const auto dress = [this] {
+        sequenceHeader_->setFont(context_.theme.caps());
         runs_->viewport()->update();
         sequences_->viewport()->update();
-    });
+    };
+    dress();
+    connect(&context_.theme, &Theme::changed, this, dress);
     runs_->expandAll();
     showRun();
     showSequence();
@@ -138,8 +138,8 @@ void LibraryPanel::fitRuns() {
     }
     // Few sequences leave the runs more room.
     const int sequences = sequenceModel_->rowCount() * std::max(sequences_->sizeHintForRow(0), 0);
-    const int rest = height() - sequenceHeader_->parentWidget()->sizeHint().height() -
-                     std::clamp(sequences, 0, height() * 40 / 100);
+    const int rest =
+        height() - sequenceHeader_->sizeHint().height() - std::clamp(sequences, 0, height() * 40 / 100);
     runs_->setFixedHeight(std::clamp(needed, 40, std::max(rest, 80)));
 }
 
@@ -190,7 +190,7 @@ void LibraryPanel::showCounts() {
     showHint();
     fitRuns();
     const int count = sequenceModel_->rowCount();
-    sequenceHeader_->setRemark(count > 0 ? format_count(count) : QString());
+    sequenceHeader_->setText(count > 0 ? u"SEQUENCES  %1"_s.arg(format_count(count)) : u"SEQUENCES"_s);
 }
 
 void LibraryPanel::showHint() {

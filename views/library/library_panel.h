@@ -15,7 +15,6 @@ class QTreeView;
 namespace ponderscope {
 
 class LibraryModel;
-class PanelHeader;
 class SequenceModel;
 
 /// The left dock: traces with their runs, and the sequences of run A. A click selects run A. A click on the
@@ -57,7 +56,7 @@ private:
     SequenceModel* sequenceModel_;
     QTreeView* runs_;
     QListView* sequences_;
-    PanelHeader* sequenceHeader_;
+    QLabel* sequenceHeader_; ///< "SEQUENCES  12"
     QLabel* hint_; ///< shown while no trace is open
 };
 
