@@ -191,11 +191,11 @@ void MappedFile::expect_sequential_reads() const {
     advise(bytes(), MADV_SEQUENTIAL);
 }
 
-void MappedFile::will_need(std::span<const std::byte> part) const {
+void MappedFile::will_need(std::span<const std::byte> part) {
     advise(part, MADV_WILLNEED);
 }
 
-void MappedFile::done_with(std::span<const std::byte> part) const {
+void MappedFile::done_with(std::span<const std::byte> part) {
     advise(part, MADV_DONTNEED);
 }
 

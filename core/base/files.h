@@ -30,11 +30,11 @@ public:
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Hints to the kernel. They do not change the bytes.
+    /// Hints to the kernel. They do not change the bytes. \p part: of any mapped file.
     void expect_sequential_reads() const;
-    void will_need(std::span<const std::byte> part) const; ///< start reading it in the background
-    void done_with(std::span<const std::byte> part) const; ///< lets the kernel drop these pages; the next
-                                                           ///< access reads them again
+    static void will_need(std::span<const std::byte> part); ///< start reading it in the background
+    static void done_with(std::span<const std::byte> part); ///< lets the kernel drop these pages; the next
+                                                            ///< access reads them again
 
 private:
     std::filesystem::path path_;

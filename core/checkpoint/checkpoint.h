@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/dtype.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/model_config.h"
+#include "core/checkpoint/safetensors.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ponderscope {
-
-/// One tensor of a checkpoint, in a memory-mapped file. Valid while its Weights object lives.
-struct TensorView {
-    std::string name;
-    DType dtype = DType::f32;
-    std::vector<std::int64_t> shape;
-    std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
-};
 
 /// "[2, 3]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
@@ -39,29 +29,32 @@ public:
     static Weights open(const std::filesystem::path& folder,
                         const std::vector<ModelConfig::Companion>& companions = {});
 
-    Weights(Weights&&) noexcept;
-    Weights& operator=(Weights&&) noexcept;
-    ~Weights();
-
     [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
     /// Tensors whose dtype no model here uses (quantised tensors), with the name of the dtype. find() and
     /// names() leave them out.
-    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const;
+    [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
     /// Parts that PyTorch's wrappers added to the tensor names ("_orig_mod.", "module."). find() and names()
     /// use the names without these parts.
-    [[nodiscard]] const std::vector<std::string>& removed_name_parts() const;
-    [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
-    [[nodiscard]] std::uint64_t total_bytes() const; ///< of the tensors
-    /// Hints for a loader: will_need() reads the tensor ahead in the background, done_with() frees its pages
-    /// after the copy. `bytes` may be a part of the tensor's bytes.
-    void will_need(const TensorView& tensor) const;
-    void done_with(const TensorView& tensor) const;
+    [[nodiscard]] const std::vector<std::string>& removed_name_parts() const { return removed_name_parts_; }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const;
+    [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; } ///< of the tensors
 
 private:
-    struct Impl;
-    explicit Weights(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    void add(SafetensorsFile file, const std::string& prefix = {});
+    void add_shards(const std::filesystem::path& folder);
+    /// Removes the wrappers' parts from the names, unless two names would become one.
+    void unwrap_names();
+
+    struct Place {
+        const TensorView* view;
+        std::size_t file;
+    };
+    std::vector<SafetensorsFile> files_;
+    std::unordered_map<std::string, Place> tensors_;
+    std::map<std::string, std::string> unreadable_;
+    std::vector<std::string> removed_name_parts_;
+    std::uint64_t total_bytes_ = 0;
 };
 
 /// A checkpoint folder in Hugging Face layout, opened and validated. No weight is on a device yet.

@@ -66,28 +66,12 @@ RavenBlock block_kind(const ConfigReader& reader) {
     return any_contains(names, ".attn.q_norm.") ? RavenBlock::olmo2 : RavenBlock::llama;
 }
 
-/// Prefixes that training frameworks put before a name, none included.
-std::string plain_name(std::string_view name) {
-    for (bool again = true; again;) {
-        again = false;
-        for (const std::string_view prefix : {"module.", "model."}) {
-            if (name.starts_with(prefix)) {
-                name.remove_prefix(prefix.size());
-                again = true;
-            }
-        }
-    }
-    return std::string(name);
-}
-
 /// Blocks whose values get a row of a table: those that have a gate for it and a table of their own.
 std::vector<bool> value_embeddings(const ConfigReader& reader, const ModelConfig& config) {
-    std::vector<std::string> names = reader.tensors();
-    for (std::string& name : names) {
-        name = plain_name(name);
-    }
+    const std::vector<std::string> names = reader.tensors();
     const auto has = [&](const std::string& name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
+        return std::ranges::find(names, name) != names.end() ||
+               std::ranges::find(names, "model." + name) != names.end();
     };
     std::vector<bool> used;
     for (std::int64_t j = 0; j < config.layers; ++j) {

@@ -8,7 +8,6 @@
 #include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -192,13 +191,6 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
 const TensorView* SafetensorsFile::find(const std::string& name) const {
     const auto position = by_name_.find(name);
     return position == by_name_.end() ? nullptr : &tensors_[position->second];
-}
-
-bool SafetensorsFile::holds(const TensorView& tensor) const {
-    const std::span<const std::byte> file = file_.bytes();
-    const std::less_equal<> is_before;
-    return is_before(file.data(), tensor.bytes.data()) &&
-           is_before(tensor.bytes.data() + tensor.bytes.size(), file.data() + file.size());
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,

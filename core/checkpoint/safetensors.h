@@ -3,18 +3,26 @@
 
 #include "core/base/dtype.h"
 #include "core/base/files.h"
-#include "core/checkpoint/checkpoint.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace ponderscope {
+
+/// One tensor of a checkpoint, in a memory-mapped file. Valid while the file is mapped.
+struct TensorView {
+    std::string name;
+    DType dtype = DType::f32;
+    std::vector<std::int64_t> shape;
+    std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
+};
 
 /// The format's limit on the JSON header, in bytes.
 constexpr std::uint64_t max_safetensors_header = 100'000'000;
@@ -29,16 +37,10 @@ public:
 
     [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; } ///< in file order
     [[nodiscard]] const TensorView* find(const std::string& name) const;
-    [[nodiscard]] bool holds(const TensorView& tensor) const; ///< whether the tensor's bytes lie in this file
     /// Tensors whose dtype DType does not have, with the dtype's name. tensors() leaves them out.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
-
-    /// Hints for a loader that copies one tensor after the other: will_need() reads the tensor ahead,
-    /// done_with() frees its pages. They do not change the bytes.
-    void will_need(const TensorView& tensor) const { file_.will_need(tensor.bytes); }
-    void done_with(const TensorView& tensor) const { file_.done_with(tensor.bytes); }
 
 private:
     explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/checkpoint_folder.h"
-#include "core/checkpoint/file_kind.h"
-#include "core/checkpoint/safetensors.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 namespace ponderscope {
@@ -64,10 +60,6 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     return shards;
 }
 
-} // namespace
-
-namespace {
-
 /// Name parts that torch.compile, DistributedDataParallel, FSDP, DeepSpeed and activation checkpointing put
 /// before the names of the modules that they wrap.
 constexpr std::string_view wrapper_parts[] = {"_orig_mod.", "_fsdp_wrapped_module.",
@@ -100,78 +92,36 @@ std::string unwrapped(std::string_view name, std::set<std::string>& removed) {
 
 } // namespace
 
-struct Weights::Impl {
-    std::vector<SafetensorsFile> shards;
-    std::vector<fs::path> paths;
-    struct Place {
-        const TensorView* view;
-        std::size_t shard;
-    };
-    std::unordered_map<std::string, Place> tensors;
-    std::map<std::string, std::string> unreadable;
-    std::vector<std::string> removed_name_parts;
-    std::uint64_t total_bytes = 0;
-
-    /// Takes what wrappers added out of the names; where two names would become one, they stay.
-    void unwrap_names() {
-        std::set<std::string> removed;
-        std::unordered_map<std::string, Place> plain;
-        for (const auto& [name, place] : tensors) {
-            plain.emplace(unwrapped(name, removed), place);
-        }
-        if (!removed.empty() && plain.size() == tensors.size()) {
-            tensors = std::move(plain);
-            removed_name_parts.assign(removed.begin(), removed.end());
-        }
+void Weights::unwrap_names() {
+    std::set<std::string> removed;
+    std::unordered_map<std::string, Place> plain;
+    for (const auto& [name, place] : tensors_) {
+        plain.emplace(unwrapped(name, removed), place);
     }
-
-    [[nodiscard]] const SafetensorsFile* shard_of(const TensorView& tensor) const {
-        for (const SafetensorsFile& shard : shards) {
-            if (shard.holds(tensor)) {
-                return &shard;
-            }
-        }
-        return nullptr;
+    if (!removed.empty() && plain.size() == tensors_.size()) {
+        tensors_ = std::move(plain);
+        removed_name_parts_.assign(removed.begin(), removed.end());
     }
+}
 
-    void add(SafetensorsFile file, const std::string& prefix = {}) {
-        const std::size_t shard = shards.size();
-        paths.push_back(file.path());
-        shards.push_back(std::move(file)); // its views stay where they are
-        for (const TensorView& view : shards.back().tensors()) {
-            const auto [position, is_new] = tensors.emplace(prefix + view.name, Place{&view, shard});
-            if (!is_new) {
-                throw InputError(paths.back(), "every tensor in one file",
-                                 '"' + printable(view.name) + "\", which " +
-                                     paths[position->second.shard].filename().string() + " has too",
-                                 "get the checkpoint again");
-            }
-            total_bytes += view.bytes.size();
+void Weights::add(SafetensorsFile file, const std::string& prefix) {
+    for (const TensorView& view : file.tensors()) { // their addresses survive the move below
+        const auto [position, is_new] = tensors_.emplace(prefix + view.name, Place{&view, files_.size()});
+        if (!is_new) {
+            throw InputError(file.path(), "every tensor in one file",
+                             '"' + printable(view.name) + "\", which " +
+                                 files_[position->second.file].path().filename().string() + " has too",
+                             "get the checkpoint again");
         }
-        for (const auto& [name, dtype] : shards.back().unreadable()) {
-            unreadable.emplace(prefix + name, dtype);
-        }
+        total_bytes_ += view.bytes.size();
     }
-};
+    for (const auto& [name, dtype] : file.unreadable()) {
+        unreadable_.emplace(prefix + name, dtype);
+    }
+    files_.push_back(std::move(file));
+}
 
-Weights::Weights(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Weights::Weights(Weights&&) noexcept = default;
-Weights& Weights::operator=(Weights&&) noexcept = default;
-Weights::~Weights() = default;
-
-Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Companion>& companions) {
-    check_checkpoint_folder(folder);
-    auto impl = std::make_unique<Impl>();
-    for (const ModelConfig::Companion& companion : companions) {
-        if (!companion.prefix.empty()) {
-            impl->add(SafetensorsFile::open(folder / companion.file), companion.prefix);
-        }
-    }
-    if (exists_in_any_form(folder / single_name)) {
-        impl->add(SafetensorsFile::open(folder / single_name));
-        impl->unwrap_names();
-        return Weights(std::move(impl));
-    }
+void Weights::add_shards(const fs::path& folder) {
     const fs::path index = folder / index_name;
     if (!exists_in_any_form(index)) {
         refuse_folder_without_weights(folder);
@@ -186,63 +136,58 @@ Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Com
             throw InputError(index, "the shard \"" + printable(name) + "\" beside it", "no such file",
                              "download the missing shards");
         }
-        impl->add(SafetensorsFile::open(folder / name));
+        add(SafetensorsFile::open(folder / name));
     }
     for (const auto& [tensor, shard] : shard_of) {
-        const auto position = impl->tensors.find(tensor);
-        const bool is_there = position != impl->tensors.end()
-                                  ? impl->paths[position->second.shard] == folder / shard
-                                  : impl->unreadable.contains(tensor);
+        const auto position = tensors_.find(tensor);
+        const bool is_there = position != tensors_.end()
+                                  ? files_[position->second.file].path() == folder / shard
+                                  : unreadable_.contains(tensor);
         if (!is_there) {
             throw InputError(index, "tensor \"" + printable(tensor) + "\" in " + printable(shard),
                              "no such tensor there", "get the checkpoint again");
         }
     }
-    impl->unwrap_names();
-    return Weights(std::move(impl));
+}
+
+Weights Weights::open(const fs::path& folder, const std::vector<ModelConfig::Companion>& companions) {
+    check_checkpoint_folder(folder);
+    Weights weights;
+    for (const ModelConfig::Companion& companion : companions) {
+        if (!companion.prefix.empty()) {
+            weights.add(SafetensorsFile::open(folder / companion.file), companion.prefix);
+        }
+    }
+    if (exists_in_any_form(folder / single_name)) {
+        weights.add(SafetensorsFile::open(folder / single_name));
+    } else {
+        weights.add_shards(folder);
+    }
+    weights.unwrap_names();
+    return weights;
 }
 
 const TensorView* Weights::find(const std::string& name) const {
-    const auto position = impl_->tensors.find(name);
-    return position == impl_->tensors.end() ? nullptr : position->second.view;
+    const auto position = tensors_.find(name);
+    return position == tensors_.end() ? nullptr : position->second.view;
 }
 
 std::vector<std::string> Weights::names() const {
     std::vector<std::string> names;
-    names.reserve(impl_->tensors.size());
-    for (const auto& [name, place] : impl_->tensors) {
+    names.reserve(tensors_.size());
+    for (const auto& [name, place] : tensors_) {
         names.push_back(name);
     }
     std::sort(names.begin(), names.end());
     return names;
 }
 
-const std::vector<fs::path>& Weights::files() const {
-    return impl_->paths;
-}
-
-std::uint64_t Weights::total_bytes() const {
-    return impl_->total_bytes;
-}
-
-const std::map<std::string, std::string>& Weights::unreadable() const {
-    return impl_->unreadable;
-}
-
-const std::vector<std::string>& Weights::removed_name_parts() const {
-    return impl_->removed_name_parts;
-}
-
-void Weights::will_need(const TensorView& tensor) const {
-    if (const SafetensorsFile* shard = impl_->shard_of(tensor)) {
-        shard->will_need(tensor);
+std::vector<fs::path> Weights::files() const {
+    std::vector<fs::path> paths;
+    for (const SafetensorsFile& file : files_) {
+        paths.push_back(file.path());
     }
-}
-
-void Weights::done_with(const TensorView& tensor) const {
-    if (const SafetensorsFile* shard = impl_->shard_of(tensor)) {
-        shard->done_with(tensor);
-    }
+    return paths;
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #include "core/lineage/stored_weights.h"
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 
@@ -207,19 +208,19 @@ at::Tensor StoredWeights::read(const TensorView& view, std::int64_t rows, std::i
     if (view.shape != stored) {
         wrong_shape(checkpoint_, view, shape_text(stored));
     }
-    checkpoint_.weights.will_need(view);
+    MappedFile::will_need(view.bytes);
     std::vector<std::int64_t> all(static_cast<std::size_t>(stored[0]));
     for (std::size_t row = 0; row < all.size(); ++row) {
         all[row] = static_cast<std::int64_t>(row);
     }
     const at::Tensor values = read_rows(checkpoint_, view, all);
-    checkpoint_.weights.done_with(view);
+    MappedFile::done_with(view.bytes);
     return transposed ? values.t() : values;
 }
 
 at::Tensor StoredWeights::embedding(std::span<const std::int64_t> rows) const {
     at::Tensor values = read_rows(checkpoint_, *embedding_, rows);
-    checkpoint_.weights.done_with(*embedding_);
+    MappedFile::done_with(embedding_->bytes);
     if (embedding_->shape[1] != width_) {
         const TensorView* const into = find("decoder.project_in.weight");
         if (into == nullptr) {

@@ -2,6 +2,7 @@
 #include "core/model/parameters.h"
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
-#include <set>
 #include <stdexcept>
 #include <unordered_set>
 
@@ -20,34 +19,18 @@ namespace ponderscope {
 namespace {
 
 std::filesystem::path file_of(const Checkpoint& checkpoint) {
-    const auto& files = checkpoint.weights.files();
+    const std::vector<std::filesystem::path> files = checkpoint.weights.files();
     return files.size() == 1 ? files.front() : checkpoint.folder;
 }
 
-/// A tensor of the files and the name that it has there, prefixes included.
-struct Found {
-    const TensorView* view = nullptr;
-    std::string name;
-};
-
-Found find_view(const Weights& weights, const ParameterLayout& layout, const TensorSpec& spec) {
-    std::vector<std::string> names{spec.name};
-    names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
-    for (int wrapped = 0; wrapped < 3; ++wrapped) { // "module._orig_mod.NAME" happens
-        for (const std::string& name : names) {
-            if (const TensorView* view = weights.find(name)) {
-                return {view, name};
-            }
-        }
-        std::vector<std::string> longer;
-        for (const std::string& prefix : layout.prefixes) {
-            for (const std::string& name : names) {
-                longer.push_back(prefix + name);
-            }
-        }
-        names = std::move(longer);
+/// The name under which the files have a tensor; empty: they lack it.
+std::string stored_name(const Weights& weights, const TensorSpec& spec) {
+    if (weights.find(spec.name) != nullptr) {
+        return spec.name;
     }
-    return {};
+    const auto alias = std::ranges::find_if(
+        spec.aliases, [&](const std::string& name) { return weights.find(name) != nullptr; });
+    return alias == spec.aliases.end() ? std::string() : *alias;
 }
 
 /// A dtype that no model uses, or a prefix before the name, explains why a tensor seems to be absent.
@@ -98,48 +81,29 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
     }
 }
 
-/// Copies and converts mapped elements. Those that do not lie on their natural boundary go through a small
-/// aligned buffer.
+/// Copies and converts mapped elements, some megabytes at a time: the next ones are read while these are
+/// copied, and their pages go when they are, so that the file is never in memory beside the weights. Elements
+/// that do not lie on their natural boundary go through a buffer.
 void copy_into(at::Tensor& destination, const TensorView& view) {
-    const at::ScalarType type = scalar_type_of(view.dtype);
-    const std::size_t element = size_of(view.dtype);
-    const auto count = static_cast<std::int64_t>(view.bytes.size() / element);
-    at::Tensor flat = destination.view({count});
-    const auto* begin = reinterpret_cast<const char*>(view.bytes.data());
-    if (reinterpret_cast<std::uintptr_t>(begin) % element == 0) {
-        // from_blob wants a writable pointer; nothing writes through this tensor.
-        flat.copy_(at::from_blob(const_cast<char*>(begin), {count}, at::TensorOptions(type)));
-        return;
-    }
-    constexpr std::int64_t chunk = 1 << 20;
-    at::Tensor buffer = at::empty({std::min(chunk, count)}, at::TensorOptions(type));
-    for (std::int64_t at = 0; at < count; at += chunk) {
-        const std::int64_t part = std::min(chunk, count - at);
-        std::memcpy(buffer.data_ptr(), begin + static_cast<std::size_t>(at) * element,
-                    static_cast<std::size_t>(part) * element);
-        flat.narrow(0, at, part).copy_(buffer.narrow(0, 0, part));
-    }
-}
-
-/// The same, some megabytes at a time: the next ones are read while these are copied, and their pages go when
-/// they are, so that the file is never in memory beside the weights.
-void copy_in_pieces(at::Tensor& destination, const TensorView& view, const Weights& weights) {
     constexpr std::size_t piece = std::size_t{16} << 20;
+    const at::TensorOptions type(scalar_type_of(view.dtype));
     const std::size_t element = size_of(view.dtype);
     at::Tensor flat = destination.view({-1});
-    TensorView part = view;
-    TensorView next = view;
     for (std::size_t at = 0; at < view.bytes.size(); at += piece) {
-        part.bytes = view.bytes.subspan(at, std::min(piece, view.bytes.size() - at));
-        next.bytes = view.bytes.subspan(at + part.bytes.size());
-        next.bytes = next.bytes.subspan(0, std::min(piece, next.bytes.size()));
-        if (!next.bytes.empty()) {
-            weights.will_need(next);
+        const auto part = view.bytes.subspan(at, std::min(piece, view.bytes.size() - at));
+        const auto next = view.bytes.subspan(at + part.size());
+        MappedFile::will_need(next.first(std::min(piece, next.size())));
+        const auto count = static_cast<std::int64_t>(part.size() / element);
+        at::Tensor stored;
+        if (reinterpret_cast<std::uintptr_t>(part.data()) % element == 0) {
+            // from_blob wants a writable pointer; nothing writes through this tensor.
+            stored = at::from_blob(const_cast<std::byte*>(part.data()), {count}, type);
+        } else {
+            stored = at::empty({count}, type);
+            std::memcpy(stored.data_ptr(), part.data(), part.size());
         }
-        at::Tensor target = flat.narrow(0, static_cast<std::int64_t>(at / element),
-                                        static_cast<std::int64_t>(part.bytes.size() / element));
-        copy_into(target, part);
-        weights.done_with(part);
+        flat.narrow(0, static_cast<std::int64_t>(at / element), count).copy_(stored);
+        MappedFile::done_with(part);
     }
 }
 
@@ -165,58 +129,33 @@ bool is_no_weight(const std::string& name) {
                        [&](const char* ending) { return name.ends_with(ending); });
 }
 
-/// "model.layers.7.mlp.up_proj.weight" as the name of the list, the place in it and the rest; each whole
-/// number between dots is tried as the place.
-struct Listed {
-    std::string list, rest;
-    std::int64_t place = 0;
-};
-std::vector<Listed> listed(const std::string& name) {
-    std::vector<Listed> ways;
-    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-        const std::size_t end = name.find_first_not_of("0123456789", dot + 1);
-        if (end != std::string::npos && end > dot + 1 && end < dot + 8 && name[end] == '.') {
-            ways.push_back(
-                {name.substr(0, dot), name.substr(end), std::stoll(name.substr(dot + 1, end - dot - 1))});
-        }
-    }
-    return ways;
-}
-
-/// Weights of more layers, or gates of more steps, than the config speaks of: another config's file, and what
-/// would run is not the model that was trained.
+/// Throws if the files have the next member of a list ("model.layers.4." where the model uses 0 to 3):
+/// weights of more layers, or gates of more steps, than the config says. What would run is not the model that
+/// was trained. A list of single tensors may have more than is used of it.
 void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<std::string>& used,
                          const std::vector<std::string>& unused) {
-    std::map<std::string, std::set<std::string>> parts; // of the things in a list
-    std::map<std::string, std::int64_t> lengths;
-    for (const std::string& name : used) {
-        for (const Listed& one : listed(name)) {
-            parts[one.list].insert(one.rest);
-            lengths[one.list] = std::max(lengths[one.list], one.place + 1);
-        }
-    }
-    std::int64_t most = 0;
-    const Listed* last = nullptr;
-    std::vector<Listed> all;
     for (const std::string& name : unused) {
-        const std::vector<Listed> ways = listed(name);
-        all.insert(all.end(), ways.begin(), ways.end());
-    }
-    for (const Listed& one : all) {
-        const auto known = parts.find(one.list);
-        // A list of single tensors may have more than is used of it.
-        if (known != parts.end() && known->second.size() > 1 && known->second.contains(one.rest) &&
-            one.place >= lengths[one.list] && one.place >= most) {
-            most = one.place + 1;
-            last = &one;
+        for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+            const std::string list = name.substr(0, dot + 1);
+            const std::size_t end = name.find('.', dot + 1);
+            const std::int64_t number =
+                end == std::string::npos ? -1
+                                         : parse_count(std::string_view(name).substr(dot + 1, end - dot - 1));
+            const auto used_of = [&](std::int64_t member) {
+                return std::ranges::count_if(
+                    used, [start = list + std::to_string(member) + '.'](const std::string& other) {
+                        return other.starts_with(start);
+                    });
+            };
+            if (number > 0 && used.contains(list + std::to_string(number - 1) + name.substr(end)) &&
+                used_of(number) == 0 && used_of(number - 1) > 1) {
+                throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+                                 "weights of " + std::to_string(number) + ' ' + name.substr(0, dot) +
+                                     ", as config.json says",
+                                 "also " + printable(name),
+                                 "correct the number in config.json, or take the weights that belong to it");
+            }
         }
-    }
-    if (last != nullptr) {
-        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
-                         "weights of " + std::to_string(lengths[last->list]) + " " + last->list +
-                             ", as config.json says",
-                         "of " + std::to_string(most),
-                         "correct the number in config.json, or take the weights that belong to it");
     }
 }
 
@@ -239,12 +178,12 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
     const TensorView* embedding = nullptr;
     const TensorView* head = nullptr;
     for (const TensorSpec& spec : layout.tensors) {
-        const Found found = find_view(weights, layout, spec);
-        const TensorView* view = found.view;
+        const std::string name = stored_name(weights, spec);
+        const TensorView* view = weights.find(name);
         (spec.name == layout.embedding ? embedding : spec.name == layout.head ? head : view) = view;
         views.push_back(view);
         if (view != nullptr) {
-            used.insert(found.name);
+            used.insert(name);
         }
     }
     if (layout.tied && embedding != nullptr && head != nullptr && embedding != head &&
@@ -330,7 +269,7 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         }
         at::Tensor tensor = result.make_room(layout, layout.tensors[i], views[i]->shape,
                                              at::TensorOptions(dtype).device(device));
-        copy_in_pieces(tensor, *views[i], checkpoint.weights);
+        copy_into(tensor, *views[i]);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
         done += static_cast<std::int64_t>(views[i]->bytes.size());

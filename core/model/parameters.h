@@ -47,8 +47,7 @@ struct ParameterLayout {
     std::string head;                     ///< name of the output table; `tensors` always contains it, even if
                                           ///< it is tied
     bool tied = false;                    ///< the config ties embedding and head
-    std::vector<std::string> prefixes;    ///< prefixes of names in files, single or repeated, that the loader
-                                          ///< removes
+    std::vector<std::string> prefixes;    ///< what names in files may begin with
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
     bool strict = false;                  ///< unused tensors are an error, because the file is of another
                                           ///< model

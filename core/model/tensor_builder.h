@@ -86,12 +86,19 @@ public:
     /// The layout so far. A family also sets the layout's other members here.
     [[nodiscard]] ParameterLayout& layout() { return layout_; }
     /// Completes the layout. Names are those of a model with a head. Files of a model without a head omit the
-    /// first word; they are accepted too.
+    /// first word; they are accepted too, and both with the layout's prefixes.
     [[nodiscard]] ParameterLayout finish() {
         const std::string stack = layout_.embedding.substr(0, layout_.embedding.find('.') + 1);
         for (TensorSpec& spec : layout_.tensors) {
             if (!stack.empty() && spec.name.starts_with(stack)) {
                 spec.aliases.push_back(spec.name.substr(stack.size()));
+            }
+            std::vector<std::string> names = spec.aliases;
+            names.push_back(spec.name);
+            for (const std::string& prefix : layout_.prefixes) {
+                for (const std::string& name : names) {
+                    spec.aliases.push_back(prefix + name);
+                }
             }
         }
         layout_.tied = config_.tied_embeddings;

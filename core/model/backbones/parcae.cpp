@@ -115,7 +115,7 @@ Parcae::Parcae(const ModelConfig& config, TensorBuilder& builder) : BlockStack(c
     c_ = builder.matrix("transformer.C.weight", d, d);
     norm_ = builder.norm("transformer.ln_f", d);
     head_ = builder.head("lm_head.weight");
-    builder.layout().prefixes = {"module.", "model."};
+    builder.layout().prefixes = {"model."};
 }
 
 } // namespace
