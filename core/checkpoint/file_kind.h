@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
+#include <string_view>
 
 namespace ponderscope {
 
@@ -24,8 +23,8 @@ enum class FileKind : std::uint8_t {
     unknown
 };
 
-/// Reads at most the first 4 KiB of \p content. \p file_bytes: the size of the whole file.
-FileKind recognise(std::span<const std::byte> content, std::uint64_t file_bytes);
+/// Reads at most the first 4 KiB of \p content.
+FileKind recognise(std::string_view content);
 /// The same for a file on disk; unknown if the file cannot be read.
 FileKind recognise_file(const std::filesystem::path& path);
 
@@ -34,7 +33,6 @@ bool has_pickle_name(const std::filesystem::path& path);
 
 /// Throws the InputError for \p kind: what the file is and how to get safetensors instead. Not for
 /// FileKind::safetensors.
-[[noreturn]] void refuse(const std::filesystem::path& path, FileKind kind,
-                         std::span<const std::byte> content = {});
+[[noreturn]] void refuse(const std::filesystem::path& path, FileKind kind);
 
 } // namespace ponderscope

@@ -110,9 +110,9 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     SafetensorsFile file(MappedFile::open(path));
     const std::span<const std::byte> bytes = file.file_.bytes();
 
-    const FileKind kind = recognise(bytes, bytes.size());
+    const FileKind kind = recognise(file.file_.text());
     if (kind != FileKind::safetensors && kind != FileKind::unknown) {
-        refuse(path, kind, bytes);
+        refuse(path, kind);
     }
     if (bytes.size() < length_bytes) {
         throw InputError(path, "safetensors weights, at least 8 bytes",
