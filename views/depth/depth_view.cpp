@@ -107,7 +107,7 @@ void DepthView::connectAll() {
         selection_.setLayer(layer);
     });
 
-    connect(&loader_, &MipLoader::shown, this, &DepthView::showMapScale);
+    connect(&loader_, &MapLoader::shown, this, &DepthView::showMapScale);
     follow(*this, {data_, selection_, theme_}, Follows::a);
     const auto redraw = seen(&DepthView::redraw);
     followSequence(*this, {data_, selection_, theme_}, seen(&DepthView::refreshData),
@@ -317,7 +317,7 @@ void DepthView::refreshMap() {
         QString::fromStdString(depth_->source_name()), sourceLabel(source_),
         QString::fromStdString(depth_->layer_name())));
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
-    MipRequest request{selection_.runA(),
+    MapRequest request{selection_.runA(),
                        sequence_,
                        info_,
                        selection_.attribution(),

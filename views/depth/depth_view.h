@@ -6,7 +6,7 @@
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
 #include "views/depth/depth_charts.h"
-#include "views/heatmap/mip_loader.h"
+#include "views/heatmap/map_loader.h"
 
 #include <QWidget>
 
@@ -28,7 +28,7 @@ class StepMapCanvas;
 /// source (and head). Without such a signal, a hint says what to record.
 ///
 /// Reads only a part of a sequence: sampled rows for averages, the row of the selected token, and in the
-/// background the pyramid of the chosen source's map.
+/// background the chosen source's map.
 ///
 /// The note of the chart says that weights are not causes, and which layers hardly depend on the token.
 class DepthView : public QWidget, public LiveView, public ShowsCommand {
@@ -80,7 +80,7 @@ private:
     std::optional<DepthMap> row_; ///< the row of the shown token
     qint64 rowOf_ = -1;
     Task reading_;
-    MipLoader loader_;
+    MapLoader loader_;
 
     QString signal_;
     SignalInfo info_;

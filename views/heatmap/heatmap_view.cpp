@@ -53,7 +53,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
             showScale();
         }
     });
-    connect(&loader_, &MipLoader::shown, this, &HeatmapView::showScale);
+    connect(&loader_, &MapLoader::shown, this, &HeatmapView::showScale);
 
     follow(*this, context, Follows::a);
     followSequence(*this, context, seen(&HeatmapView::refreshMap), [this](const QString& name) {
@@ -187,7 +187,7 @@ void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     chunk_.reset();
     sequence_ = sequence;
     attribution_ = selection_.attribution();
-    MipRequest request{sequence->run, sequence, info, attribution_, StepMap::Rows::steps, {}, {}};
+    MapRequest request{sequence->run, sequence, info, attribution_, StepMap::Rows::steps, {}, {}};
     request.pick = [name = info.name](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
         if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
             throw InputError("The signal \"" + name +

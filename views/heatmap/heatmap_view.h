@@ -4,7 +4,7 @@
 #include "views/common/live_view.h"
 #include "views/common/view_command.h"
 #include "views/common/view_context.h"
-#include "views/heatmap/mip_loader.h"
+#include "views/heatmap/map_loader.h"
 #include "views/heatmap/step_map.h"
 
 #include <QWidget>
@@ -21,8 +21,7 @@ class StepMapCanvas;
 
 /// The step × token heatmap of any signal with a value for each token and step: a chooser of the signal, the
 /// map, its scale with unit, and the numbers under the cursor. Shows run A and the sequence of the selection;
-/// follows a run that is being recorded. Long sequences are drawn from a pyramid, which is made in the
-/// background; then only the visible part is read from the trace.
+/// follows a run that is being recorded. Long sequences are read in the background.
 ///
 /// Needs per-step signals in the trace (`record --record steps`, or the method's own, such as gates);
 /// otherwise shows a hint.
@@ -39,7 +38,7 @@ public:
     /// The layers of the selected token, for runs with a read-out at every layer.
     [[nodiscard]] LayerMap* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override;
-    /// Sets the number of cells from which a pyramid is used; for tests.
+    /// Sets the number of cells from which a map is read in the background; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
     /// "token 5 “seventeen” · step 2 · 0.71"; empty if the cursor is not on the map.
@@ -60,7 +59,7 @@ private:
     MapHeader* header_;
     LayerMap* layers_;
     QComboBox* chooser_;
-    MipLoader loader_;
+    MapLoader loader_;
     double scaledFor_ = 0; ///< number of visible tokens
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;

@@ -3,11 +3,11 @@
 
 #include "core/base/error.h"
 #include "core/trace/reader.h"
-#include "views/heatmap/mip_pyramid.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace ponderscope {
@@ -42,41 +42,21 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float
       steps_(steps),
       recorded_(std::min(static_cast<std::int64_t>(values.size()) / steps, tokens_)),
       sequence_(std::move(sequence)),
-      whole_(true) {
+      values_(std::move(values)) {
     if (info_.of_target && !is_real(info_.dtype)) {
         // 0 says that the token was not scored, below that, that the step did not run.
         std::replace_if(
-            values.begin(), values.end(), [](float rank) { return rank < 1; },
+            values_.begin(), values_.end(), [](float rank) { return rank < 1; },
             std::numeric_limits<float>::quiet_NaN());
     }
-    if (recorded_ > 0) {
-        std::vector<std::int32_t> ran;
-        for (std::int64_t row = 0; row < recorded_; ++row) {
-            ran.push_back(executed(row));
-        }
-        MipPyramid::Builder builder(recorded_, steps_);
-        builder.add(values, ran);
-        mips_ = std::make_shared<const MipPyramid>(std::move(builder).finish());
+    values_.resize(static_cast<std::size_t>(recorded_ * steps_));
+    for (std::int64_t row = 0; row < recorded_; ++row) {
+        const auto ran = std::clamp<std::int64_t>(executed(row) + std::int64_t{1}, 0, steps_);
+        has_halted_ = has_halted_ || ran < steps_;
+        std::fill(values_.begin() + row * steps_ + ran, values_.begin() + (row + 1) * steps_,
+                  std::numeric_limits<float>::quiet_NaN());
     }
-    page_ = std::make_shared<const Page>(Page{0, std::move(values)});
-    look_ = fitted();
-}
-
-StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
-                 std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution, Rows rows_are)
-    : info_(std::move(info)),
-      attribution_(attribution),
-      rows_(rows_are),
-      tokens_(static_cast<std::int64_t>(sequence->tokens.size())),
-      steps_(mips->steps()),
-      recorded_(std::min(mips->rows(), tokens_)),
-      sequence_(std::move(sequence)),
-      mips_(std::move(mips)),
-      page_(std::move(page)),
-      look_(fitted()) {}
-
-bool StepMap::hasHalted() const {
-    return mips_ && mips_->hasHalted();
+    look_ = look_of(kind_of_signal(info_), spread_of(std::span<const float>(values_)));
 }
 
 std::int32_t StepMap::executed(std::int64_t row) const {
@@ -84,50 +64,19 @@ std::int32_t StepMap::executed(std::int64_t row) const {
                                 : std::numeric_limits<std::int32_t>::max() - 1;
 }
 
-bool StepMap::paged(std::int64_t begin, std::int64_t end) const {
-    return whole_ || (page_ && begin >= page_->first &&
-                      end <= page_->first + static_cast<std::int64_t>(page_->values.size()) / steps_);
-}
-
-bool StepMap::exact(std::int64_t first, std::int64_t last) const {
-    const std::int64_t shift = attribution_ == Attribution::predicted ? 1 : 0;
-    return paged(std::clamp<std::int64_t>(first - shift, 0, recorded_),
-                 std::clamp<std::int64_t>(last - shift, 0, recorded_));
-}
-
 StepMap::Cell StepMap::at(std::int64_t token, std::int64_t step) const {
     if (token < 0 || token >= tokens_ || step < 0 || step >= steps_) {
         return {};
     }
     const std::int64_t row = attribution_ == Attribution::predicted ? token - 1 : token;
-    return row < 0 || row >= recorded_ ? Cell{}
-           : step > executed(row)      ? Cell{Kind::halted, 0}
-                                       : merged(row, row + 1, step);
-}
-
-StepMap::Cell StepMap::merged(std::int64_t begin, std::int64_t end, std::int64_t step) const {
-    MipPyramid::Block block;
-    double sum = 0;
-    if (paged(begin, end) && (whole_ || end - begin < 4 * MipPyramid::base)) {
-        for (std::int64_t row = begin; row < end; ++row) {
-            if (step > executed(row)) {
-                continue;
-            }
-            block.count |= MipPyramid::Block::ran_bit;
-            const float value = page_->values[static_cast<std::size_t>((row - page_->first) * steps_ + step)];
-            if (!std::isnan(value)) {
-                sum += static_cast<double>(value);
-                ++block.count;
-            }
-        }
-    } else {
-        block = mips_->over(begin, end, step);
-        sum = static_cast<double>(block.sum);
+    if (row < 0 || row >= recorded_) {
+        return {};
     }
-    if (block.values() > 0) {
-        return {Kind::value, static_cast<float>(sum / static_cast<double>(block.values()))};
+    if (step > executed(row)) {
+        return {Kind::halted, 0};
     }
-    return {block.ran() ? Kind::missing : Kind::halted, 0};
+    const float value = values_[static_cast<std::size_t>(row * steps_ + step)];
+    return std::isnan(value) ? Cell{} : Cell{Kind::value, value};
 }
 
 std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count) const {
@@ -138,6 +87,8 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
     cells.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(steps_));
     const double per_column = (last - first) / count;
     const std::int64_t shift = attribution_ == Attribution::predicted ? 1 : 0;
+    std::vector<double> sums(static_cast<std::size_t>(steps_));
+    std::vector<std::int64_t> counts(sums.size());
     for (int column = 0; column < count; ++column) {
         const auto begin = static_cast<std::int64_t>(std::floor(first + column * per_column));
         const auto end =
@@ -148,21 +99,30 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
         if (row_begin >= row_end) {
             continue;
         }
-        for (std::int64_t step = 0; step < steps_; ++step) {
-            cells[static_cast<std::size_t>(column) * static_cast<std::size_t>(steps_) +
-                  static_cast<std::size_t>(step)] = merged(row_begin, row_end, step);
+        std::ranges::fill(sums, 0);
+        std::ranges::fill(counts, 0);
+        std::int64_t ran = -1; // the last step that some row ran
+        for (std::int64_t row = row_begin; row < row_end; ++row) {
+            const std::int64_t stop = std::min<std::int64_t>(executed(row), steps_ - 1);
+            const float* values = values_.data() + row * steps_;
+            ran = std::max(ran, stop);
+            for (std::int64_t step = 0; step <= stop; ++step) {
+                if (!std::isnan(values[step])) {
+                    sums[static_cast<std::size_t>(step)] += static_cast<double>(values[step]);
+                    ++counts[static_cast<std::size_t>(step)];
+                }
+            }
+        }
+        Cell* cell = cells.data() + column * steps_;
+        for (std::size_t step = 0; step < sums.size(); ++step) {
+            cell[step] =
+                counts[step] > 0
+                    ? Cell{Kind::value, static_cast<float>(sums[step] / static_cast<double>(counts[step]))}
+                : static_cast<std::int64_t>(step) > ran ? Cell{Kind::halted, 0}
+                                                        : Cell{};
         }
     }
     return cells;
-}
-
-ValueLook StepMap::fitted() const {
-    const auto quantile = [&](double share) {
-        return mips_ ? mips_->quantile(share) : std::numeric_limits<double>::quiet_NaN();
-    };
-    const double high = quantile(0.99);
-    return look_of(kind_of_signal(info_),
-                   {quantile(0), std::isnan(high) ? 0 : std::max(high, -quantile(0.01))});
 }
 
 } // namespace ponderscope

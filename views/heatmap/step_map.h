@@ -12,8 +12,6 @@
 
 namespace ponderscope {
 
-class MipPyramid;
-
 /// The content of a heatmap for a signal with a value for each token and step: columns are tokens of the
 /// window, rows are steps. An immutable value; needs no window.
 class StepMap {
@@ -30,18 +28,7 @@ public:
     /// The meaning of the rows. Steps may halt; layers and experts have a value or none.
     enum class Rows : std::uint8_t { steps, layers, experts };
 
-    /// Rows [first, first + values.size() / steps) of a recorded signal.
-    struct Page {
-        std::int64_t first = 0;
-        std::vector<float> values;
-    };
-
     StepMap() = default;
-    /// A long sequence with its pyramid. Columns of pixels use the pyramid's blocks. Single tokens use \p
-    /// page, which may be null; tokens outside of the page show their block. Shares its arguments.
-    StepMap(std::shared_ptr<const SequenceData> sequence, std::shared_ptr<const MipPyramid> mips,
-            std::shared_ptr<const Page> page, SignalInfo info, Attribution attribution,
-            Rows rows = Rows::steps);
     /// \p chunk [tokens, steps] covers the whole \p sequence (or less, while a run is being recorded).
     /// InputError: another shape, or an unsupported element type.
     StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk, const SignalInfo& info,
@@ -57,13 +44,10 @@ public:
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.
     [[nodiscard]] Cell at(std::int64_t token, std::int64_t step) const;
-    /// The scale of look_of(). Its upper end is a round number above 99 % of the values.
+    /// The scale of look_of().
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] const ValueLook& look() const { return look_; }
-    [[nodiscard]] bool hasHalted() const;
-    /// Whether at() returns recorded values for these tokens, instead of values of blocks.
-    [[nodiscard]] bool exact(std::int64_t first, std::int64_t last) const;
-
+    [[nodiscard]] bool hasHalted() const { return has_halted_; }
     /// Cells of \p count columns over tokens [first, last), which may be fractions: [column * steps + step].
     /// A column has the mean of the values of all tokens that begin in it (at least the token under its left
     /// edge). It is halted if none of its tokens ran the step. Time grows with the visible tokens.
@@ -71,10 +55,6 @@ public:
 
 private:
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;
-    /// The mean of rows [begin, end), which must exist.
-    [[nodiscard]] Cell merged(std::int64_t begin, std::int64_t end, std::int64_t step) const;
-    [[nodiscard]] bool paged(std::int64_t begin, std::int64_t end) const; ///< whether the page has these rows
-    [[nodiscard]] ValueLook fitted() const;                               ///< the look for the quantiles
 
     SignalInfo info_;
     Attribution attribution_ = Attribution::predicted;
@@ -83,9 +63,8 @@ private:
     std::int64_t steps_ = 0;
     std::int64_t recorded_ = 0; ///< number of recorded rows
     std::shared_ptr<const SequenceData> sequence_;
-    std::shared_ptr<const MipPyramid> mips_;
-    std::shared_ptr<const Page> page_;
-    bool whole_ = false; ///< the page has all rows
+    std::vector<float> values_; ///< [row * steps + step]
+    bool has_halted_ = false;
     ValueLook look_;
 };
 

@@ -270,7 +270,7 @@ private Q_SLOTS:
         }
     }
 
-    void longSequencesAreDrawnFromTheirPyramid() {
+    void longSequencesAreReadInTheBackground() {
         const auto path = folder_ / "long.ponder";
         testing::write_sample_trace(path, {.sequences = 1, .tokens = 3000, .secondRun = false});
         const auto picture = [&](qint64 whole, QImage& image, QString& readout) {
@@ -280,8 +280,6 @@ private Q_SLOTS:
             stage.open(path);
             QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map() && !stage.view.isBusy(), 20'000);
             stage.view.canvas()->setView(1000, 1100);
-            QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map()->exact(1000, 1100) && !stage.view.isBusy(),
-                                     20'000);
             image = stage.view.canvas()->grab().toImage();
             // Sent, not played: another window of this test lies under the cursor.
             const QPointF at(300, 20);
@@ -291,11 +289,11 @@ private Q_SLOTS:
             readout = stage.view.readout();
         };
         QImage plain;
-        QImage mips;
+        QImage loaded;
         QString told[2];
         picture(1 << 30, plain, told[0]);
-        picture(100, mips, told[1]);
-        QCOMPARE(mips, plain);
+        picture(100, loaded, told[1]);
+        QCOMPARE(loaded, plain);
         QCOMPARE(told[1], told[0]);
     }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What maps of tokens and steps hold, from rows and from pyramids; nothing is shown here.
+// The content of maps of tokens and steps.
 #include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "tests/views/heatmap/made_up_maps.h"
-#include "views/heatmap/mip_pyramid.h"
 #include "views/heatmap/step_map.h"
 
 #include <QtTest>
@@ -143,110 +142,6 @@ private Q_SLOTS:
         QVERIFY_EXCEPTION_THROWN(StepMap(shared_sequence(std::vector<std::int32_t>(10, 1)), lying,
                                          {"x", {}, "", "", ""}, Attribution::predicting),
                                  Error);
-    }
-
-    void pyramidsHoldWhatTheRowsHold() {
-        constexpr std::int64_t rows = 1000; // no multiple of a block
-        constexpr std::int64_t steps = 5;
-        std::mt19937 random(5);
-        std::vector<float> values;
-        std::vector<std::int32_t> ran;
-        for (std::int64_t row = 0; row < rows; ++row) {
-            ran.push_back(static_cast<std::int32_t>(random() % 6) - 1);
-            for (std::int64_t step = 0; step < steps; ++step) {
-                values.push_back(random() % 7 == 0 ? none : static_cast<float>(random() % 1000) / 100 - 3);
-            }
-        }
-        MipPyramid::Builder builder(rows, steps);
-        // In pieces that are no blocks.
-        for (std::size_t begin = 0; begin < rows; begin += 37) {
-            const std::size_t n = std::min<std::size_t>(37, rows - begin);
-            builder.add(std::span(values).subspan(begin * steps, n * steps),
-                        std::span(ran).subspan(begin, n));
-        }
-        const MipPyramid mips = std::move(builder).finish();
-        QVERIFY(mips.levels() > 3);
-        QVERIFY(mips.hasHalted());
-        for (std::size_t level = 0; level < mips.levels(); ++level) {
-            const std::int64_t wide = MipPyramid::extent(level);
-            for (std::int64_t number = 0; number * wide < rows; ++number) {
-                for (std::int64_t step = 0; step < steps; ++step) {
-                    double sum = 0;
-                    std::uint32_t count = 0;
-                    bool any = false;
-                    for (std::int64_t row = number * wide; row < std::min((number + 1) * wide, rows); ++row) {
-                        const float value = values[static_cast<std::size_t>(row * steps + step)];
-                        if (step > ran[static_cast<std::size_t>(row)]) {
-                            continue;
-                        }
-                        any = true;
-                        if (!std::isnan(value)) {
-                            sum += value;
-                            ++count;
-                        }
-                    }
-                    const MipPyramid::Block& block = mips.block(level, number, step);
-                    QCOMPARE(block.values(), count);
-                    QCOMPARE(block.ran(), any);
-                    if (count > 0) {
-                        QVERIFY(std::abs(static_cast<double>(block.sum) - sum) < 1e-3);
-                    }
-                }
-            }
-        }
-        // Spans of whole blocks are exact, whatever level answers.
-        const MipPyramid::Block some = mips.over(64, 64 + 5 * 16, 0);
-        MipPyramid::Block expected;
-        for (std::int64_t number = 4; number < 9; ++number) {
-            expected.add(mips.block(0, number, 0));
-        }
-        QVERIFY(some.values() >=
-                expected.values()); // a coarser level may reach beyond the end by less than a block
-        QCOMPARE(mips.over(0, 256, 2).values(), mips.block(2, 0, 2).values());
-        QVERIFY(mips.quantile(0) <= mips.quantile(0.5) && mips.quantile(0.5) <= mips.quantile(1));
-    }
-
-    void mapsFromPyramidsShowTheSame() {
-        constexpr std::int64_t tokens = 4096;
-        std::mt19937 random(9);
-        std::vector<std::int32_t> ran(tokens);
-        std::vector<float> values(tokens * 4);
-        for (auto& one : ran) {
-            one = static_cast<std::int32_t>(random() % 4);
-        }
-        for (auto& one : values) {
-            one = static_cast<float>(random() % 1000) / 1000;
-        }
-        const SignalInfo info{"gate", {"token", "step"}, "probability", "", ""};
-        const auto sequence = shared_sequence(ran);
-        const StepMap plain(sequence, chunk_of(values, 4), info, Attribution::predicting);
-        MipPyramid::Builder builder(tokens, 4);
-        builder.add(values, ran);
-        const auto mips = std::make_shared<const MipPyramid>(std::move(builder).finish());
-        auto page = std::make_shared<StepMap::Page>();
-        page->first = 1000;
-        page->values.assign(values.begin() + 4000, values.begin() + 8000);
-        const StepMap large(sequence, mips, page, info, Attribution::predicting);
-        QCOMPARE(large.tokens(), plain.tokens());
-        QCOMPARE(large.scale().high, plain.scale().high);
-        QVERIFY(large.exact(1000, 2000));
-        QVERIFY(!large.exact(999, 2000));
-        const auto same = [&](double first, double last, int count) {
-            const auto a = plain.columns(first, last, count);
-            const auto b = large.columns(first, last, count);
-            QCOMPARE(a.size(), b.size());
-            for (std::size_t i = 0; i < a.size(); ++i) {
-                QCOMPARE(a[i].kind, b[i].kind);
-                QVERIFY(std::abs(a[i].value - b[i].value) < 1e-5F);
-            }
-        };
-        same(0, 4096, 64);  // 64 tokens a column: a level
-        same(0, 4096, 4);   // 1024
-        same(0, 4096, 256); // 16
-        same(1000, 1100, 300);
-        same(1200, 1700, 100);
-        QCOMPARE(large.at(1500, 2).value, plain.at(1500, 2).value);
-        QCOMPARE(large.at(0, 9).kind, StepMap::Kind::missing);
     }
 };
 
