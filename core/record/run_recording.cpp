@@ -101,8 +101,6 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     notices.insert(notices.end(), options.notices.begin(), options.notices.end());
     info.notices = nlohmann::json(notices).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
-    info.training = options.training;
-    info.training_step = options.training_step;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.plan().layers_are_steps ? "layer" : "step";
     info.choices = choices_of(engine, source, options);

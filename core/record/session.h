@@ -75,8 +75,6 @@ struct RecordOptions {
     /// Signals from generating a single sequence, with all rows, besides those from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
     std::vector<std::string> notices; ///< the run's notices, besides the engine's
-    std::int64_t training = 0;        ///< RunInfo::training
-    std::int64_t training_step = 0;   ///< RunInfo::training_step
     std::int64_t rank = 0;            ///< rank of this process in the world that records the run together
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
     /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays

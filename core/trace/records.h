@@ -61,12 +61,10 @@ struct RunInfo : TokenTotals {
     std::int64_t vocab_size = 0;
     std::int64_t context = 0; ///< tokens per window
     std::int64_t stride = 0;
-    std::string started;            ///< ISO 8601, UTC
-    double seconds = 0;             ///< wall time so far
-    bool complete = false;          ///< false: ended early, or still recording
-    std::int64_t training = 0;      ///< TrainingInfo::id of the training that recorded the run; 0: none
-    std::int64_t training_step = 0; ///< steps done in this training
-    std::int64_t sequences = 0;     ///< begun sequences; the writer counts them
+    std::string started;        ///< ISO 8601, UTC
+    double seconds = 0;         ///< wall time so far
+    bool complete = false;      ///< false: ended early, or still recording
+    std::int64_t sequences = 0; ///< begun sequences; the writer counts them
 };
 
 struct SequenceInfo : TokenTotals {

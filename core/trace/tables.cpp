@@ -111,10 +111,6 @@ constexpr Field<RunInfo> run_columns[] = {
       "JSON: kv, initial_state, threshold, rule, where the run has them; empty if unknown", nullptr, "",
       Text::document},
      &RunInfo::choices},
-    {{"training", "INTEGER NOT NULL DEFAULT 0", "training.id of the training that recorded it; 0: none"},
-     &RunInfo::training},
-    {{"training_step", "INTEGER NOT NULL DEFAULT 0", "steps of that training done then"},
-     &RunInfo::training_step},
 };
 constexpr Field<SequenceInfo> sequence_columns[] = {
     {{"id", "INTEGER PRIMARY KEY", "unique in the file", &rule::sequence_id, "", Text::line, false},

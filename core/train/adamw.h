@@ -13,8 +13,8 @@ namespace ponderscope {
 struct AdamWConfig {
     double beta1 = 0.9;
     double beta2 = 0.95;
-    double eps = 1e-8;
     double weight_decay = 0.1;
+    double eps = 1e-8;
 };
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter 2019), for all parameters of a model at once:

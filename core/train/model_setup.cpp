@@ -138,7 +138,7 @@ ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config)
         const bool residual =
             std::any_of(residual_outputs.begin(), residual_outputs.end(),
                         [&](std::string_view ending) { return tensor.name.ends_with(ending); });
-        if (residual && recipe.scale_residual_outputs) {
+        if (residual) {
             tensor.value /= std::sqrt(2.0 * static_cast<double>(config.layers));
         }
     }

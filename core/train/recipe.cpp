@@ -19,7 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t most_steps = 100'000'000;
-constexpr std::int64_t most_snapshots = 10'000;
 constexpr std::int64_t most_context = 1 << 20;
 constexpr std::int64_t most_batch = 1 << 16;
 /// Sequences and tokens of a step are multiplied; this keeps every product far inside 64 bits and inside any
@@ -255,8 +254,7 @@ void read_penalty(const std::optional<JsonObject>& penalty, Recipe& recipe) {
 }
 
 void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
-    allow_only(optimizer,
-               {"learning_rate", "betas", "eps", "weight_decay", "warmup_steps", "final_fraction"});
+    allow_only(optimizer, {"learning_rate", "betas", "weight_decay", "warmup_steps", "final_fraction"});
     recipe.learning_rate = number_in(optimizer, "learning_rate", recipe.learning_rate, 1e-12, 10,
                                      "a number between 1e-12 and 10");
     if (const json* betas = optimizer.array("betas")) {
@@ -269,7 +267,6 @@ void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
         recipe.beta1 = (*betas)[0].get<double>();
         recipe.beta2 = (*betas)[1].get<double>();
     }
-    recipe.eps = number_in(optimizer, "eps", recipe.eps, 1e-30, 1, "a positive number up to 1");
     recipe.weight_decay =
         number_in(optimizer, "weight_decay", recipe.weight_decay, 0, 10, "a number from 0 to 10");
     recipe.warmup_steps = optimizer.integer("warmup_steps", 0, most_steps)
@@ -296,8 +293,7 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     recipe.name = root.text("name").value_or(source.stem().string());
     recipe.description = root.text("description").value_or("");
     if (const auto initialization = root.object("initialization")) {
-        allow_only(*initialization, {"scale_residual_outputs", "from"});
-        recipe.scale_residual_outputs = initialization->boolean("scale_residual_outputs").value_or(true);
+        allow_only(*initialization, {"from"});
         if (const auto start = initialization->text("from")) {
             recipe.start = from_folder_of(source, *start);
         }
@@ -329,11 +325,8 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
             checkpoint->integer("every", 0, most_steps).value_or(recipe.checkpoint_every);
     }
     if (const auto log = root.object("log")) {
-        allow_only(*log, {"every", "snapshots", "snapshot_tokens"});
+        allow_only(*log, {"every"});
         recipe.log_every = log->integer("every", 1, most_steps).value_or(recipe.log_every);
-        recipe.snapshots = log->integer("snapshots", 0, most_snapshots).value_or(recipe.snapshots);
-        recipe.snapshot_tokens =
-            log->integer("snapshot_tokens", 2, most_context).value_or(recipe.snapshot_tokens);
     }
     if (const auto output = root.object("output")) {
         allow_only(*output, {"dtype"});
@@ -449,7 +442,6 @@ nlohmann::json essence(const Recipe& recipe) {
         penalty[std::string(key)] = every.at(key);
     }
     nlohmann::json all = {{"model", recipe.model},
-                          {"initialization", {{"scale_residual_outputs", recipe.scale_residual_outputs}}},
                           {"texts",
                            {{"train", recipe.train_texts},
                             {"held_out", recipe.held_out_texts},
@@ -465,7 +457,6 @@ nlohmann::json essence(const Recipe& recipe) {
                           {"optimizer",
                            {{"learning_rate", recipe.learning_rate},
                             {"betas", {recipe.beta1, recipe.beta2}},
-                            {"eps", recipe.eps},
                             {"weight_decay", recipe.weight_decay},
                             {"warmup_steps", recipe.warmup_steps},
                             {"final_fraction", recipe.final_fraction}}}};

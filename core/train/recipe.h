@@ -39,8 +39,6 @@ struct Recipe {
     /// "pondering" section.
     nlohmann::json model;
     double initial_deviation = 0.02; ///< standard deviation of normally distributed initial weights
-    bool scale_residual_outputs =
-        true; ///< divide matrices that add to the residual stream by sqrt(2 L) (GPT-2)
     /// A checkpoint to start from; empty: new weights. `model` is then its config.json with the recipe's
     /// method keys.
     std::filesystem::path start;
@@ -67,7 +65,6 @@ struct Recipe {
     double learning_rate = 1e-3; ///< peak
     double beta1 = 0.9;
     double beta2 = 0.95;
-    double eps = 1e-8;
     double weight_decay = 0.1;
     std::int64_t warmup_steps = 0;
     double final_fraction = 0.1;
@@ -86,9 +83,6 @@ struct Recipe {
     std::int64_t final_windows = 0;     ///< contexts in the last evaluation; 0: all
     std::int64_t checkpoint_every = 0;  ///< steps; 0: only at the end
     std::int64_t log_every = 10;        ///< steps
-    std::int64_t snapshots = 5; ///< number of recordings of the passage into training.ponder, including the
-                                ///< one at the end
-    std::int64_t snapshot_tokens = 512; ///< length of the passage, from the start of the held-out text
     DType output_dtype = DType::bf16;   ///< dtype of model.safetensors: bf16 or f32
 
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }

@@ -65,8 +65,8 @@ void Trainer::begin() {
     auto parameters = starting_parameters(
         recipe_, config_, device_, [this](const std::string& sentence) { notice(sentence); }, options_.stop);
     parameters.requires_grad(true);
-    optimizer_ = std::make_unique<AdamW>(
-        parameters.items(), AdamWConfig{recipe_.beta1, recipe_.beta2, recipe_.eps, recipe_.weight_decay});
+    optimizer_ = std::make_unique<AdamW>(parameters.items(),
+                                         AdamWConfig{recipe_.beta1, recipe_.beta2, recipe_.weight_decay});
     for (const auto& [name, tensor] : parameters.items()) {
         result_.parameters += tensor.numel();
     }
@@ -167,9 +167,6 @@ void Trainer::train_on() {
         step();
         if (options_.progress) {
             options_.progress({"training", tokens(), total, "tokens"});
-        }
-        if (counters_.step < recipe_.steps && is_snapshot(counters_.step, recipe_.steps, recipe_.snapshots)) {
-            snapshot();
         }
         if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
             save(false);

@@ -77,7 +77,6 @@ private:
             trace_->end(fault);
         }
     }
-    void snapshot();
     void log(double rate);
     [[nodiscard]] TrainLogRow row_of_last_steps(double rate) const;
     void append(const TrainLogRow& row, const HeldOut* measured = nullptr);
@@ -114,7 +113,6 @@ private:
     std::unique_ptr<AdamW> optimizer_;
     std::unique_ptr<Model> model_;
     std::unique_ptr<TrainingTrace> trace_;
-    SequenceInput passage_; ///< recorded into the trace during the training; empty ids: no recordings
     TrainCounters counters_;
     TrainResult result_;
     std::int64_t saved_step_ = 0; ///< step of the state on disk

@@ -93,7 +93,6 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
     throw CheckFailed(folder_.path().string() + ": " + fault);
 }
 
-/// What is recorded on the way is the beginning of the held-out text.
 void Trainer::open_trace(bool fresh) {
     TrainingInfo info;
     info.name = recipe_.name;
@@ -116,24 +115,6 @@ void Trainer::open_trace(bool fresh) {
                             !corpus_.held_out.empty()),
         fresh ? std::nullopt : std::optional(last_logged()),
         [this](const std::string& sentence) { notice(sentence); });
-    if (recipe_.snapshots > 0 && !corpus_.held_out.empty()) {
-        const auto tokens =
-            std::min(corpus_.held_out.size(), static_cast<std::size_t>(recipe_.snapshot_tokens));
-        passage_.title = "held-out text";
-        passage_.ids.assign(corpus_.held_out.begin(),
-                            corpus_.held_out.begin() + static_cast<std::ptrdiff_t>(tokens));
-        attach_decoded_text(passage_, tokenizer_);
-    }
-}
-
-/// The trace records what anybody would record from the folder at this moment, so the weights go there first.
-void Trainer::snapshot() {
-    require_finite_weights();
-    if (passage_.ids.empty()) {
-        return;
-    }
-    save_model(false);
-    trace_->record(folder_.path(), passage_, tokenizer_, recipe_.context, counters_.step, device_.str());
 }
 
 /// Brings the folder up to date. While the training is not finished, the model file comes before the state,
@@ -197,8 +178,8 @@ void Trainer::finish() {
         result_.held_out_tokens = there.tokens;
         row.held_out_nll = there.nll;
         append(row, &there);
-        snapshot();
     }
+    require_finite_weights();
     trace_->end();
     save(true);
 }

@@ -2,9 +2,6 @@
 #include "core/train/training_trace.h"
 
 #include "core/base/error.h"
-#include "core/base/scoped_stop.h"
-#include "core/checkpoint/checkpoint.h"
-#include "core/ponder/engine/engine.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -30,8 +27,7 @@ std::int64_t training_of(const std::filesystem::path& path, const std::string& r
 TrainingTrace::TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                              std::vector<TrainingQuantity> quantities,
                              std::optional<std::int64_t> resume_after,
-                             const std::function<void(const std::string&)>& notice)
-    : name_(info.name) {
+                             const std::function<void(const std::string&)>& notice) {
     std::error_code ignored;
     const bool exists = std::filesystem::exists(path, ignored);
     try {
@@ -83,25 +79,6 @@ void TrainingTrace::append(const TrainLogRow& row, const StepCensus* census) {
     writer_->put_points(training_, {row.step, row.tokens, row.seconds}, std::move(values));
 }
 
-void TrainingTrace::record(const std::filesystem::path& folder, const SequenceInput& passage,
-                           const Tokenizer& tokenizer, std::int64_t context, std::int64_t step,
-                           const std::string& device) {
-    const Checkpoint checkpoint = Checkpoint::open(folder);
-    LoadOptions where;
-    where.device = device;
-    const Engine engine = Engine::load(checkpoint, where);
-    RecordOptions options;
-    options.level = RecordLevel::basic;
-    options.context = context;
-    options.run_name = name_ + "@" + std::to_string(step);
-    options.text_source = passage.title;
-    options.training = training_;
-    options.training_step = step;
-    options.finish = false;
-    const ScopedStop undisturbed({}); // a snapshot that was begun is recorded to its end
-    static_cast<void>(ponderscope::record(engine, checkpoint, {passage}, &tokenizer, *writer_, options));
-}
-
 void TrainingTrace::end(const std::string& fault) {
     writer_->end_training(training_, fault.empty(), fault);
     writer_->finish();
@@ -141,11 +118,6 @@ std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool h
                        "Held-out tokens whose last step by their gates is k."});
     }
     return all;
-}
-
-bool is_snapshot(std::int64_t step, std::int64_t steps, std::int64_t count) {
-    // The i-th of them, i = 1 … count, is the first step that is not before i / count of all.
-    return count > 0 && step > 0 && step * count / steps > (step - 1) * count / steps;
 }
 
 } // namespace ponderscope

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/record/session.h"
 #include "core/trace/writer.h"
 #include "core/train/held_out.h"
 #include "core/train/trainer.h"
@@ -15,9 +14,8 @@
 
 namespace ponderscope {
 
-/// training.ponder: the log of a training as a trace. It has the curves, and recordings of the start of the
-/// held-out text as runs RECIPE@STEP. Other processes can read every row at once. A later call throws a disk
-/// error as EnvironmentError, as in TraceWriter.
+/// training.ponder: the log of a training as a trace with curves and no runs. Other processes can read every
+/// row at once. A later call throws a disk error as EnvironmentError, as in TraceWriter.
 class TrainingTrace {
 public:
     /// \p info: id and totals are ignored. \p resume_after: continue the existing file and remove its rows
@@ -29,15 +27,10 @@ public:
 
     /// Adds a row of the log. With \p census, also the statistics on the held-out text at this step.
     void append(const TrainLogRow& row, const StepCensus* census);
-    /// Runs the checkpoint in \p folder over \p passage on \p device in fp32, exactly as `ponderscope record
-    /// --record basic`, and stores the run NAME@STEP.
-    void record(const std::filesystem::path& folder, const SequenceInput& passage, const Tokenizer& tokenizer,
-                std::int64_t context, std::int64_t step, const std::string& device);
     /// No data can be added afterwards. \p fault: why the training ended early; empty: it did not.
     void end(const std::string& fault = {});
 
 private:
-    std::string name_;
     std::optional<TraceWriter> writer_;
     std::int64_t training_ = 0;
 };
@@ -45,9 +38,5 @@ private:
 /// Descriptions of a training's curves for a model with K = \p max_steps.
 std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool halts, bool penalty,
                                                   bool held_out);
-
-/// Whether the training records the passage after this step: \p count steps, evenly spread, including the
-/// last step.
-bool is_snapshot(std::int64_t step, std::int64_t steps, std::int64_t count);
 
 } // namespace ponderscope

@@ -493,9 +493,6 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     const Style style(spec, fonts);
     Chart chart = *data.chart;
     Figure figure;
-    if (spec.kind == FigureKind::training_curves) { // rings of recorded runs are there to be clicked
-        std::erase_if(chart.series, [](const Chart::Series& series) { return series.strong; });
-    }
     // Names of tokens that have no room are numbers.
     if (data.signal &&
         style.small.size * 1.05 * static_cast<double>(chart.x.names.size()) > style.width - 5 * style.size) {

@@ -11,7 +11,6 @@
 #include "views/figure/figure_form.h"
 #include "views/figure/preview.h"
 
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
@@ -41,7 +40,7 @@ bool is_shared(const FieldForm& field) {
     return !is_own(field) && (!field.look || field.key == "x_range" || field.key == "y_range");
 }
 
-/// "run:TRACE#ID" as (TRACE, ID); links of other things likewise.
+/// "token:SEQUENCE#ROW" as (SEQUENCE, ROW).
 std::pair<QString, qint64> parsed_link(const QString& link) {
     const qsizetype hash = link.lastIndexOf(u'#');
     const qsizetype begin = link.indexOf(u':') + 1;
@@ -291,7 +290,7 @@ QString FigurePanel::stamp(const FigureSpec& wanted) const {
     const QStringList traces = context_.data.traces();
     for (const QString& trace : traces) {
         for (const RunInfo& run : context_.data.runs(trace)) {
-            if (trains ? run.training != 0 : is_in(trace, run_name(run).toStdString(), run.id)) {
+            if (!trains && is_in(trace, run_name(run).toStdString(), run.id)) {
                 text += run_stamp(run) + u'\n';
             }
         }
@@ -485,17 +484,10 @@ void FigurePanel::showTokens() {
 }
 
 void FigurePanel::choose(const QString& link) {
-    const auto [of, number] = parsed_link(link);
-    if (link.startsWith(u"run:")) {
-        const RunKey key{of, number};
-        if (QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier)) {
-            context_.selection.setRunB(key);
-        } else {
-            context_.selection.setRunA(key);
-        }
-    } else if (link.startsWith(u"token:")) {
-        context_.selection.setSequence(of.toLongLong());
-        context_.selection.setToken(context_.selection.tokenOf(number));
+    if (link.startsWith(u"token:")) {
+        const auto [sequence, row] = parsed_link(link);
+        context_.selection.setSequence(sequence.toLongLong());
+        context_.selection.setToken(context_.selection.tokenOf(row));
     }
     if (!link.isEmpty()) {
         Q_EMIT linkChosen(link);

@@ -117,43 +117,6 @@ public:
         }
     }
 
-    /// Rings where a run was recorded, on the first of the curves that reaches there.
-    void snapshots(std::size_t training, std::initializer_list<const TrainingCurve*> curves, int ink) {
-        const TrainingRecord& record = trainings_[training];
-        Chart::Series series;
-        series.mark = Chart::Mark::point;
-        series.strong = true;
-        series.ink = ink;
-        for (const TrainingRecord::Snapshot& snapshot : record.snapshots) {
-            for (const TrainingCurve* curve : curves) {
-                if (curve == nullptr) {
-                    continue;
-                }
-                const auto at = std::lower_bound(curve->step.begin(), curve->step.end(), snapshot.step);
-                if (at == curve->step.end() || (at == curve->step.begin() && *at != snapshot.step)) {
-                    continue;
-                }
-                // Between two measurements it lies on the line between them.
-                const auto after = static_cast<std::size_t>(at - curve->step.begin());
-                const std::size_t before = after == 0 ? 0 : after - 1;
-                const auto length = static_cast<double>(curve->step[after] - curve->step[before]);
-                const double share =
-                    length > 0 ? static_cast<double>(snapshot.step - curve->step[before]) / length : 1;
-                const double x = place_of(*curve, before, options_.axis, unit_);
-                series.x.push_back(x + share * (place_of(*curve, after, options_.axis, unit_) - x));
-                series.y.push_back(curve->value[before] +
-                                   share * (curve->value[after] - curve->value[before]));
-                series.labels.push_back(u"%1: the same passage, recorded at step %2; click to show it"_s.arg(
-                    QString::fromStdString(snapshot.name), format_count(snapshot.step)));
-                series.links.push_back(u"run:%1#%2"_s.arg(path_text(record.trace)).arg(snapshot.run));
-                break;
-            }
-        }
-        if (!series.x.empty()) {
-            result.series.push_back(std::move(series));
-        }
-    }
-
     [[nodiscard]] QString title_of(const std::string& name) const {
         for (const TrainingRecord& training : trainings_) {
             if (const TrainingQuantity* found = training.quantity(name)) {
@@ -211,12 +174,11 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
                           ink, true);
             named_held_out = true;
         }
-        builder.snapshots(t, {second, first}, ink);
     }
 }
 
 /// Sets the axes: from the beginning to the last point, and as high as the values reach, so that details of a
-/// curve are visible. Room below and above keeps rings whole.
+/// curve are visible. There is room below and above.
 Chart finished(Chart chart) {
     // Faint series lie behind all others.
     std::stable_partition(chart.series.begin(), chart.series.end(),
@@ -261,22 +223,12 @@ const TrainingQuantity* TrainingRecord::quantity(std::string_view name) const {
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     std::vector<TrainingRecord> records;
-    const std::vector<TrainingInfo> trainings = reader.trainings();
-    const std::vector<RunInfo> runs = trainings.empty() ? std::vector<RunInfo>() : reader.runs();
-    for (const TrainingInfo& info : trainings) {
+    for (const TrainingInfo& info : reader.trainings()) {
         if (stop.stop_requested()) {
             throw Cancelled();
         }
-        TrainingRecord record{
-            trace, info, reader.training_quantities(info.id), reader.training_curves(info.id), {}};
-        for (const RunInfo& run : runs) {
-            if (run.training == info.id) {
-                record.snapshots.push_back({run.id, run.name, run.training_step});
-            }
-        }
-        std::stable_sort(record.snapshots.begin(), record.snapshots.end(),
-                         [](const auto& a, const auto& b) { return a.step < b.step; });
-        records.push_back(std::move(record));
+        records.push_back(
+            {trace, info, reader.training_quantities(info.id), reader.training_curves(info.id)});
     }
     return records;
 }
@@ -292,11 +244,7 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
         return all;
     }
     for (TrainingRecord& one : all) {
-        const bool recorded =
-            std::any_of(one.snapshots.begin(), one.snapshots.end(), [&](const auto& snapshot) {
-                return snapshot.name == name || std::to_string(snapshot.run) == name;
-            });
-        if (one.info.name == name || recorded) {
+        if (one.info.name == name) {
             return {std::move(one)};
         }
     }

@@ -16,18 +16,12 @@
 
 namespace ponderscope {
 
-/// A training of a trace with all its curves and the runs that it recorded.
+/// A training of a trace with all its curves.
 struct TrainingRecord {
     std::filesystem::path trace;
     TrainingInfo info;
     std::vector<TrainingQuantity> quantities;
     std::vector<TrainingCurve> curves;
-    struct Snapshot {
-        std::int64_t run = 0;
-        std::string name;
-        std::int64_t step = 0;
-    };
-    std::vector<Snapshot> snapshots; ///< in the order of steps
 
     /// nullptr: no such curve.
     [[nodiscard]] const TrainingCurve* curve(std::string_view name, std::int64_t place = 0) const;
@@ -38,9 +32,8 @@ struct TrainingRecord {
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
-/// The trainings for \p name: the training with this name; the training that recorded the run with this name
-/// or number; or all trainings, if the name is empty or belongs to a run that no training recorded.
-/// InputError: no trainings, or none with this name.
+/// The trainings for \p name: the training with this name, or all trainings, if the name is empty or belongs
+/// to a run. InputError: no trainings, or none with this name.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
@@ -53,8 +46,8 @@ struct TrainingChartOptions {
 
 /// A chart of trainings. \p what is "loss" (with the held-out NLL), "mean_steps" (with the held-out mean
 /// steps), or another quantity of a training, with one line for each place of its axis. Other names give an
-/// empty chart. Each training has a colour; for a single training, each place has one. Rings mark recorded
-/// runs; the note gives the progress of unfinished trainings.
+/// empty chart. Each training has a colour; for a single training, each place has one. The note gives the
+/// progress of unfinished trainings.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 

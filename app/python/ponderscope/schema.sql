@@ -42,9 +42,7 @@ CREATE TABLE run ( -- A checkpoint, a method and a policy over a set of sequence
   scored_bytes INTEGER NOT NULL, -- bytes of text under the scored targets
   flops_model TEXT NOT NULL DEFAULT '', -- JSON: what slots, keys and decisions cost; empty if unknown
   step_unit TEXT NOT NULL DEFAULT 'step', -- step, or layer where steps are blocks of the stack
-  choices TEXT NOT NULL DEFAULT '', -- JSON: kv, initial_state, threshold, rule, where the run has them; empty if unknown
-  training INTEGER NOT NULL DEFAULT 0, -- training.id of the training that recorded it; 0: none
-  training_step INTEGER NOT NULL DEFAULT 0 -- steps of that training done then
+  choices TEXT NOT NULL DEFAULT '' -- JSON: kv, initial_state, threshold, rule, where the run has them; empty if unknown
 ) STRICT;
 CREATE TABLE sequence ( -- A text, or a prompt with what was generated.
   id INTEGER PRIMARY KEY, -- unique in the file

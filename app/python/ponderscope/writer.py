@@ -356,7 +356,7 @@ class RunWriter:
                 **values, "id": self.id, "name": self.name, "tokenizer_digest": digest, "tokenizer": self._tokenizer,
                 "text_digest": self._digest.hexdigest(), "vocab_size": self._vocab_size or 0, "context": context or 0,
                 "stride": stride or context or 0, "started": layout.utc_now(), "seconds": 0.0, "complete": 0, "sequences": 0,
-                **vars(self._totals), "training": 0, "training_step": 0,
+                **vars(self._totals),
             })  # fmt: skip
             self._signal_ids = {}
             for name, signal in signals.items():

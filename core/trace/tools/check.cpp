@@ -82,8 +82,6 @@ constexpr Invariant invariants[] = {
     {"SELECT 'training.id ' || t.id FROM training t WHERE t.step <> coalesce((SELECT max(p.step) FROM "
      "training_point p WHERE p.training = t.id), t.step)",
      "has another step than its last point"},
-    {"SELECT 'run.id ' || id FROM run WHERE training <> 0 AND training NOT IN (SELECT id FROM training)",
-     "names a training that is not there"},
 };
 
 /// Rounding of what was computed in fp16 or fp32, as probabilities and logarithms of them.

@@ -61,16 +61,13 @@ public:
 
     std::int64_t total = 0;
 
-    /// Before the runs that they recorded.
     void copy_trainings(const Input& input) {
-        trainings_.clear();
         if (!input.trainings) {
             return;
         }
         const TraceReader& reader = input.reader;
         for (const TrainingInfo& training : reader.trainings()) {
             const std::int64_t id = writer_.begin_training(training, reader.training_quantities(training.id));
-            trainings_[training.id] = id;
             // Moment by moment: points of one moment belong together.
             std::map<std::int64_t, std::pair<TrainingMoment, std::vector<TrainingValue>>> moments;
             for (const TrainingCurve& curve : reader.training_curves(training.id)) {
@@ -93,8 +90,6 @@ public:
         for (auto& [sequence, label] : reader.labels(run.id)) {
             labels_[sequence].push_back(std::move(label));
         }
-        const auto training = trainings_.find(run.training);
-        run.training = training != trainings_.end() ? training->second : 0;
         const std::int64_t id = writer_.begin_run(run, signals, reader.shard(run.id)); // takes its own copy
         if (begun_ != nullptr) {
             *begun_ = id;
@@ -161,7 +156,6 @@ private:
     std::int64_t done_ = 0;
     std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
     std::map<std::int64_t, std::vector<FaultInfo>> faults_; ///< likewise
-    std::map<std::int64_t, std::int64_t> trainings_; ///< id in the trace that is copied -> id in the new one
 };
 
 void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem::path& merged) {

@@ -218,13 +218,6 @@ std::string describe_training(const TraceReader& reader, const TrainingInfo& tra
         names += (names.empty() ? "" : ", ") + shown(quantity.name);
     }
     line("curves", names);
-    std::string snapshots;
-    for (const RunInfo& run : reader.runs()) {
-        if (run.training == training.id) {
-            snapshots += (snapshots.empty() ? "" : ", ") + shown(run.name);
-        }
-    }
-    line("runs", snapshots);
     line("fault", printable(training.fault, 500));
     return text;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // TraceStore: trainings and their curves.
 #include "core/trace/rows.h"
-#include "core/trace/tools/run_edits.h"
 #include "core/trace/writing/store.h"
 
 #include <string_view>
@@ -53,16 +52,6 @@ void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
     begin();
     const std::string of = " WHERE training = " + std::to_string(training);
     const std::string after = std::to_string(step);
-    std::vector<std::int64_t> runs;
-    {
-        Statement rows = database_.prepare("SELECT id FROM run" + of + " AND training_step > " + after);
-        while (rows.step()) {
-            runs.push_back(rows.integer(0));
-        }
-    }
-    for (const std::int64_t run : runs) {
-        delete_run(database_, run);
-    }
     const std::string points = " FROM training_point" + of;
     database_.execute("DELETE" + points + " AND step > " + after);
     const auto newest = [&](const char* column) {

@@ -348,12 +348,12 @@ TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
     RecordOptions options;
     options.batch = 1;
     options.finish = false;
-    TraceWriter writer(folder_ / "snapshots.ponder");
+    TraceWriter writer(folder_ / "open.ponder");
     const std::int64_t training = writer.begin_training({}, {});
     EXPECT_THROW((void)record(engine, checkpoint, source, &tokenizer, writer, options), InputError);
-    writer.end_training(training, false, "The memory is full."); // as a trainer does then
+    writer.end_training(training, false, "The memory is full."); // the caller goes on writing
     writer.finish();
-    const TraceReader reader = TraceReader::open(folder_ / "snapshots.ponder");
+    const TraceReader reader = TraceReader::open(folder_ / "open.ponder");
     EXPECT_EQ(reader.faults(1).size(), 1U);
     EXPECT_EQ(reader.trainings().at(0).fault, "The memory is full.");
 }

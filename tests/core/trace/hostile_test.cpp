@@ -141,7 +141,7 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
         {"DROP TABLE training_point; CREATE VIEW training_point AS SELECT 1 AS training",
          "an entry of that name of type view"},
         {"ALTER TABLE training DROP COLUMN device", "a plain column training.device"},
-        {"ALTER TABLE run DROP COLUMN training_step", "a plain column run.training_step"},
+        {"ALTER TABLE run DROP COLUMN step_unit", "a plain column run.step_unit"},
         {"DROP TABLE shard", "expected a table named shard, found none"},
         {"DROP TABLE vocabulary", "expected a table named vocabulary, found none"},
         {"ALTER TABLE chunk RENAME COLUMN data TO bytes", "a plain column chunk.data"},

@@ -71,8 +71,6 @@ RunInfo sample_run(const std::string& name) {
     run.notices = R"(["A notice."])";
     run.flops_model = R"({"slot":3})";
     run.step_unit = "layer";
-    run.training = 41;
-    run.training_step = 42;
     run.seed = 0xFFFFFFFFFFFFFFFEULL;
     run.max_steps = sample_steps - 1;
     run.layers = 6;

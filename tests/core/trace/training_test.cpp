@@ -46,7 +46,7 @@ std::vector<TrainingQuantity> sample_quantities() {
             {"held_out_gate", "step", "", "Gate", "Mean gate after step k."}};
 }
 
-/// Points at steps 10, 20, 30, the gates at every other one, and a run recorded at each.
+/// Points at steps 10, 20, 30, the gates at every other one.
 std::int64_t write_sample_training(TraceWriter& writer, const std::string& name) {
     const std::int64_t id = writer.begin_training(sample_training(name), sample_quantities());
     for (const std::int64_t step : {10, 20, 30}) {
@@ -56,13 +56,6 @@ std::int64_t write_sample_training(TraceWriter& writer, const std::string& name)
             values.push_back({"held_out_gate", 1, 0.25});
         }
         writer.put_points(id, {step, step * 64, static_cast<double>(step) / 8}, values);
-        RunInfo run = testing::sample_run(name + "@" + std::to_string(step));
-        run.training = id;
-        run.training_step = step;
-        writer.begin_run(run, testing::sample_signals());
-        testing::add_sequence(writer, "held-out text", testing::sample_text(20),
-                              testing::sample_tokens(3, 0, 20, 20), testing::sample_chunks(3, 0, 20));
-        writer.end_run(1);
     }
     return id;
 }
@@ -114,11 +107,6 @@ TEST_F(Training, ComesBackAsItWasWritten) {
     EXPECT_EQ(curve(curves, "held_out_gate", 1).value, (std::vector<double>{0.25, 0.25}));
     EXPECT_EQ(curve(curves, "held_out_gate", 1).step, (std::vector<std::int64_t>{10, 30}));
     EXPECT_TRUE(reader.training_curves(3).empty());
-    const auto runs = reader.runs();
-    ASSERT_EQ(runs.size(), 6U);
-    EXPECT_EQ(runs[4].name, "one@20 (2)");
-    EXPECT_EQ(runs[4].training, 2);
-    EXPECT_EQ(runs[4].training_step, 20);
 }
 
 TEST_F(Training, EveryPointIsReadableAtOnce) {
@@ -163,31 +151,15 @@ TEST_F(Training, ForgetsWhatCameAfterAStep) {
         writer.end_training(2, false, "stopped");
     });
     TraceWriter::forget_after(path, 2, 20);
-    {
-        const TraceReader reader = TraceReader::open(path);
-        EXPECT_TRUE(testing::is_sound(path));
-        const auto trainings = reader.trainings();
-        EXPECT_EQ(trainings.at(0).step, 30) << "the other one is left alone";
-        EXPECT_EQ(trainings.at(1).step, 20);
-        EXPECT_EQ(trainings.at(1).tokens, 1280);
-        EXPECT_EQ(trainings.at(1).fault, "");
-        EXPECT_EQ(curve(reader.training_curves(1), "loss", 0).size(), 3U);
-        EXPECT_EQ(curve(reader.training_curves(2), "loss", 0).size(), 2U);
-        ASSERT_EQ(reader.runs().size(), 5U);
-        EXPECT_EQ(reader.runs().back().name, "one@20");
-        EXPECT_EQ(reader.tokens(5, 0).size(), 20U);
-    }
-    // Nothing of the run that went is left behind, and what follows takes its place.
-    for (const char* table : {"token_row", "text", "chunk", "sequence", "signal"}) {
-        const std::string count = std::string("SELECT count(*) FROM ") + table;
-        const int of_five = std::stoi(testing::sql_value(path, count));
-        EXPECT_EQ(of_five % 5, 0) << table;
-        EXPECT_GT(of_five, 0) << table;
-    }
-    testing::write_trace(path, [&](TraceWriter& writer) {
-        EXPECT_EQ(writer.begin_run(testing::sample_run("one@30"), {}), 6);
-    });
-    EXPECT_EQ(TraceReader::open(path).runs().back().name, "one@30");
+    const TraceReader reader = TraceReader::open(path);
+    EXPECT_TRUE(testing::is_sound(path));
+    const auto trainings = reader.trainings();
+    EXPECT_EQ(trainings.at(0).step, 30) << "the other one is left alone";
+    EXPECT_EQ(trainings.at(1).step, 20);
+    EXPECT_EQ(trainings.at(1).tokens, 1280);
+    EXPECT_EQ(trainings.at(1).fault, "");
+    EXPECT_EQ(curve(reader.training_curves(1), "loss", 0).size(), 3U);
+    EXPECT_EQ(curve(reader.training_curves(2), "loss", 0).size(), 2U);
     EXPECT_THROW(TraceWriter::forget_after(folder / "absent.ponder", 1, 0), InputError);
 }
 
@@ -199,7 +171,6 @@ TEST_F(Training, TracesWithoutOneTakeOne) {
         EXPECT_TRUE(reader.trainings().empty());
         EXPECT_TRUE(reader.training_quantities(1).empty());
         EXPECT_TRUE(reader.training_curves(1).empty());
-        EXPECT_EQ(reader.runs().at(0).training, testing::sample_run("first").training);
         EXPECT_EQ(trace_summary_json(reader).at("trainings").size(), 0U);
     }
     export_csv(TraceReader::open(path), folder / "tables");
@@ -208,11 +179,10 @@ TEST_F(Training, TracesWithoutOneTakeOne) {
     testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "new"); });
     const TraceReader reader = TraceReader::open(path);
     EXPECT_EQ(reader.trainings().size(), 1U);
-    EXPECT_EQ(reader.runs().size(), 4U);
-    EXPECT_EQ(reader.runs().at(0).training, testing::sample_run("first").training);
+    EXPECT_EQ(reader.runs().size(), 1U);
 }
 
-TEST_F(Training, MergeCarriesCurvesAndTheRunsOfEach) {
+TEST_F(Training, MergeCarriesCurves) {
     for (const char* name : {"a.ponder", "b.ponder"}) {
         TraceWriter writer(folder / name);
         testing::write_sample_run(writer, "plain", 1, {30}, 10);
@@ -238,12 +208,7 @@ TEST_F(Training, MergeCarriesCurvesAndTheRunsOfEach) {
         EXPECT_EQ(have[i].seconds, want[i].seconds);
         EXPECT_EQ(have[i].value, want[i].value);
     }
-    const auto runs = reader.runs();
-    ASSERT_EQ(runs.size(), 8U);
-    EXPECT_EQ(runs[7].training, 2);
-    EXPECT_EQ(runs[7].training_step, 30);
-    EXPECT_EQ(runs[3].training, 1);
-    EXPECT_EQ(runs[4].training, 0) << "a training that the other trace has not got";
+    EXPECT_EQ(reader.runs().size(), 2U);
 }
 
 TEST_F(Training, TablesAndWords) {
@@ -260,10 +225,9 @@ TEST_F(Training, TablesAndWords) {
               "1,\"one, two\",loss,nats,0,20,1280,2.5,0.5\n"
               "1,\"one, two\",loss,nats,0,30,1920,3.75,0.3333333333333333\n");
     const std::string words = trace_summary(reader);
-    EXPECT_NE(words.find("a trace of 1 training and 3 runs"), std::string::npos) << words;
+    EXPECT_NE(words.find("a trace of 1 training"), std::string::npos) << words;
     EXPECT_NE(words.find("30 of 30 steps, 1,920 tokens"), std::string::npos) << words;
     EXPECT_NE(words.find("held_out_gate, loss"), std::string::npos) << words;
-    EXPECT_NE(words.find("one, two@20"), std::string::npos) << words;
     const auto json = trace_summary_json(reader);
     EXPECT_EQ(json.at("trainings").at(0).at("step"), 30);
     EXPECT_EQ(json.at("trainings").at(0).at("quantities").size(), 2U);

@@ -22,7 +22,7 @@ Named two_parameters() {
 }
 
 TEST(AdamW, FollowsTheFormulaInDoublePrecision) {
-    const AdamWConfig config{0.8, 0.95, 1e-6, 0.3};
+    const AdamWConfig config{0.8, 0.95, 0.3, 1e-6};
     auto named = two_parameters();
     AdamW optimizer(named, config);
     // Gradients that change sign and size, a different one for every element and step.

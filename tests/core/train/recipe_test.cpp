@@ -37,7 +37,6 @@ json without(const std::string& section, const std::string& key) {
 TEST(Recipe, ReadsEveryKey) {
     json document = testing::small_recipe();
     document["description"] = "said";
-    document["initialization"] = {{"scale_residual_outputs", false}};
     document["tokenizer"] = "../tok.json";
     document["texts"] = {{"folder", "novels"},
                          {"train", {"*.txt"}},
@@ -46,17 +45,19 @@ TEST(Recipe, ReadsEveryKey) {
                          {"document_end", ""}};
     document["training"] = {{"tokens", 1000},          {"context", 16},    {"batch", 8},      {"seed", 3},
                             {"precision", "bfloat16"}, {"clip_norm", 0.5}, {"shifted", false}};
-    document["optimizer"] = {{"learning_rate", 0.25}, {"betas", {0.8, 0.99}}, {"eps", 1e-6},
-                             {"weight_decay", 0.05},  {"warmup_steps", 1},    {"final_fraction", 0.5}};
+    document["optimizer"] = {{"learning_rate", 0.25},
+                             {"betas", {0.8, 0.99}},
+                             {"weight_decay", 0.05},
+                             {"warmup_steps", 1},
+                             {"final_fraction", 0.5}};
     document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 6}};
-    document["log"] = {{"every", 4}, {"snapshots", 11}, {"snapshot_tokens", 99}};
+    document["log"] = {{"every", 4}};
     const Recipe recipe = parse_recipe(document.dump(), "/a/b/recipe.json");
     EXPECT_EQ(recipe.name, "small");
     EXPECT_EQ(recipe.description, "said");
     EXPECT_EQ(recipe.model.at("hidden_size"), 32);
     EXPECT_DOUBLE_EQ(recipe.initial_deviation, 0.1);
-    EXPECT_FALSE(recipe.scale_residual_outputs);
     EXPECT_EQ(recipe.tokenizer, "/a/tok.json");
     EXPECT_EQ(recipe.texts, "/a/b/novels");
     EXPECT_EQ(recipe.train_texts, std::vector<std::string>{"*.txt"});
@@ -73,7 +74,6 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_DOUBLE_EQ(recipe.learning_rate, 0.25);
     EXPECT_DOUBLE_EQ(recipe.beta1, 0.8);
     EXPECT_DOUBLE_EQ(recipe.beta2, 0.99);
-    EXPECT_DOUBLE_EQ(recipe.eps, 1e-6);
     EXPECT_DOUBLE_EQ(recipe.weight_decay, 0.05);
     EXPECT_EQ(recipe.warmup_steps, 1);
     EXPECT_DOUBLE_EQ(recipe.final_fraction, 0.5);
@@ -82,8 +82,6 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.final_windows, 3);
     EXPECT_EQ(recipe.checkpoint_every, 6);
     EXPECT_EQ(recipe.log_every, 4);
-    EXPECT_EQ(recipe.snapshots, 11);
-    EXPECT_EQ(recipe.snapshot_tokens, 99);
     EXPECT_EQ(recipe.output_dtype, DType::f32);
 }
 

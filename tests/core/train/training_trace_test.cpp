@@ -157,7 +157,6 @@ TEST_P(TrainingTraceOf, EndsWithWhatTheEngineFinds) {
         GTEST_SKIP() << "a vanilla model takes no steps";
     }
     json document = recipe_of(GetParam());
-    document["log"]["snapshot_tokens"] = 16; // one window of the context, all of it
     const Recipe read = recipe(document);
     const TrainResult result = train(read, into("out"));
     const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
@@ -197,41 +196,15 @@ TEST_P(TrainingTraceOf, EndsWithWhatTheEngineFinds) {
     EXPECT_NEAR(points.at({"held_out_gate", 0, 12}), gate / static_cast<double>(tokens), 1e-5);
 }
 
-TEST_P(TrainingTraceOf, RecordsThePassageOnTheWay) {
-    json document = recipe_of(GetParam());
-    document["log"]["snapshots"] = 3;
-    document["log"]["snapshot_tokens"] = 24;
-    static_cast<void>(train(recipe(document), into("out")));
-    const TraceReader reader = TraceReader::open(folder / "out" / "training.ponder");
-    const auto runs = reader.runs();
-    ASSERT_EQ(runs.size(), 3U);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-        const auto step = static_cast<std::int64_t>(4 * (i + 1));
-        EXPECT_EQ(runs[i].name, "small@" + std::to_string(step));
-        EXPECT_EQ(runs[i].training, 1);
-        EXPECT_EQ(runs[i].training_step, step);
-        EXPECT_TRUE(runs[i].complete);
-        EXPECT_EQ(runs[i].tokens, 24);
-        EXPECT_EQ(runs[i].text_digest, runs[0].text_digest);
-        EXPECT_EQ(reader.text(runs[i].id, 0), reader.text(runs[0].id, 0));
-    }
-    EXPECT_NE(runs[0].checkpoint_digest, runs[1].checkpoint_digest);
-    EXPECT_NE(runs[0].nll_sum, runs[1].nll_sum);
-    // The last one is of the model that lies there now.
-    EXPECT_EQ(runs[2].checkpoint_digest, checkpoint_digest(Checkpoint::open(folder / "out")));
-    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "training.ponder-wal"));
-    EXPECT_FALSE(std::filesystem::exists(folder / "out" / "training.ponder-lock"));
-}
-
 TEST_P(TrainingTraceOf, ResumesToTheSameContents) {
     json document = recipe_of(GetParam());
     document["training"]["steps"] = 13;
     document["checkpoint"] = {{"every", 5}};
-    document["log"] = {{"every", 2}, {"snapshots", 4}, {"snapshot_tokens", 20}};
+    document["log"] = {{"every", 2}};
     const Recipe read = recipe(document);
     static_cast<void>(train(read, into("whole")));
-    // Killed after steps that no state has: what was logged and recorded of them is done again. At last when
-    // the last row is written and the folder is not yet said to be complete.
+    // Killed after steps that no state has: what was logged of them is done again. At last when the last row
+    // is written and the folder is not yet said to be complete.
     for (const std::int64_t until : {4, 9, 13}) {
         struct Killed {};
         TrainOptions options = into("pieces", ExistingOutput::resume);
@@ -253,23 +226,6 @@ TEST_P(TrainingTraceOf, ResumesToTheSameContents) {
     EXPECT_EQ(pieces.trainings().size(), 1U);
     EXPECT_EQ(std::tie(a.name, a.recipe, a.config, a.step, a.tokens, a.complete, a.fault),
               std::tie(b.name, b.recipe, b.config, b.step, b.tokens, b.complete, b.fault));
-    const auto runs_a = whole.runs();
-    const auto runs_b = pieces.runs();
-    ASSERT_EQ(runs_a.size(), 4U);
-    ASSERT_EQ(runs_b.size(), 4U);
-    for (std::size_t i = 0; i < 4; ++i) {
-        EXPECT_EQ(std::tie(runs_a[i].id, runs_a[i].name, runs_a[i].training_step, runs_a[i].checkpoint_digest,
-                           runs_a[i].nll_sum, runs_a[i].steps_sum, runs_a[i].complete),
-                  std::tie(runs_b[i].id, runs_b[i].name, runs_b[i].training_step, runs_b[i].checkpoint_digest,
-                           runs_b[i].nll_sum, runs_b[i].steps_sum, runs_b[i].complete));
-        TokenColumns tokens_a = whole.tokens(runs_a[i].id, 0);
-        TokenColumns tokens_b = pieces.tokens(runs_b[i].id, 0);
-        tokens_a.nll.pop_back(); // the last token has no next one
-        tokens_b.nll.pop_back();
-        EXPECT_EQ(tokens_a.nll, tokens_b.nll);
-        EXPECT_EQ(tokens_a.steps, tokens_b.steps);
-        EXPECT_EQ(tokens_a.rank, tokens_b.rank);
-    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Train, TrainingTraceOf,
@@ -278,16 +234,11 @@ INSTANTIATE_TEST_SUITE_P(Train, TrainingTraceOf,
 
 class TrainingTraceFile : public TrainingTraceOf {};
 
-TEST_F(TrainingTraceFile, NothingIsRecordedWithoutHeldOutTextOrWish) {
+TEST_F(TrainingTraceFile, HasNoHeldOutCurvesWithoutHeldOutText) {
     json document = recipe_of("adaponderlm");
-    document["log"]["snapshots"] = 0;
-    static_cast<void>(train(recipe(document), into("none")));
-    EXPECT_TRUE(TraceReader::open(folder / "none" / "training.ponder").runs().empty());
-    document = recipe_of("adaponderlm");
     document["texts"].erase("held_out_fraction");
     static_cast<void>(train(recipe(document), into("nothing")));
     const TraceReader reader = TraceReader::open(folder / "nothing" / "training.ponder");
-    EXPECT_TRUE(reader.runs().empty());
     for (const TrainingQuantity& quantity : reader.training_quantities(1)) {
         EXPECT_FALSE(quantity.name.starts_with("held_out")) << quantity.name;
     }
@@ -338,22 +289,6 @@ TEST_F(TrainingTraceFile, AResumedTrainingSaysWhatIsMissingOrRefusesWhatIsBroken
     const auto other = stopped("other");
     std::ofstream(other, std::ios::binary | std::ios::trunc) << "loss,step\n";
     EXPECT_NE(resume("other").find("a file of another kind"), std::string::npos);
-}
-
-TEST(Snapshots, AreSpreadEvenlyAndEndWithTheLastStep) {
-    const auto steps_of = [](std::int64_t steps, std::int64_t count) {
-        std::vector<std::int64_t> all;
-        for (std::int64_t step = 0; step <= steps; ++step) {
-            if (is_snapshot(step, steps, count)) {
-                all.push_back(step);
-            }
-        }
-        return all;
-    };
-    EXPECT_EQ(steps_of(100, 4), (std::vector<std::int64_t>{25, 50, 75, 100}));
-    EXPECT_EQ(steps_of(10, 3), (std::vector<std::int64_t>{4, 7, 10}));
-    EXPECT_EQ(steps_of(2, 5), (std::vector<std::int64_t>{1, 2}));
-    EXPECT_EQ(steps_of(7, 0), std::vector<std::int64_t>());
 }
 
 } // namespace

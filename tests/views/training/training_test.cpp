@@ -23,11 +23,10 @@ using namespace ponderscope;
 
 namespace {
 
-/// A training of so many points of which every fifth was measured on held-out text, with a run recorded at
-/// the tenth.
+/// A training of so many points of which every fifth was measured on held-out text.
 class Trained {
 public:
-    Trained(const std::filesystem::path& path, const char* name) : writer(path), name_(name) {
+    Trained(const std::filesystem::path& path, const char* name) : writer(path) {
         TrainingInfo info;
         info.name = name;
         info.method = "adaponderlm";
@@ -54,40 +53,11 @@ public:
                 values.push_back({"held_out_gate", 1, 0.3});
             }
             writer.put_points(id, {point * 10, point * 640, static_cast<double>(point) * 2}, values);
-            if (point == 10) {
-                record(point * 10);
-            }
         }
-    }
-    void record(std::int64_t step) {
-        RunInfo run;
-        run.name = name_ + "@" + std::to_string(step);
-        run.method = "adaponderlm";
-        run.max_steps = 2;
-        run.training = id;
-        run.training_step = step;
-        writer.begin_run(run, {});
-        writer.begin_sequence("held-out text", "");
-        TokenColumns tokens;
-        for (std::int32_t t = 0; t < 4; ++t) {
-            tokens.id.push_back(t);
-            tokens.nll.push_back(t == 3 ? std::nanf("") : 1.0F);
-            tokens.entropy.push_back(1);
-            tokens.max_probability.push_back(0.5F);
-            tokens.rank.push_back(1);
-            tokens.steps.push_back(1);
-            tokens.flops.push_back(10);
-        }
-        writer.append(tokens, {});
-        writer.end_sequence();
-        writer.end_run(1);
     }
 
     TraceWriter writer;
     std::int64_t id = 0;
-
-private:
-    std::string name_;
 };
 
 /// A view on a data layer of its own.
@@ -107,17 +77,6 @@ struct Stage {
     bool settle() {
         return QTest::qWaitFor([&] { return data.idle() && !view.isBusy(); }, 10'000);
     }
-    /// Where the mark of the first series of a chart that is strong or not is drawn.
-    [[nodiscard]] QPoint place_of(std::size_t place, bool strong, int index) {
-        ChartPlot* chart = view.chart(place);
-        for (int s = 0; s < static_cast<int>(chart->chart().series.size()); ++s) {
-            if (chart->chart().series[static_cast<std::size_t>(s)].strong == strong) {
-                return chart->positionOf({s, index}).toPoint();
-            }
-        }
-        return {-1, -1};
-    }
-
     /// Sets a key that all charts share, and waits for it.
     void set(const char* key, const QVariant& value) {
         QWidget* editor = view.form()->editor(QLatin1String(key));
@@ -158,7 +117,7 @@ private Q_SLOTS:
         QVERIFY(stage.settle());
         QCOMPARE(stage.view.hint(), QString());
         const Chart& loss = stage.view.chart(0)->chart();
-        QCOMPARE(loss.series.size(), 3U); // training, held-out, recorded runs
+        QCOMPARE(loss.series.size(), 2U); // training, held-out
         QCOMPARE(loss.series[0].y.size(), 60U);
         for (std::size_t i = 0; i < 60; ++i) {
             QCOMPARE(loss.series[0].x[i], static_cast<double>((i + 1) * 10));
@@ -166,8 +125,6 @@ private Q_SLOTS:
         }
         QCOMPARE(loss.series[1].y, std::vector<double>(12, 5.0));
         QVERIFY(loss.series[1].dashed);
-        QCOMPARE(loss.series[2].x, std::vector<double>{100});
-        QCOMPARE(loss.series[2].y, std::vector<double>{5});
         const Chart& steps = stage.view.chart(1)->chart();
         QCOMPARE(steps.series[0].y.front(), 1.5);
         QCOMPARE(steps.series[1].y.front(), 1.25);
@@ -226,20 +183,15 @@ private Q_SLOTS:
         QCOMPARE(smoothed(values, 0)[2], 3.0);
     }
 
-    void hoverSaysTheNumbersAndAClickOnARingSelectsItsRun() {
+    void hoverSaysTheNumbers() {
         const auto path = trained("hover.ponder", 60);
         Stage stage({path});
         QVERIFY(stage.settle());
         ChartPlot* chart = stage.view.chart(0);
         QVERIFY(QTest::qWaitForWindowExposed(&stage.view));
-        QTest::mouseMove(chart->canvas(), stage.place_of(0, false, 29));
+        QTest::mouseMove(chart->canvas(), chart->positionOf({0, 29}).toPoint());
         QTRY_VERIFY(chart->textOf(chart->current()).contains("step 300"));
         QVERIFY(chart->textOf(chart->current()).contains(QString::number(Trained::loss(30), 'f', 3)));
-        // A point without a recording selects nothing.
-        QTest::mouseClick(chart->canvas(), Qt::LeftButton, {}, stage.place_of(0, false, 44));
-        QVERIFY(!stage.selection.runA().isValid());
-        QTest::mouseClick(chart->canvas(), Qt::LeftButton, {}, stage.place_of(0, true, 0));
-        QCOMPARE(stage.selection.runA(), (RunKey{QString::fromStdString(path.string()), 1}));
     }
 
     void aGrowingTrainingIsFollowed() {
@@ -345,7 +297,7 @@ private Q_SLOTS:
         QCOMPARE(made.series[0].x.back(), 99'999.0);
     }
 
-    void aFigureNamesTheTrainingByItselfOrByItsRun() {
+    void aFigureNamesTheTraining() {
         const auto path = folder_ / "figure.ponder";
         {
             Trained trained(path, "one");
@@ -359,8 +311,6 @@ private Q_SLOTS:
         }
         QCOMPARE(trainings_named(path, "").size(), 2U);
         QCOMPARE(trainings_named(path, "two").at(0).info.name, std::string("two"));
-        QCOMPARE(trainings_named(path, "one@100").at(0).info.name, std::string("one"));
-        QCOMPARE(trainings_named(path, "1").at(0).info.name, std::string("one"));
         const auto said = [&](const std::string& json) -> std::string {
             try {
                 const auto spec = figure::parse_figure_spec(json, folder_ / "spec.json");
