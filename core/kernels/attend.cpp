@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/attend.h"
 
-#include "core/kernels/attend_cpu.h"
 #include "core/kernels/attend_gradient.h"
 #include "core/kernels/cuda_library.h"
 #include "core/kernels/gradient.h"
+#include "core/kernels/query_blocks.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -125,10 +125,6 @@ bool of_one_length(const std::vector<Visibility::CausalBlock>& blocks) {
                               [](const auto& a, const auto& b) { return !follows(a, b); }) == blocks.end();
 }
 
-bool tiled(at::ScalarType type) {
-    return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
-}
-
 } // namespace
 
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
@@ -138,9 +134,9 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                 "attend: sinks must be [", q.size(1), "]");
     const bool gradient = wants_gradient(q) || wants_gradient(k) || wants_gradient(v) ||
                           wants_gradient(row_bias) || wants_gradient(extras.sinks);
-    if (!gradient && q.is_cpu() && tiled(q.scalar_type())) {
+    if (!gradient && q.is_cpu()) {
         const c10::NoGradGuard no_grad;
-        return attend_cpu(q, k, v, visibility, scale, row_bias, extras);
+        return attend_blocks(q, k, v, visibility, scale, row_bias, extras);
     }
     if (extras.any()) { // no kernel of a GPU and no gradient of ours knows them
         return attend_plain(q, k, v, visibility, scale, row_bias, extras);

@@ -22,23 +22,27 @@ at::Tensor visibility_mask(const Visibility& visibility, std::int64_t queries, s
 } // namespace
 
 at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
-    const auto integers = at::TensorOptions().dtype(at::kLong).device(device);
     if (!visibility.ranges.defined()) {
-        auto ranges = at::zeros({queries, 1, 2}, integers);
+        auto ranges =
+            at::empty({queries, 1, 2}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+        auto* numbers = ranges.mutable_data_ptr<std::int64_t>();
         for (const auto& block : visibility.causal) {
-            const auto end = at::arange(block.length, integers) + (block.row_begin + block.past + 1);
-            const auto begin = visibility.window > 0 ? (end - visibility.window).clamp_min(block.row_begin)
-                                                     : at::full_like(end, block.row_begin);
-            ranges.narrow(0, block.query_begin, block.length).copy_(at::stack({begin, end}, 1).unsqueeze(1));
+            for (std::int64_t i = 0; i < block.length; ++i) {
+                const std::int64_t end = block.row_begin + block.past + i + 1;
+                std::int64_t* range = numbers + 2 * (block.query_begin + i);
+                range[0] = visibility.window > 0 ? std::max(block.row_begin, end - visibility.window)
+                                                 : block.row_begin;
+                range[1] = end;
+            }
         }
-        return ranges;
+        return ranges.to(device, at::kLong, /*non_blocking=*/true);
     }
     const auto ranges = visibility.ranges.to(at::kLong);
     if (visibility.window == 0) {
         return ranges;
     }
     // Rows that the ranges behind this one have already taken of the window.
-    auto taken = at::zeros({queries}, integers);
+    auto taken = at::zeros({queries}, ranges.options());
     std::vector<at::Tensor> trimmed;
     for (std::int64_t m = ranges.size(1) - 1; m >= 0; --m) {
         const auto last = ranges.select(1, m).select(1, 1);

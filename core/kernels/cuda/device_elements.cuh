@@ -2,8 +2,8 @@
 // What the kernels' sources share on the device: elements of every dtype in and out of fp32, lanes of a warp.
 #pragma once
 
-#include "core/kernels/cpu/range_trim.h"
 #include "core/kernels/cuda/attend_ranges.h"
+#include "core/kernels/cuda/range_trim.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

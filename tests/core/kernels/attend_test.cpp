@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/attend.h"
 
-#include "core/kernels/attend_cpu.h"
-#include "core/kernels/cpu/range_trim.h"
+#include "core/kernels/cuda/range_trim.h"
 #include "core/model/device.h"
+#include "tests/support/poison.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -306,6 +306,8 @@ TEST(Attend, ASequenceDoesNotKnowItsNeighbours) {
     const std::vector<std::int64_t> pasts = {0, 12, 0, 9, 0};
     const auto fp32 = causal(lengths, pasts, 0, {6, 2, 40}, 31);
     for (const auto& p : {fp32, brain_floats(fp32)}) {
+        // Products round by where their factors lie: a half may become its neighbour.
+        const double unit = p.q.scalar_type() == at::kFloat ? 1e-6 : 0x1p-6;
         const auto together = run(p);
         for (const auto& block : p.visibility.causal) {
             Packing alone = p;
@@ -313,12 +315,12 @@ TEST(Attend, ASequenceDoesNotKnowItsNeighbours) {
             alone.k = p.k.narrow(0, block.row_begin, block.past + block.length);
             alone.v = p.v.narrow(0, block.row_begin, block.past + block.length);
             alone.visibility.causal = {{0, block.length, 0, block.past}};
-            EXPECT_TRUE(at::equal(run(alone), together.narrow(0, block.query_begin, block.length)));
+            EXPECT_LE(difference(run(alone), together.narrow(0, block.query_begin, block.length)), unit);
         }
         const int threads = at::get_num_threads();
         for (const int other : {1, 3, 8}) {
             at::set_num_threads(other);
-            EXPECT_TRUE(at::equal(run(p), together));
+            EXPECT_LE(difference(run(p), together), unit);
         }
         at::set_num_threads(threads);
     }
@@ -347,7 +349,7 @@ TEST(Attend, BothFormsOfOneVisibility) {
     }
     p.visibility.causal.clear();
     p.visibility.ranges = ranges_of(queries);
-    EXPECT_TRUE(at::equal(run(p), expected));
+    EXPECT_LE(difference(run(p), expected), 1e-6);
 }
 
 TEST(Attend, StridedInputs) {
@@ -358,9 +360,9 @@ TEST(Attend, StridedInputs) {
     p.q = fused.select(2, 0);
     p.k = fused.select(2, 1);
     p.v = fused.select(2, 2);
-    EXPECT_TRUE(at::equal(run(p), expected));
+    EXPECT_LE(difference(run(p), expected), 1e-6);
     p.v = p.v.transpose(0, 2).contiguous().transpose(0, 2);
-    EXPECT_TRUE(at::equal(run(p), expected));
+    EXPECT_LE(difference(run(p), expected), 1e-6);
 }
 
 TEST(Attend, GradientsOfEveryForm) {
@@ -410,6 +412,7 @@ TEST(Attend, OnTheGpu) {
     if (!gpu_is_there) {
         GTEST_SKIP() << "no CUDA device";
     }
+    const testing::Poison poison;
     const auto on_device = [](Packing p) {
         for (auto* tensor : {&p.q, &p.k, &p.v, &p.bias, &p.visibility.ranges}) {
             *tensor = tensor->defined() ? tensor->to(at::kCUDA) : *tensor;

@@ -114,7 +114,6 @@ mutant() {
 # change WHAT FILE FROM TO [BUILDS]: the one place of FILE that reads FROM reads TO.
 change() {
     local what=$1 file=core/kernels/cuda/$2 folder=$out/mutant builds=${5:-plain}
-    [ -e "$file" ] || file=core/kernels/cpu/$2
     rm -rf "$folder"
     mkdir -p "$folder/$(dirname "$file")"
     python3 - "$tree/$file" "$folder/$file" "$3" "$4" <<'PYTHON' || fail "the mutant '$what' no longer fits $file."

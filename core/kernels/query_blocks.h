@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "core/kernels/attend.h"
+
+#include <utility>
+#include <vector>
+
+namespace ponderscope {
+
+/// Neighbouring queries [begin, end) and all rows that any of them sees: enough queries for products of a
+/// good shape, few enough that little of a causal triangle is computed in vain.
+struct QueryBlock {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< rising, apart from each other
+    std::int64_t rows = 0;
+
+    /// The block at query \p begin. \p ranges: int64 [n, m, 2] on the host. \p heads: of the queries.
+    static QueryBlock at(std::int64_t begin, const at::Tensor& ranges, std::int64_t heads);
+
+    [[nodiscard]] std::int64_t queries() const { return end - begin; }
+    /// [rows, ...] of a tensor [R, ...].
+    [[nodiscard]] at::Tensor rows_of(const at::Tensor& all, at::ScalarType type) const;
+    /// The softmax [g, group * queries, rows] of the block's scores. \p asked: [g, group * queries, d_h],
+    /// queries times the scale; \p keys: [g, rows, d_h]; \p ranges: as above, where the keys lie.
+    [[nodiscard]] at::Tensor weights(const at::Tensor& asked, const at::Tensor& keys,
+                                     const at::Tensor& ranges, const at::Tensor& row_bias,
+                                     const ScoreExtras& extras) const;
+};
+
+/// attend for checked arguments on the CPU, without gradient, in products of some queries with the rows that
+/// they see, in fp32 (fp64 for fp64). Threads by at::parallel_for, a block each.
+at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const Visibility& visibility, double scale, const at::Tensor& row_bias,
+                         const ScoreExtras& extras);
+
+} // namespace ponderscope
