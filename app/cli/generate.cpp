@@ -391,7 +391,7 @@ void add_generate(CLI::App& program) {
         ->type_name("ID");
     verb->generate.max_new_tokens = 64;
     app->add_option("--tokens", verb->generate.max_new_tokens,
-                    "Largest number of new tokens; 0 only reads the prompt")
+                    "Maximum number of new tokens. 0 reads the prompt and generates nothing")
         ->check(number_from<std::int64_t>(0, std::int64_t{1} << 20))
         ->capture_default_str();
     app->add_option("-o,--output", verb->trace,

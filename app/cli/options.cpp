@@ -356,7 +356,7 @@ const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer
 
 void add_sampling(CLI::App& app, GenerateOptions& options) {
     app.add_option("--temperature", options.temperature,
-                   "Temperature of sampling; 0 takes the most probable token")
+                   "Sampling temperature. 0 always takes the most probable token")
         ->check(number_from(0.0))
         ->capture_default_str();
     app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0: all")

@@ -162,11 +162,12 @@ Branches::Branches(const ViewContext& context, QWidget* parent)
         list->installEventFilter(this);
     };
     prepare(candidates_, u"Candidates"_s, {u"Candidate"_s, u"Model"_s, u"Sampled"_s},
-            u"Click or Enter: put this token here and continue.\nModel: its probability. Sampled: its "
-            "probability after temperature, top-k and top-p"_s);
+            u"Click or press Enter to put this token here and continue.\nModel: probability from the "
+            "model. Sampled: probability after temperature, top-k and top-p"_s);
     candidates_->setRootIsDecorated(false);
     prepare(tree_, u"Branches"_s, {u"Branch"_s, u"NLL"_s, u"Steps"_s},
-            u"Click or Enter: show as A. Ctrl+click or B: compare with it"_s);
+            u"Click or press Enter to show this run as A. Ctrl+click or press B to compare A with this "
+            "run"_s);
     save_->setToolTip(u"Copy the temporary runs of this tree to a trace"_s);
     auto* right = new QVBoxLayout;
     right->addWidget(tree_, 1);
@@ -227,9 +228,10 @@ void Branches::refreshCandidates() {
         item->setFont(0, font);
     }
     candidates_->setEnabled(!running_);
-    about_->setText(row < 0         ? u"Choose a word to see its candidates."_s
-                    : found.empty() ? u"This run has no candidates here."_s
-                                    : u"Token %1: click another candidate"_s.arg(at_));
+    about_->setText(row < 0 ? u"Choose a word to see its candidates."_s
+                    : found.empty()
+                        ? u"This run has no candidates here."_s
+                        : u"Token %1: click another candidate to continue from that token"_s.arg(at_));
 }
 
 void Branches::showTree() {

@@ -35,8 +35,7 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
     connect(&process_, &QProcess::finished, this, &EngineProcess::end);
     connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) {
-            Q_EMIT failedToStart(
-                u"%1 could not be started: %2"_s.arg(process_.program(), process_.errorString()));
+            Q_EMIT failedToStart(u"cannot start %1: %2"_s.arg(process_.program(), process_.errorString()));
         }
     });
     connect(this, &EngineProcess::errorLine, this, [this](const QByteArray& line) {
@@ -69,8 +68,9 @@ QString EngineProcess::start(const QStringList& arguments) {
     }
     const QString program = program_.isEmpty() ? find_command_line_program() : program_;
     if (program.isEmpty()) {
-        return u"The command line program 'ponderscope' was found neither beside this program nor on PATH; "
-               "build it with -DPONDERSCOPE_ENGINE=ON or add its folder to PATH."_s;
+        return u"Cannot find the command line program 'ponderscope', neither beside this program nor on "
+               "PATH. Build Ponderscope with -DPONDERSCOPE_ENGINE=ON, or add the folder of the program "
+               "to PATH."_s;
     }
     output_.clear();
     errors_.clear();
@@ -134,11 +134,10 @@ void EngineProcess::end(int code, QProcess::ExitStatus status) {
         const QString why = std::exchange(sentence_, {});
         Q_EMIT ended(
             heard_ ? End::cut : End::refused,
-            heard_
-                ? u"The connection to %1 broke (%2). Runs on the server continue. The window shows them "
-                  "again when the connection is back."_s.arg(machine_.mid(6), why)
-                : u"ssh cannot connect to %1 (%2). Nothing was started. Try `ssh %1` in a terminal first."_s
-                      .arg(machine_.mid(6), why));
+            heard_ ? u"The connection to %1 broke (%2). Runs on the server continue. The window shows them "
+                     "again when the connection returns."_s.arg(machine_.mid(6), why)
+                   : u"ssh cannot connect to %1 (%2), so no run was started. Try `ssh %1` in a terminal "
+                     "first."_s.arg(machine_.mid(6), why));
     } else if (status == QProcess::CrashExit) {
         Q_EMIT ended(End::crashed, {});
     } else if (!machine_.isEmpty() && (code == 126 || code == 127)) {
@@ -184,9 +183,8 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
             const remote::Address one = remote::parse_address(value.toStdString());
             const QString machine = QString::fromStdString(one.machine());
             if (!command.machine.isEmpty() && machine != command.machine) {
-                command.problem =
-                    u"%1 and %2 are different machines. A run reads and writes on one machine only."_s.arg(
-                        command.machine, machine);
+                command.problem = u"%1 and %2 are different machines. Choose files on one machine."_s.arg(
+                    command.machine, machine);
             }
             command.machine = machine;
             address = one;

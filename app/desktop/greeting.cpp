@@ -67,7 +67,7 @@ void Greeting::write() {
              u"The stories and a passage, with every step"_s);
     }
     line(link(u"First Steps"_s, [this] { show_panel_help(*panel_help(u"First steps"_s), welcome_, theme_); }),
-         u"What to look at in the recorded samples"_s);
+         u"Shows where to look in the recorded samples"_s);
     line(link(u"Show the Empty Window"_s, [this] { hideWelcome(); }), u"Help shows this page again"_s);
     const QStringList recent = settings_.recent();
     page += recent.isEmpty() ? QString() : u"<h3>Open Again</h3>"_s;

@@ -27,11 +27,12 @@ Launch parse_launch(const QStringList& arguments) {
         "--select-token 5 story.ponder\n  ponderscope-desktop --figure spec.json -o heatmap.pdf"_s);
     const QCommandLineOption help({u"h"_s, u"help"_s}, u"Shows this."_s);
     const QCommandLineOption version({u"v"_s, u"version"_s}, u"Shows versions."_s);
-    const QCommandLineOption screenshot(
-        u"screenshot"_s, u"Writes a screenshot of the loaded window and ends."_s, u"FILE.png"_s);
-    const QCommandLineOption size(u"size"_s, u"Size of the window in a screenshot (1440x900)."_s, u"WxH"_s);
-    const QCommandLineOption scale(u"scale"_s, u"Screenshot pixels per window pixel (1)."_s, u"N"_s);
-    const QCommandLineOption theme(u"theme"_s, u"light, dark or contrast."_s, u"NAME"_s);
+    const QCommandLineOption screenshot(u"screenshot"_s, u"Writes a screenshot of the window, then exits."_s,
+                                        u"FILE.png"_s);
+    const QCommandLineOption size(u"size"_s, u"Size of the window in a screenshot (default: 1440x900)."_s,
+                                  u"WxH"_s);
+    const QCommandLineOption scale(u"scale"_s, u"Screenshot pixels per window pixel (default: 1)."_s, u"N"_s);
+    const QCommandLineOption theme(u"theme"_s, u"Theme: light, dark or contrast."_s, u"NAME"_s);
     const QCommandLineOption sequence(u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s);
     const QCommandLineOption token(u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s);
     QStringList quantities;
@@ -39,12 +40,12 @@ Launch parse_launch(const QStringList& arguments) {
         quantities << quantity_key(one.quantity);
     }
     const QCommandLineOption colour(u"colour"_s, quantities.join(u", "_s) + u'.', u"QUANTITY"_s);
-    const QCommandLineOption difference(u"difference"_s, u"Colour by A minus B."_s);
+    const QCommandLineOption difference(u"difference"_s, u"Colours the text by A minus B."_s);
     QStringList names;
     for (const Panel& panel : panels()) {
         names << QString::fromLatin1(panel.name);
     }
-    const QCommandLineOption tab(u"tab"_s, u"Shows a panel; may be repeated: %1."_s.arg(names.join(u", "_s)),
+    const QCommandLineOption tab(u"tab"_s, u"Shows a panel (may be repeated): %1."_s.arg(names.join(u", "_s)),
                                  u"PANEL"_s);
     const QCommandLineOption figure(
         u"figure"_s, u"Draws a figure from its specification, without a window."_s, u"SPEC.json"_s);

@@ -40,7 +40,7 @@ void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, cons
     static QStringList said;
     if (type == QtFatalMsg) {
         const QString why = said.isEmpty() ? message.section(u'\n', 0, 0).simplified() : said.join(u"; "_s);
-        std::_Exit(say_no_display(qPrintable(u"no window can be opened (%1)"_s.arg(why))));
+        std::_Exit(say_no_display(qPrintable(u"cannot open a window (%1)"_s.arg(why))));
     }
     if (type == QtWarningMsg && !message.startsWith(QLatin1String("Could not load the Qt platform plugin"))) {
         said << message.simplified();
@@ -69,7 +69,7 @@ bool settle(ponderscope::MainWindow& window) {
             quiet.restart();
         }
         if (all.elapsed() > patience_ms) {
-            say(u"the window did not load within a minute; no screenshot was written."_s);
+            say(u"the window did not load within a minute, so no screenshot was written."_s);
             return false;
         }
     }

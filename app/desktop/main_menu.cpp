@@ -331,7 +331,7 @@ void MainMenu::copyCommand(QWidget* panel) {
     QApplication::clipboard()->setText(command.text);
     messages_->show("command.copied",
                     command.kind == ViewCommand::Kind::shell
-                        ? u"Copied as a command: %1"_s.arg(command.text.section(u'\n', 0, 0))
+                        ? u"Copied the command: %1"_s.arg(command.text.section(u'\n', 0, 0))
                         : u"Copied Python code that reads these numbers (import ponderscope)."_s,
                     MessageBar::Kind::success);
 }

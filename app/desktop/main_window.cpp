@@ -275,9 +275,9 @@ void MainWindow::showStatus() {
     // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
     parts << (scored == 0 ? u"no NLL yet"_s
-              : some      ? u"NLL %1 over %2 of %3 predicted; the others are scored at the end"_s.arg(
+              : some      ? u"NLL %1 over %2 of %3 predicted tokens (the rest is scored at the end)"_s.arg(
                                 format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
-                     : u"NLL %1 over %2 predicted"_s.arg(format_nats(nll, 3), format_count(scored)));
+                     : u"NLL %1 over %2 predicted tokens"_s.arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {
         parts << u"steps %1"_s.arg(format_nats(steps));
     }

@@ -188,8 +188,9 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         with_traces(refresh);
         break;
     case TraceWatch::Event::gone:
-        messages_->show("trace.removed",
-                        u"%1 was removed. The window shows what it read before."_s.arg(change.trace));
+        messages_->show(
+            "trace.removed",
+            u"%1 was deleted. The window shows the data that it read earlier."_s.arg(change.trace));
         break;
     case TraceWatch::Event::replaced:
         messages_->show(
@@ -215,8 +216,8 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
     case TraceWatch::Event::shrunk:
         messages_->show(
             "trace.shorter",
-            u"%1 became shorter: a part is missing. The window shows what it "
-            "read before. Close the trace and open it again to see the rest."_s.arg(change.trace));
+            u"%1 became shorter: data is missing. The window shows the data that it read earlier. Close "
+            "the trace and open it again to see the remaining data."_s.arg(change.trace));
         break;
     }
 }

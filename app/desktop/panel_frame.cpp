@@ -95,18 +95,18 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         row->addWidget(made);
         return made;
     };
-    ask_ = button(u"?"_s, help == nullptr ? QString() : u"Explain the panel (F1): %1"_s.arg(help->brief));
+    ask_ = button(u"?"_s, help == nullptr ? QString() : u"Help on the panel (F1): %1"_s.arg(help->brief));
     ask_->setVisible(help != nullptr);
     connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
     if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
         QToolButton* copy = button(u"$"_s, u"Copy as Command"_s);
         connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
     }
-    QToolButton* large = button(u"⤢"_s, u"Maximize Panel, or restore it"_s);
+    QToolButton* large = button(u"⤢"_s, u"Maximize or Restore Panel"_s);
     connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
-    QToolButton* out = button(u"❐"_s, u"Float Panel, or dock it"_s);
+    QToolButton* out = button(u"❐"_s, u"Float or Dock Panel"_s);
     connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
-    QToolButton* close = button(u"×"_s, u"Close Panel; View → Panels shows it again"_s);
+    QToolButton* close = button(u"×"_s, u"Close Panel (View → Panels reopens the panel)"_s);
     connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));

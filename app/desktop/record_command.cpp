@@ -66,19 +66,18 @@ QStringList option_words(const QString& line) {
 }
 
 QString about_options() {
-    return u"Further options of the command line:\n"
-           "--steps=N: recurrences of a model whose steps share their weights\n"
-           "--kv=full, per_step, shared or skip: what later tokens see of a token that stopped\n"
-           "--initial-state=random:SEED, zero or a file: where the recurrence starts\n"
-           "--jacobi=N or exact: refreshes when ponderlm2 and ponderlm3 are scored\n"
-           "--ablate-source=S or S:LAYER: a layer that depth attention leaves out"_s;
+    return u"Further options of the command line:\n--steps=N: number of recurrences, for a model whose "
+           "steps share weights\n--kv=full, per_step, shared or skip: keys and values of a stopped "
+           "token for later tokens\n--initial-state=random:SEED, zero or a file: first state of the "
+           "recurrence\n--jacobi=N or exact: number of refreshes when ponderlm2 or ponderlm3 is scored\n"
+           "--ablate-source=S or S:LAYER: source layer that depth attention leaves out"_s;
 }
 
 QString problem_of_options(const QStringList& words) {
     const auto wrong =
         std::find_if(words.begin(), words.end(), [](const QString& word) { return !word.startsWith(u"--"); });
     return wrong == words.end() ? QString()
-                                : u"Options: expected words such as --kv=skip, found \"%1\"."_s.arg(*wrong);
+                                : u"Options: expected options such as --kv=skip, found \"%1\"."_s.arg(*wrong);
 }
 
 QString problem_of_policy(const QString& policy) {

@@ -118,15 +118,16 @@ void RecordDialog::dressFields(const Theme& theme) {
         box->setAccessibleName(tip);
     };
     number(context_, 1'000'000, u"automatic"_s,
-           u"Tokens in a window; automatic: the model's context length, at most 2,048"_s);
+           u"Tokens in a window. Automatic: context length of the model, at most 2,048"_s);
     number(stride_, 1'000'000, u"automatic"_s,
-           u"Tokens from one window to the next; automatic: half the context"_s);
+           u"Tokens from the start of one window to the start of the next. Automatic: half the context"_s);
     number(batch_, 4096, u"automatic"_s, u"Windows in one batch"_s);
     method_->setObjectName(u"method"_s);
     method_->setMinimumWidth(236);
     method_->setAccessibleName(u"Method"_s);
-    method_->setToolTip(u"Method of the model. Choose one only if the checkpoint fits several"_s);
-    method_->addItem(u"as the checkpoint says"_s, QString());
+    method_->setToolTip(u"Method of the model. Choose a method only if the checkpoint fits several "
+                        "methods"_s);
+    method_->addItem(u"method of the checkpoint"_s, QString());
     for (const QString& method : all_methods()) {
         method_->addItem(method, method);
     }
@@ -142,11 +143,12 @@ void RecordDialog::dressFields(const Theme& theme) {
     device_->setEditable(true);
     device_->addItems({u"cpu"_s, u"cuda"_s, u"auto"_s});
     device_->setMinimumWidth(92);
-    device_->setToolTip(u"cpu, cuda, cuda:N, or auto"_s);
+    device_->setToolTip(u"Device: cpu, cuda, cuda:N or auto"_s);
     device_->setAccessibleName(u"Device"_s);
     dtype_->addItems({u"float32"_s, u"tf32"_s, u"bfloat16"_s, u"float16"_s});
-    dtype_->setToolTip(u"Precision of matrix products. tf32 rounds products on a GPU and is faster. "
-                       "bfloat16 is less exact, and several times faster on processors that have it"_s);
+    dtype_->setToolTip(u"Precision of matrix products. tf32 (GPU only) is faster and less exact. "
+                       "bfloat16 is the least exact, and several times faster on processors that "
+                       "support bfloat16"_s);
     dtype_->setAccessibleName(u"Precision"_s);
     for (const Level& one : levels) {
         level_->addItem(QString::fromUtf8(one.name), QString::fromLatin1(one.level));
@@ -258,7 +260,7 @@ void RecordDialog::offerCheckpoints(const QStringList& folders) {
 void RecordDialog::offerPolicies() {
     policy_->setObjectName(u"policy"_s);
     policy_->addItem(QString());
-    policy_->setItemData(0, u"The method's own rule"_s, Qt::ToolTipRole);
+    policy_->setItemData(0, u"Halting rule of the method"_s, Qt::ToolTipRole);
     for (const PolicyKind& kind : policy_kinds()) {
         if (!kind.causal) {
             continue; // a bound: nothing that can run
@@ -280,7 +282,8 @@ void RecordDialog::offerPolicies() {
         const QString text = policy_->currentText().trimmed();
         const QString name = text.section(u':', 0, 0);
         QString tip =
-            u"Rule that decides which tokens run another step. full runs every step, which replays need"_s;
+            u"Rule that decides which tokens run another step. Choose full (every step) to replay other "
+            "policies later"_s;
         for (int i = 1; i < policy_->count(); ++i) {
             if (policy_->itemText(i).section(u':', 0, 0) == name) {
                 tip = policy_->itemData(i, Qt::ToolTipRole).toString();

@@ -106,7 +106,8 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     bar_->setAccessibleName(u"Progress of the recording"_s);
     cancel_->setText(u"Cancel"_s);
     cancel_->setAutoRaise(true);
-    cancel_->setToolTip(u"Stop the recording; finished sequences stay, marked as partial"_s);
+    cancel_->setToolTip(u"Stop the recording. Finished sequences stay in the trace. The run is marked as "
+                        "partial"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 8, 0);
     row->setSpacing(12);

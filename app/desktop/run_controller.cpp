@@ -49,9 +49,9 @@ bool RunController::mayClose() {
     return QMessageBox::question(window_,
                                  recording ? u"A recording is running"_s : u"A model is generating"_s,
                                  recording ? u"Stop the recording and close? Finished sequences stay in "
-                                             "the trace, marked as partial."_s
-                                           : u"Stop the generation and close? Its tokens are lost. Stop in "
-                                             "the Think panel saves them."_s,
+                                             "the trace. The run is marked as partial."_s
+                                           : u"Stop the generation and close? The generated tokens are "
+                                             "lost. To save them, press Stop in the Think panel first."_s,
                                  QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
 }
 
@@ -110,7 +110,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         data_.refresh(traces_.follower().trace());
         messages_->show(
             "recording.cancelled",
-            u"The recording was cancelled. Finished sequences are in %1, marked as partial."_s.arg(
+            u"The recording was cancelled. Finished sequences are in %1. The run is marked as partial."_s.arg(
                 data_.isScratch(absolute_name(trace)) ? u"Temporary"_s : trace),
             MessageBar::Kind::notice);
         traces_.poll();
@@ -251,7 +251,9 @@ std::optional<RecordRequest> RunController::requestLikeA(std::function<void()> a
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
-        messages_->show("run.live", u"Wait until the model has finished. This needs a recorded run."_s,
+        messages_->show("run.live",
+                        u"Wait until the generation has ended. This action needs a recorded "
+                        "run."_s,
                         MessageBar::Kind::notice);
         return std::nullopt;
     }
@@ -367,8 +369,9 @@ void RunController::attachThink(ThinkPanel& panel) {
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {
         const bool scratch = data_.isScratch(absolute_name(trace));
-        think_->setStatus(scratch ? u"“%1” is temporary. Save it from its menu in the Library"_s.arg(run)
-                                  : u"Recorded as “%1” in %2"_s.arg(run, trace));
+        think_->setStatus(scratch
+                              ? u"“%1” is temporary. To save the run, open its menu in the Library"_s.arg(run)
+                              : u"Recorded as “%1” in %2"_s.arg(run, trace));
         traces_.follower().finishLive(thinker_.key(), trace, run, parent_);
     });
     connect(&thinker_, &Thinker::failed, this, [this](const char* id, const QString& sentence) {
@@ -411,9 +414,9 @@ QString Scratch::prepare() const {
     // Tried, not asked: permissions do not say all.
     QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
     if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
-        return u"Temporary runs cannot be written to %1 (%2). Make room there, or start with "
-               "XDG_CACHE_HOME set to a writable folder."_s.arg(folder, there ? probe.errorString()
-                                                                              : u"it cannot be made"_s);
+        return u"Cannot write temporary runs to %1 (%2). Free disk space, or set XDG_CACHE_HOME to a "
+               "writable folder and start Ponderscope again."_s.arg(
+                   folder, there ? probe.errorString() : u"cannot create the folder"_s);
     }
     forget_old(QDir(folder));
     return {};

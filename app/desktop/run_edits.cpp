@@ -70,7 +70,7 @@ void RunEdits::removeRun(const RunKey& key) {
                                          QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
                                      QMessageBox::Cancel, window_);
     question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(u"The old file stays until the new one is complete."_s);
+    question->setInformativeText(u"The old file stays until the new file is complete."_s);
     QPushButton* remove = question->addButton(u"Remove"_s, QMessageBox::DestructiveRole);
     question->setDefaultButton(QMessageBox::Cancel);
     question->setAttribute(Qt::WA_DeleteOnClose);
@@ -155,7 +155,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
             : QString());
     messages_->show("checkpoint.missing", sentence);
     auto* dialog = new QFileDialog(
-        window_, u"Where is the checkpoint of “%1” now?"_s.arg(QString::fromStdString(run->name)));
+        window_, u"Choose the checkpoint folder of “%1”"_s.arg(QString::fromStdString(run->name)));
     dialog->setObjectName(u"locate"_s);
     dialog->setFileMode(QFileDialog::Directory);
     dialog->setOption(QFileDialog::ShowDirsOnly);
@@ -174,8 +174,8 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
                         if (!digest.isEmpty() && QString::fromStdString(found) != digest) {
                             messages_->show(
                                 "checkpoint.other",
-                                u"%1 is not the checkpoint of the run (SHA-256 %2… instead of %3…). Choose "
-                                "the folder that it was moved to."_s.arg(
+                                u"%1 is not the checkpoint of the run (SHA-256 %2… instead of %3…). "
+                                "Choose the folder that the checkpoint was moved to."_s.arg(
                                     folder, QString::fromStdString(found).left(12), digest.left(12)));
                             return;
                         }

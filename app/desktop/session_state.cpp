@@ -193,7 +193,8 @@ void SessionState::openSession(const QString& file) {
     docks_.leaveMaximised();
     if (!session->layout.isEmpty() && !docks_.restoreLayout(session->layout)) {
         messages_->show("session.old-layout",
-                        u"The session has a layout of another version. The panels were not changed."_s,
+                        u"The session has the panel layout of another version. The panels were not "
+                        "changed."_s,
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
@@ -235,7 +236,8 @@ void SessionState::keepView() {
                       docks_.maximised() == nullptr ? QString() : docks_.maximised()->objectName(), state});
     messages_->show(
         "view.saved",
-        u"Saved as view %1. F5 presents the saved views; a session file keeps them."_s.arg(views_.size()),
+        u"Saved as view %1. Press F5 to present the saved views. Save a session to keep the views."_s.arg(
+            views_.size()),
         MessageBar::Kind::success);
 }
 
@@ -540,7 +542,7 @@ QString save_session(const Session& session, const QString& file) {
 std::optional<Session> load_session(const QString& file, QString& problem) {
     const auto refuse = [&](const QString& found) {
         problem =
-            u"%1: expected a session of this program, found %2. Save the session again."_s.arg(file, found);
+            u"%1: expected a session file of Ponderscope, found %2. Choose another file."_s.arg(file, found);
         return std::nullopt;
     };
     QFile in(file);
@@ -549,14 +551,14 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
         return std::nullopt;
     }
     if (in.size() > largest_session) {
-        return refuse(u"a file of %1 bytes"_s.arg(in.size()));
+        return refuse(u"a file of %1 bytes, which is too large"_s.arg(in.size()));
     }
     QJsonParseError error;
     const QJsonObject object = QJsonDocument::fromJson(in.readAll(), &error).object();
     const int found = object.value(QLatin1String("ponderscope_session")).toInt();
     if (found > 0 && found < version) {
         problem =
-            u"%1 was saved by an older version. Open its traces and save the session again."_s.arg(file);
+            u"An older version saved %1. Open the traces of the session and save a new session."_s.arg(file);
         return std::nullopt;
     }
     if (found != version) {

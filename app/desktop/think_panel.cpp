@@ -53,20 +53,22 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     prompt_->setMinimumHeight(40);
     tokens_->setRange(0, 4096);
     tokens_->setValue(40);
-    name(tokens_, u"New tokens"_s, u"Largest number of new tokens; 0 only reads the prompt"_s);
+    name(tokens_, u"New tokens"_s,
+         u"Maximum number of new tokens. 0 reads the prompt and generates "
+         "nothing"_s);
     temperature_->setRange(0, 5);
     temperature_->setSingleStep(0.1);
     temperature_->setSpecialValueText(u"greedy"_s);
-    name(temperature_, u"Temperature"_s, u"Temperature of sampling; 0 takes the most probable token"_s);
+    name(temperature_, u"Temperature"_s, u"Sampling temperature. 0 always takes the most probable token"_s);
     topK_->setRange(0, 1'000'000);
     topK_->setSpecialValueText(u"all"_s);
-    name(topK_, u"Top k"_s, u"Sample from this number of most probable tokens; 0: all"_s);
+    name(topK_, u"Top k"_s, u"Top-k: sample from the k most probable tokens. 0 samples from all tokens"_s);
     topP_->setRange(0.01, 1);
     topP_->setSingleStep(0.05);
     topP_->setValue(1);
-    name(
-        topP_, u"Top p"_s,
-        u"Sample from the most likely of the top k tokens that hold this share of the probability. 1 keeps all k"_s);
+    name(topP_, u"Top p"_s,
+         u"Top-p: sample from the most probable of the top-k tokens, up to this total probability. 1 "
+         "keeps all of them"_s);
     seed_->setRange(0, 1'000'000'000);
     name(seed_, u"Seed"_s, u"Seed of sampling: the same seed draws the same tokens"_s);
     policy_->addItem(u"its own"_s, QString());

@@ -97,9 +97,9 @@ void Thinker::end(EngineProcess::End end, const QString& sentence) {
         Q_EMIT failed(
             "generation.died",
             tokens() > 0
-                ? u"The engine ended unexpectedly. Its %1 tokens stay on the screen but are in no trace."_s
-                      .arg(tokens())
-                : u"The engine ended unexpectedly before its first token."_s);
+                ? u"The engine ended unexpectedly. The %1 generated tokens stay on the screen, but no "
+                  "trace contains them."_s.arg(tokens())
+                : u"The engine ended unexpectedly before the first token."_s);
     } else if (end == EngineProcess::End::refused || end == EngineProcess::End::cut) {
         Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
     }

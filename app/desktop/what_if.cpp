@@ -70,7 +70,7 @@ void WhatIf::giveSteps(qint64 token, int steps) {
     if (row >= 0) {
         startWhatIf({u"%1/%2:%3"_s.arg(selection_.sequence()).arg(row).arg(steps),
                      {},
-                     u"with %1 at %2"_s.arg(steps_in_words(steps)).arg(row)});
+                     u"with %1 at token %2"_s.arg(steps_in_words(steps)).arg(row)});
     }
 }
 
@@ -136,12 +136,14 @@ void WhatIf::putState(qint64 token, int step) {
                            {u"step"_s, at},
                            {u"layer"_s, taken_.layer < 0 ? QJsonValue() : QJsonValue(taken_.layer)}};
     };
-    startWhatIf(
-        {{},
-         {},
-         u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row).arg(taken_.step).arg(row).arg(step),
-         {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
-                      {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
+    startWhatIf({{},
+                 {},
+                 u"with the state of token %1 (%2) at token %3 (%4)"_s.arg(taken_.row)
+                     .arg(taken_.step)
+                     .arg(row)
+                     .arg(step),
+                 {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
+                              {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
 }
 
 void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {

@@ -35,9 +35,9 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
       header_(new MapHeader(context.theme, *map_, this)),
       rows_(header_->chooser()),
       reading_(this) {
-    rows_->setAccessibleName(u"Rows of the attention"_s);
-    rows_->setToolTip(u"All layers, each the mean of its heads, or the heads of one layer"_s);
-    map_->setAccessibleName(u"Weight of every earlier token by layer or head"_s);
+    rows_->setAccessibleName(u"Rows of the attention map"_s);
+    rows_->setToolTip(u"Rows: all layers (mean of the heads), or the heads of one layer"_s);
+    map_->setAccessibleName(u"Attention weight of each earlier token, by layer or head"_s);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(14, 8, 14, 6);
     layout->setSpacing(8);
@@ -89,9 +89,9 @@ void AttentionView::refreshToken() {
     if (!info_) {
         nothing(data_.isBeginning(run)
                     ? u"Waiting for the first token…"_s
-                    : u"This run has no sequence attention. It grows with the square of the text, so it is "
-                      "recorded on "
-                      "request: ponderscope record … --attention all, or --attention LAYERS:HEADS."_s);
+                    : u"This run has no attention between tokens. Attention grows with the square of the "
+                      "text length, so it is recorded only on request: ponderscope record … --attention "
+                      "all, or --attention LAYERS:HEADS."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
@@ -227,13 +227,14 @@ void AttentionView::showCell(qint64 token, int row) {
                             .arg(number)
                             .arg(tokenName(token), cell.kind == StepMap::Kind::value
                                                        ? format_probability(static_cast<double>(cell.value))
-                                                       : u"not seen: it comes later"_s));
+                                                       : u"not visible: this token comes later"_s));
 }
 
 ViewCommand AttentionView::viewCommand() const {
     if (!row_ || !info_ || !sequence_) {
         const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? u"Choose a word of a run recorded with --attention first."_s : why);
+        return no_command(why.isEmpty() ? u"Open a run recorded with --attention and choose a word first."_s
+                                        : why);
     }
     const int layer = rows_->currentData().toInt();
     const bool by_key_step =

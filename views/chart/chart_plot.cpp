@@ -107,7 +107,7 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
         arrange();
     });
     setAccessibleName(u"Chart"_s);
-    setHint(u"There is nothing to draw here."_s);
+    setHint(u"This view has no data to draw."_s);
     dress();
 }
 
@@ -137,7 +137,7 @@ void ChartPlot::setChart(Chart chart) {
     }
     selectedMark_ = {};
     if (chart_.empty()) {
-        setHint(u"There is nothing to draw here."_s);
+        setHint(u"This view has no data to draw."_s);
         return;
     }
     hintText_.clear();

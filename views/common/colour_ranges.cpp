@@ -61,7 +61,8 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QPushButton* automatic = buttons->addButton(u"From the values"_s, QDialogButtonBox::ResetRole);
     automatic->setEnabled(range.has_value());
     auto* words = new QLabel(
-        u"Use the same ends for every run and sequence in text, table, maps and figures. A session saves them."_s,
+        u"Use the same two ends for every run and sequence, in text, table, maps and figures. A session "
+        "saves the ends."_s,
         &dialog);
     words->setForegroundRole(QPalette::PlaceholderText);
     words->setWordWrap(true);

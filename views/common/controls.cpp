@@ -93,7 +93,7 @@ CommandLine::CommandLine(const Theme& theme, QWidget* parent) : QWidget(parent),
     auto* button = new QPushButton(u"Copy"_s, this);
     button->setAutoDefault(false);
     button->setAccessibleName(u"Copy as command"_s);
-    button->setToolTip(u"Copy as command: for a terminal, without the window"_s);
+    button->setToolTip(u"Copy a terminal command that gives the same numbers"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(6);

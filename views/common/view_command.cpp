@@ -79,7 +79,7 @@ QString why_no_run(const TraceData& data, const Selection& selection) {
         return u"Open a trace first. The command refers to a run."_s;
     }
     if (data.isLive(a.trace)) {
-        return u"The generation is not recorded yet. Copy the command when it has ended."_s;
+        return u"The generation is not recorded yet. Copy the command when the generation has ended."_s;
     }
     return {};
 }

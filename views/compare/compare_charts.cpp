@@ -32,7 +32,7 @@ Chart winners_chart(const Winners& winners) {
     b.name = u"%1 is better"_s.arg(of_b);
     b.ink = Chart::b;
     Chart::Series neither = a;
-    neither.name = u"neither (q over 0.05)"_s;
+    neither.name = u"no clear difference (q over 0.05)"_s;
     neither.ink = Chart::soft;
     for (std::size_t i = 0; i < winners.rows.size(); ++i) {
         const Winners::Row& row = winners.rows[i];

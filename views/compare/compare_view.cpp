@@ -91,7 +91,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
     detail_->setAccessibleName(u"Beside the table"_s);
-    detail_->setToolTip(u"Quantity of A and B, token by token"_s);
+    detail_->setToolTip(u"Quantity of each token in A and in B"_s);
     const std::pair<QString, QWidget*> details[] = {
         {u"Token against token"_s, pairs_}, {u"Who wins where"_s, winners_}, {u"Tasks: answers"_s, tasks_}};
     for (const auto& [name, widget] : details) {
@@ -334,7 +334,7 @@ QString CompareView::tip(int row, int column) const {
         u"95 % interval %1 to %2: "_s.arg(format_nats(estimate->low, 4), format_nats(estimate->high, 4));
     return ends +
            (shown_->replicates == 0
-                ? u"Student's, over the same clusters or blocks (%1)"_s.arg(drawn)
+                ? u"Student's t over the same clusters or blocks (%1)"_s.arg(drawn)
                 : u"paired bootstrap, %1 replicates, %2"_s.arg(format_count(shown_->replicates), drawn));
 }
 
@@ -344,13 +344,13 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
     showDetail();
     QString text;
     if (shown_->runs.size() < 2) {
-        text = u"One run of this text is open. Record or open another one to compare."_s;
+        text = u"Only one run of this text is open. Open or record another run to compare."_s;
     } else {
         text = subset_.isEmpty()
-                   ? u"A − run: NLL of A minus that of the run, over the same tokens. 95 % intervals: paired "
-                     "bootstrap."_s
-                   : u"A − run: NLL of A minus that of the run, over the found tokens. 95 % intervals: "
-                     "Student's, over the same clusters or blocks."_s;
+                   ? u"A − run: NLL of A minus NLL of the run, over the same tokens. 95 % intervals: "
+                     "paired bootstrap."_s
+                   : u"A − run: NLL of A minus NLL of the run, over the found tokens. 95 % intervals: "
+                     "Student's t over the same clusters or blocks."_s;
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;

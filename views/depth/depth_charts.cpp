@@ -186,7 +186,7 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
     for (std::size_t layer = 0; layer < averages.token_share.size(); ++layer) {
         chart.y.names.push_back(QString::number(layer) + (depends(layer) ? QString() : u"*"_s));
         if (!depends(layer) && !chart.note.contains(u'*')) {
-            chart.note += u" *: hardly depends on the token."_s;
+            chart.note += u" *: this weight hardly depends on the token."_s;
         }
     }
     const std::vector<float>& values = shown == DepthShown::token  ? token
@@ -230,7 +230,7 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     chart.x.label = u"mean weight of the source"_s;
     chart.x.from_zero = true;
     chart.y.label = u"NLL without the source minus NLL with it (nats)"_s;
-    chart.note = u"Weights are not causes: the largest weight need not matter most."_s;
+    chart.note = u"Weights are not causes: the source with the largest weight may have little effect."_s;
     Chart::Series zero;
     zero.ink = Chart::soft;
     zero.dashed = true;

@@ -43,7 +43,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     head_->setToolTip(u"KV head to show"_s);
     head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     what_->setAccessibleName(u"Token or average"_s);
-    what_->setToolTip(u"The selected token, or the mean or standard deviation over tokens"_s);
+    what_->setToolTip(u"Weights of the selected token, or the mean or standard deviation over all tokens"_s);
     what_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     what_->addItem(u"this token"_s);
     what_->addItem(u"mean over tokens"_s);
@@ -160,7 +160,8 @@ void DepthView::refreshData() {
     QString wanted; // of the sample
     sequence_.reset();
     if (!run.isValid()) {
-        hint = u"Open a trace of a model that mixes values across layers to see where they come from."_s;
+        hint = u"Open a trace of a model that mixes values across layers to see which layers the values "
+               "come from."_s;
     } else if (info == infos.end()) {
         hint = data_.isBeginning(run) ? u"Waiting for the first token…"_s
                                       : u"This run has no weights by layer and source. Models with depth "
@@ -296,7 +297,7 @@ void DepthView::refreshChart() {
     chart.title = title + (depth_->steps() == 1 ? QString()
                            : step < 0           ? u" · last step"_s
                                                 : u" · step %1"_s.arg(step));
-    chart.note += u" The figure “Weights against ablation” shows what leaving out a source does."_s;
+    chart.note += u" The figure “Weights against ablation” shows the effect of leaving out each source."_s;
     ChartMark chosen;
     const Chart::Series& cells = chart.series.front();
     for (std::size_t i = 0; i < cells.x.size(); ++i) {
@@ -356,7 +357,7 @@ ViewCommand DepthView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (shown_ == Shown::token && row < 0) {
-        return no_command(u"Choose a word first. The weights are of one token."_s);
+        return no_command(u"Choose a word first. The command prints the weights of one token."_s);
     }
     const QString range = shown_ == Shown::token ? u", %1, %2"_s.arg(row).arg(row + 1) : QString();
     QStringList lines;

@@ -30,9 +30,10 @@ Chart experts_chart(const ExpertUse& use) {
     chart.x.whole = true;
     chart.y.label = u"layer"_s;
     chart.y.reversed = true;
-    chart.note = u"%1 of %2 experts a token; even use is %3."_s.arg(use.chosen)
-                     .arg(use.experts)
-                     .arg(per_cent(even_share(use)));
+    chart.note =
+        u"Each token uses %1 of %2 experts. With even use each expert has a load of %3."_s.arg(use.chosen)
+            .arg(use.experts)
+            .arg(per_cent(even_share(use)));
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
     double high = 0;

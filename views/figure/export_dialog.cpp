@@ -81,11 +81,14 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       panels_(initial_.panels),
       kinds_(new QListWidget(this)),
       about_(new QLabel(this)),
-      runs_(
-          new NameList(u"Runs"_s, u"Checked runs are shown, in this order. A double click renames."_s, this)),
+      runs_(new NameList(u"Runs"_s,
+                         u"The figure shows the checked runs in this order. Double-click a run "
+                         "to rename it."_s,
+                         this)),
       entries_(new NameList(
           u"Legend entries"_s,
-          u"The figure draws the checked entries in this order. Drag an entry to move it. Double-click to rename it."_s,
+          u"The figure draws the checked entries in this order. Drag an entry to move it. Double-click "
+          "an entry to rename it."_s,
           this)),
       form_(new FigureForm({}, this)),
       vision_(new QComboBox(this)),
@@ -112,7 +115,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     scroll->setMinimumSize(420, 320);
     scroll->setBackgroundRole(QPalette::Mid);
     scroll->setAccessibleName(u"The figure at true size"_s);
-    command_->setToolTip(u"Draws the same figure again. The copied command needs only the trace."_s);
+    command_->setToolTip(u"Copies a command that draws the same figure from the trace"_s);
     message_->setObjectName(u"message"_s);
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
@@ -192,7 +195,7 @@ QWidget* ExportDialog::buildForm() {
     vision_->addItem(u"In grey"_s, static_cast<int>(Vision::grey));
     vision_->addItem(u"To a deuteranope"_s, static_cast<int>(Vision::deuteranopia));
     vision_->setAccessibleName(u"Check"_s);
-    add_->setToolTip(u"Add this figure to a page of several figures; the kind Panels shows the page"_s);
+    add_->setToolTip(u"Add this figure to a page of several figures. The kind Panels shows the page"_s);
     const auto row = [](std::initializer_list<QWidget*> widgets) {
         auto* made = new QHBoxLayout;
         for (QWidget* widget : widgets) {
@@ -462,7 +465,8 @@ void ExportDialog::arrived() {
         text += u'\n' + QString::fromStdString(notice);
     }
     for (const QString& range : form_->unusedRanges()) {
-        text += u"\n%1: type both ends, the smaller one first. Until then the values decide."_s.arg(range);
+        text += u"\n%1: type both ends, the smaller end first. Until then the axis covers all values."_s.arg(
+            range);
     }
     const Style style(spec(), *maker_.fonts());
     std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
@@ -488,7 +492,7 @@ void ExportDialog::askAndWrite() {
 bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
     // Write only the figure that the preview shows.
     if (pending_.isActive() || maker_.isBusy()) {
-        message_->setText(u"Making the figure… Export again when it is shown."_s);
+        message_->setText(u"The figure is not ready. Export again when the preview shows the figure."_s);
         return false;
     }
     if (maker_.figure() == nullptr) {

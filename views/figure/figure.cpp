@@ -104,7 +104,7 @@ Chart pairs_of(const Gathering& figure) {
 Chart winners_figure(const Gathering& figure) {
     const auto [request, comparison] = compare_tokens(figure);
     Chart chart = winners_chart(winners_of(comparison, request, figure.spec.by, figure.stop));
-    chart.note += u" Intervals and q-values: over %1 that have some of a group's tokens."_s.arg(
+    chart.note += u" Intervals and q-values of a group use the %1 that contain tokens of the group."_s.arg(
         comparison.resampling.unit == ResamplingUnit::clusters ? u"clusters"_s : u"blocks"_s);
     return chart;
 }

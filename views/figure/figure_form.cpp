@@ -192,7 +192,7 @@ QWidget* FigureForm::makeEditor(const FieldForm& field) {
             names << one.toString();
         }
         line->setText(names.join(u", "_s));
-        line->setPlaceholderText(u"such as learned, entropy"_s);
+        line->setPlaceholderText(u"for example learned, entropy"_s);
         connect(line, &QLineEdit::editingFinished, this, [this, key, line] {
             set(key, json_of(QJsonArray::fromStringList(listed_policies(line->text()))));
         });

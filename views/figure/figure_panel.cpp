@@ -313,8 +313,8 @@ void FigurePanel::renew() {
         asked_.clear();
         work_.cancel();
         showHint(kind_of(spec_) == FigureKind::training_curves
-                     ? u"No open trace has a training. Drop the folder of “ponderscope train RECIPE.json "
-                       "-o FOLDER” on the window, during the training or after it."_s
+                     ? u"No training is open. Drop the output folder of “ponderscope train RECIPE.json "
+                       "-o FOLDER” on the window, during or after the training."_s
                  : context_.data.isLive(context_.selection.runA().trace)
                      ? u"The model is generating. The figure appears when the run is recorded."_s
                      : u"Open a trace to see this figure of its run."_s);

@@ -90,7 +90,7 @@ Chart halting_chart(HaltingChart kind, const HaltingStats& stats) {
     chart.x.whole = true;
     const auto spread = [&](const std::vector<Spread>& steps, const QString& what) {
         chart.series = spread_series(steps, 0, [&](std::size_t k, double mean, double low, double high) {
-            return u"%1 %2: %3 %4, half of the tokens from %5 to %6; %7 tokens"_s.arg(
+            return u"%1 %2: %3 %4, middle half of the tokens from %5 to %6; %7 tokens"_s.arg(
                 unit, QString::number(k), what, format_nats(mean), format_nats(low), format_nats(high),
                 format_count(steps[k].all().count));
         });

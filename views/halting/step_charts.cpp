@@ -170,7 +170,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     chart.series =
         spread_series(spreads, static_cast<std::size_t>(first - spreads.begin()),
                       [&](std::size_t k, double mean, double low, double high) {
-                          return u"%1 %2: mean %3, half of the tokens from %4 to %5; %6 tokens"_s.arg(
+                          return u"%1 %2: mean %3, middle half of the tokens from %4 to %5; %6 tokens"_s.arg(
                               chart.x.label, QString::number(k), QString::number(mean, 'g', 4),
                               QString::number(low, 'g', 4), QString::number(high, 'g', 4),
                               format_count(spreads[k].all().count));

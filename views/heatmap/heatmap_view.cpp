@@ -133,8 +133,8 @@ void HeatmapView::refreshMap() {
     }
     if (chooser_->count() == 0) {
         nothing(data_.isBeginning(run) ? u"Waiting for the first token…"_s
-                                       : u"This run has no signals by step. Record it again with Record: "
-                                         "steps, or --record steps."_s);
+                                       : u"This run has no signals by step. Record the run again with "
+                                         "Record: steps, or --record steps."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
@@ -233,7 +233,8 @@ void HeatmapView::showCell(qint64 token, int step) {
 
 ViewCommand HeatmapView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty() || signal_.isEmpty()) {
-        return no_command(why.isEmpty() ? u"This run has no signal by step; record it with --record steps."_s
+        return no_command(why.isEmpty() ? u"This run has no signals by step. Record the run again with "
+                                          "--record steps."_s
                                         : why);
     }
     figure::FigureSpec spec = figure::window_figure(data_, selection_, figure::FigureKind::step_heatmap);

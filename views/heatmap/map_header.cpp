@@ -50,7 +50,7 @@ void MapHeader::setRanges(ColourRanges& ranges) {
     connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
     auto* ends = new QToolButton(this);
     ends->setText(u"Set Ends of the Scale…"_s);
-    ends->setToolTip(u"Fixes the ends for this signal, in every map and run"_s);
+    ends->setToolTip(u"Sets the ends of the scale for this signal, in every map and run"_s);
     ends->setAutoRaise(true);
     ends->setFont(theme_.small());
     connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });

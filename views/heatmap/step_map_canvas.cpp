@@ -239,7 +239,7 @@ void StepMapCanvas::drawAxes(QPainter& painter) const {
     QString right = whole ? u"%1 tokens"_s.arg(format_count(map_->tokens()))
                           : u"%1 of %2 tokens"_s.arg(format_count(end), format_count(map_->tokens()));
     if (tokensPerPixel() > 1) {
-        right += u" · a pixel is the mean of %1"_s.arg(std::ceil(tokensPerPixel()));
+        right += u" · each pixel is the mean of %1 tokens"_s.arg(std::ceil(tokensPerPixel()));
     }
     painter.drawText(below, Qt::AlignLeft | Qt::AlignVCenter, left);
     painter.drawText(below, Qt::AlignRight | Qt::AlignVCenter,

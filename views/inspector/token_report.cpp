@@ -228,7 +228,8 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     }
     const qint64 token = selection.shown();
     if (token < 0 || token >= static_cast<qint64>(a.data->tokens.size())) {
-        report.hint = u"Hover over a word of the text to see its numbers. A click pins it, arrows move."_s;
+        report.hint = u"Hover over a word of the text to see its numbers. Click to pin the word. The "
+                      "arrow keys go to the next word."_s;
         return report;
     }
     report.token = token;
@@ -245,7 +246,8 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
             b.data && at < b.data->tokens.size() && b.data->tokens.id[at] == a.data->tokens.id[at];
         b.row = same ? a.row : -1;
         if (b.data && !same) {
-            report.notes.push_back(u"Run B has another token here, so its numbers are not shown."_s);
+            report.notes.push_back(u"Run B has a different token here, so the numbers of run B are not "
+                                   "shown."_s);
         }
     }
 
@@ -265,8 +267,8 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
     const auto infos = data.signalsOf(a.key);
     if (!data.isBeginning(a.key) &&
         std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
-        report.notes.push_back(u"This run was recorded without read-outs by step; record it with “steps” "
-                               "to see candidates and curves."_s);
+        report.notes.push_back(u"This run has no read-outs by step. Record the run again with “steps” to "
+                               "see candidates and curves."_s);
     }
     try {
         add_candidates(report, data, selection, a, most);

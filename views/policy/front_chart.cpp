@@ -40,8 +40,8 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
         series.x.push_back(cost);
         series.y.push_back(std::exp(nll));
         series.labels.push_back(
-            u"replay of the best blind rule: one depth for all tokens, or one of two\nNLL %1 · "
-            "perplexity %2"_s.arg(format_nats(nll, 3), format_nats(std::exp(nll))));
+            u"replay of the best blind rule: one depth for all tokens, or a random mix of two depths\n"
+            "NLL %1 · perplexity %2"_s.arg(format_nats(nll, 3), format_nats(std::exp(nll))));
     }
     return series;
 }
@@ -63,7 +63,7 @@ Chart::Series series_of_run(const RunPoint& run, double cost) {
     series.mark = Chart::Mark::point;
     series.x = {cost};
     series.y = {std::exp(run.nll)};
-    series.labels = {label_of(run.policy.empty() ? u"run %1, as it was recorded"_s.arg(run.name) : run.name,
+    series.labels = {label_of(run.policy.empty() ? u"run %1, as recorded"_s.arg(run.name) : run.name,
                               run.steps, run.nll, run.flops)};
     series.links = {link_of(run.policy)};
     if (std::isfinite(run.seconds)) {
@@ -91,9 +91,10 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
     chart.y.label = u"perplexity"_s;
     chart.x.log = look.log == "x" || look.log == "both";
     chart.y.log = look.log == "y" || look.log == "both";
-    chart.note = time ? u"Times include read-outs and writing: compare runs of one machine and batch size. "
-                        "Replays have no time."_s
-                      : u"Lines: replay. Tokens do not affect each other in a replay; a rerun can differ."_s;
+    chart.note = time ? u"Times include read-outs and writing. Compare only runs with the same machine "
+                        "and batch size. Replays have no time."_s
+                      : u"Lines: replay. In a replay tokens do not affect each other, so a rerun can "
+                        "differ."_s;
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
     bool banded = false;
     bool marked = false;
@@ -118,7 +119,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             series.x.push_back(place(point));
             series.y.push_back(std::exp(point.nll));
             series.labels.push_back(label_of(point.spec.empty()
-                                                 ? u"the least NLL at these FLOPs"_s
+                                                 ? u"the lowest NLL at these FLOPs"_s
                                                  : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
                                              point.steps, point.nll, point.flops));
             series.links.push_back(link_of(point.spec));

@@ -163,11 +163,11 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     chart.title = u"Rules at equal cost"_s;
     chart.x.label = look.over_flops ? u"FLOPs per token"_s : u"mean steps"_s;
     chart.x.si = look.over_flops;
-    chart.y.label = u"NLL minus that of %1 (nats)"_s.arg(QString::fromStdString(found.reference));
+    chart.y.label = u"NLL minus NLL of %1 (nats)"_s.arg(QString::fromStdString(found.reference));
     QStringList note{look.reruns ? u"Lines: replay, in which tokens do not affect each other. Points with "
                                    "bars: rerun of the model."_s
-                                 : u"Replay: tokens do not affect each other; a rerun can differ."_s,
-                     u"Bands hold for all rules and costs together."_s};
+                                 : u"In a replay tokens do not affect each other, so a rerun can differ."_s,
+                     u"Bands: 95 % simultaneous intervals over all rules and costs."_s};
     bool bound = false;
     bool marked = false;
     int plain = 0;
@@ -201,7 +201,8 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         }
     }
     if (marked) {
-        note << u"Dots: thinks better; the whole band of NLL minus that of the best blind rule is below 0."_s;
+        note << u"Dots: the rule thinks better. The whole band of its NLL minus NLL of the best blind "
+                "rule is below 0."_s;
     }
     if (bound) {
         note << u"No rule can be below the oracle, which knows the next token."_s;
@@ -233,7 +234,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;
     chart.title = u"Parameter sweep"_s;
-    chart.note = u"Replay: tokens do not affect each other; a rerun can differ."_s;
+    chart.note = u"In a replay tokens do not affect each other, so a rerun can differ."_s;
     chart.y.label = quantity == Quantity::nll     ? u"NLL (nats)"_s
                     : quantity == Quantity::steps ? u"mean steps"_s
                                                   : u"FLOPs per token"_s;

@@ -91,7 +91,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->setVerticalSpacing(7);
     grid->addWidget(label(u"Policy"_s, policy_), 0, 0);
     auto* all = new QPushButton(u"Table…"_s, body_);
-    all->setToolTip(u"Table of all policies, replay beside rerun, as a figure with its CSV"_s);
+    all->setToolTip(u"Export a table of all policies (replay beside rerun) as a figure and CSV"_s);
     grid->addWidget(policy_, 0, 1, 1, 2);
     grid->addWidget(label(u"Threshold"_s, slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
@@ -358,13 +358,14 @@ void PolicyLab::replayNow() {
         means_in_words(u"replay"_s, result_->mean_steps, result_->mean_nll, result_->mean_flops));
     QStringList notes{QString::fromStdString(rule_in_words(*kind_, value))};
     if (!kind_->causal) {
-        notes << u"This rule reads the NLL of the next token. No model can run it, so it is a bound."_s;
+        notes << u"This rule reads the NLL of the next token. No model can run this rule, so the result "
+                 "is a bound."_s;
     }
     if (table->halted) {
-        notes << u"This run halted, so no token can have more steps than it ran. Record with --policy full "
-                 "for all steps."_s;
+        notes << u"Tokens of this run halted early, so a replay has only the steps that ran. Record with "
+                 "--policy full for all steps."_s;
     }
-    notes << u"Replay: tokens do not affect each other; a rerun can differ."_s;
+    notes << u"In a replay tokens do not affect each other, so a rerun can differ."_s;
     note_->setText(notes.join(u' '));
     const RunInfo* run = context_.data.run(shared_.run());
     Chart steps = steps_chart(result_->histogram, run != nullptr ? run->step_unit : "step");
@@ -417,21 +418,22 @@ void PolicyLab::showRerun() {
     rerun_->setText(running ? u"Cancel the rerun"_s : u"Rerun exactly"_s);
     rerun_->setEnabled(running || (can_run && !spec_.isEmpty() && !rerunKey_.isValid()));
     rerun_->setToolTip(
-        running    ? u"Finished sequences stay in the trace, marked as partial"_s
-        : !causal  ? u"This rule knows the next token, so no model can run it"_s
+        running    ? u"Finished sequences stay in the trace. The run is marked as partial"_s
+        : !causal  ? u"This rule knows the next token, so no model can run the rule"_s
         : !can_run ? u"The engine does not compute this signal, so this rule can only be replayed"_s
         : rerunKey_.isValid()
-            ? u"An open trace has this rerun already"_s
-            : u"Runs the checkpoint on the same tokens with this policy; stopped tokens then change what "
-              "later tokens see. The run is temporary: ponderscope record --policy %1"_s.arg(spec_));
+            ? u"An open trace already has this rerun"_s
+            : u"Runs the checkpoint again on the same tokens with this policy. Stopped tokens then "
+              "change the attention of later tokens. The new run is temporary. Command: ponderscope "
+              "record --policy %1"_s.arg(spec_));
     QString text;
     if (difference_) {
         const RerunDifference& exact = *difference_;
-        text =
-            means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
-            u"<br>rerun − replay&nbsp;&nbsp; mean NLL %1, of one token at most %2; other steps at %3 of %4 "
-            "tokens"_s.arg(format_difference(exact.difference, 4), format_nats(exact.largest, 3),
-                           format_count(exact.steps_changed), format_count(exact.tokens));
+        text = means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
+               u"<br>rerun − replay&nbsp;&nbsp; NLL: mean %1, largest difference of a token %2; different "
+               "steps at %3 of %4 tokens"_s.arg(
+                   format_difference(exact.difference, 4), format_nats(exact.largest, 3),
+                   format_count(exact.steps_changed), format_count(exact.tokens));
     } else if (!rerunProblem_.isEmpty()) {
         text = rerunProblem_.toHtmlEscaped();
     } else if (running) {

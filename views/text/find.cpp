@@ -119,7 +119,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
     }
     const QString text = QString::fromUtf8(data.text.data(), static_cast<qsizetype>(data.text.size()));
     if (text.toUtf8().size() != static_cast<qsizetype>(data.text.size())) {
-        problem = u"the text is not UTF-8"_s;
+        problem = u"the text of this sequence is not UTF-8"_s;
         return hits;
     }
     // Offsets in characters become offsets in bytes as the matches come: one pass in all.
@@ -151,7 +151,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
     // The iterator is at its end behind an empty match at the text's end, and where a match was given up.
     if (hits.size() < limit && ended < text.size() && !matches.isValid() &&
         !expression.match(text, ended).isValid()) {
-        problem = u"the pattern takes too many steps here; make it simpler"_s;
+        problem = u"the search with this pattern takes too long: simplify the pattern"_s;
         hits.clear();
     }
     return hits;

@@ -42,7 +42,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
         u"Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"_s);
     edit_->setAccessibleName(u"Find a token"_s);
     send_->setText(u"Send to Compare"_s);
-    send_->setToolTip(u"Restrict Compare to the tokens found: their means with intervals"_s);
+    send_->setToolTip(u"Restrict Compare to the found tokens (means with intervals)"_s);
     send_->setAutoRaise(true);
     connect(send_, &QToolButton::clicked, this, [this] { Q_EMIT sent(subset()); });
     edit_->setClearButtonEnabled(true);
@@ -62,8 +62,8 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     QToolButton* down = button(u"↓"_s, u"Next (Enter)"_s);
     QToolButton* shut = button(u"×"_s, u"Close (Esc)"_s);
     wholeRun_->setText(u"Whole run"_s);
-    wholeRun_->setToolTip(u"Searches all sequences of the run. Enter goes to the next sequence with hits; "
-                          "Send To sends the hits of all"_s);
+    wholeRun_->setToolTip(u"Searches all sequences of the run. Enter goes to the next sequence with "
+                          "hits. Send To sends the hits of all sequences"_s);
     wholeRun_->setAccessibleName(u"Search the Whole Run"_s);
     wholeRun_->setCheckable(true);
     wholeRun_->setAutoRaise(true);
@@ -342,7 +342,7 @@ void FindBar::showStatus() {
                                                                           : u"none here"_s;
     }
     if (found_ && !found_->counts.empty()) {
-        said += u" · "_s + (found_->more ? u"the first %1 in %2 sequences"_s : u"%1 in %2 sequences"_s)
+        said += u" · "_s + (found_->more ? u"first %1 hits, in %2 sequences"_s : u"%1 hits in %2 sequences"_s)
                                .arg(format_count(found_->size()),
                                     format_count(static_cast<qint64>(found_->counts.size())));
     } else if (inRun_.isBusy() && !foundBy_.isEmpty()) {

@@ -170,8 +170,9 @@ QString Condition::problem(const QString& text, const std::vector<TokenAnnotatio
         }
         const QString name = begin.captured(1);
         if (!names.contains(name, Qt::CaseInsensitive)) {
-            return first && !isCondition ? QString()
-                                         : u"there is no “%1”: %2"_s.arg(name, names.join(u", "_s));
+            return first && !isCondition
+                       ? QString()
+                       : u"unknown quantity “%1”; expected one of: %2"_s.arg(name, names.join(u", "_s));
         }
         const QString value = rest.mid(begin.capturedEnd());
         const QRegularExpressionMatch next = joint.match(value);

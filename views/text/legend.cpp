@@ -60,8 +60,9 @@ void Legend::show(const TokenValues& values) {
     setToolTip(
         plain_tip(!classes_.isEmpty() || !values.replay.isEmpty()
                       ? meaning_
-                      : meaning_ + (look_.held ? u". The scale is fixed; a click or Space changes it."_s
-                                               : u". A click or Space sets the ends of the scale."_s)));
+                      : meaning_ + (look_.held ? u". The scale is fixed. Click or press Space to change "
+                                                 "the ends."_s
+                                               : u". Click or press Space to set the ends of the scale."_s)));
     setCursor(!classes_.isEmpty() || !values.replay.isEmpty() ? Qt::ArrowCursor : Qt::PointingHandCursor);
     setAccessibleDescription(meaning_);
     update();

@@ -27,7 +27,7 @@ constexpr qint64 most_lines_a_row = 24;
 
 Minimap::Minimap(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     setAccessibleName(u"Overview of the sequence"_s);
-    setToolTip(u"The whole sequence. Click or drag to go there"_s);
+    setToolTip(u"The whole sequence. Click or drag to go to a position"_s);
     setCursor(Qt::PointingHandCursor);
     connect(&theme, &Theme::changed, this, &Minimap::refresh);
 }

@@ -147,7 +147,7 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
     const TokenAnnotation* one = a.annotation(name);
     if (one == nullptr) {
         result.values.assign(a.tokens.size(), nan);
-        result.notice = u"This run has no annotation %1"_s.arg(name);
+        result.notice = u"This run has no annotation named %1"_s.arg(name);
         return result;
     }
     constexpr double most = std::numeric_limits<float>::max(); // colours need no more
@@ -196,14 +196,14 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
     kind.difference = true;
     result.look(look_of(kind, {}));
     if (b == nullptr) {
-        result.notice = u"Choose a run B in the Library to see differences"_s;
+        result.notice = u"Choose run B in the Library to see differences"_s;
         return result;
     }
     // A recording in progress may be behind: what both have is compared.
     const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
     if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     b->tokens.id.begin())) {
-        result.notice = u"Runs A and B have different tokens here. Choose a run B over the same text, or "
+        result.notice = u"Runs A and B have different tokens here. Choose a run B of the same text, or "
                         "switch A − B off"_s;
         return result;
     }

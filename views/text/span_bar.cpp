@@ -40,16 +40,17 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     copy_->setText(u"Copy"_s);
     label_->setText(u"Label…"_s);
     label_->setToolTip(
-        u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
+        u"Labels the span. You can colour, find and group tokens by the label. An annotation file beside "
+        "the trace stores the label"_s);
     auto* figure = new QToolButton(this);
     figure->setText(u"Figure…"_s);
     figure->setToolTip(u"A figure of the span"_s);
     auto* send = new QToolButton(this);
     send->setText(u"Send to Compare"_s);
-    send->setToolTip(u"Restrict Compare to the span: its means with intervals"_s);
+    send->setToolTip(u"Restrict Compare to the span (means with intervals)"_s);
     auto* shut = new QToolButton(this);
     shut->setText(u"×"_s);
-    shut->setToolTip(u"Deselects the span (Esc)"_s);
+    shut->setToolTip(u"Clears the selection (Esc)"_s);
     shut->setAccessibleName(shut->toolTip());
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(24, 6, 14, 6);
@@ -99,16 +100,19 @@ void SpanBar::showSpan() {
         span));
     copy_->setEnabled(span.size() <= most_copied);
     copy_->setToolTip(copy_->isEnabled() ? u"Copies the text of the span"_s
-                                         : u"At most %1 tokens are copied"_s.arg(format_count(most_copied)));
+                                         : u"The span is too long: at most %1 tokens can be copied"_s.arg(
+                                               format_count(most_copied)));
     const QString trace = context_.selection.runA().trace;
     const bool live = context_.data.isLive(trace);
     label_->setEnabled(!live && !is_elsewhere(trace));
     label_->setToolTip(
-        live ? u"Label the run when it is recorded"_s
+        live ? u"Wait until the run is recorded, then label the span"_s
         : is_elsewhere(trace)
-            ? u"Traces on %1 are read-only. Copy the run to this machine (its menu in the Library), or "
-              "add the label on %1. This window shows labels of %1"_s.arg(machine_of(trace).mid(6))
-            : u"Gives the span a label: an annotation beside the trace, to colour, find and group by"_s);
+            ? u"Traces on %1 are read-only. Copy the run to this machine (menu of the run in the "
+              "Library), or add the label on %1. The window also shows labels that were added on %1"_s.arg(
+                  machine_of(trace).mid(6))
+            : u"Labels the span. You can colour, find and group tokens by the label. An annotation file "
+              "beside the trace stores the label"_s);
     show();
 }
 
@@ -152,7 +156,8 @@ TokenSpan SpanBar::spanOrToken() const {
 bool SpanBar::canLabel() {
     const bool live = context_.data.isLive(context_.selection.runA().trace);
     if (live) {
-        Q_EMIT failed(u"The generation is not recorded yet. Label its tokens when it has ended."_s);
+        Q_EMIT failed(u"The generation is not recorded yet. Label the tokens when the generation has "
+                      "ended."_s);
     }
     return !live;
 }

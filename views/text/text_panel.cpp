@@ -63,9 +63,10 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
         return made;
     };
     colour_->setAccessibleName(u"Colour of the text"_s);
-    colour_->setToolTip(u"What colours the text"_s);
+    colour_->setToolTip(u"Quantity that colours the text"_s);
     bars_->setAccessibleName(u"Bars under the text"_s);
-    bars_->setToolTip(u"A second quantity under each token. Steps are ticks; filled ticks ran"_s);
+    bars_->setToolTip(u"Second quantity, drawn under each token. Each step is a tick, filled if the "
+                      "token ran the step"_s);
     difference_->setToolTip(u"Colour by the difference of runs A and B"_s);
 
     // A name and its field stay together when the row wraps.
@@ -88,7 +89,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(legend_);
     auto* help = new QToolButton(controls_);
     help->setText(u"?"_s);
-    help->setToolTip(u"Explain the text (F1)"_s);
+    help->setToolTip(u"Help on the text (F1)"_s);
     help->setAccessibleName(u"Help on the Text"_s);
     help->setAutoRaise(true);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
@@ -185,7 +186,7 @@ void TextPanel::fillBoxes() {
     offer(look.annotation);
     if (!replay.isEmpty()) {
         colours.push_back(
-            {u"Steps (replay)"_s, replayed, u"Steps under the policy %1, by replay"_s.arg(replay)});
+            {u"Steps (replay)"_s, replayed, u"Steps in a replay of the policy %1"_s.arg(replay)});
     }
     fill_chooser(*colour_, colours,
                  !replay.isEmpty()           ? QVariant(replayed)

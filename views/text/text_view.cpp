@@ -222,9 +222,10 @@ void TextView::recolour() {
         const auto& b = compared_.block;
         values_ = shown_values(look(), *a, b.get(), maxSteps_, context_.selection.attribution());
         if (values_.difference && compared_.run.isValid() && !b) {
-            values_.notice = compared_.listed
-                                 ? QString()
-                                 : u"B has no sequence %1, so there is no A − B here"_s.arg(a->sequence + 1);
+            values_.notice =
+                compared_.listed
+                    ? QString()
+                    : u"Run B has no sequence %1, so A − B cannot be shown"_s.arg(a->sequence + 1);
         }
     }
     if (!showsReplay()) {

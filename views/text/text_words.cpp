@@ -54,7 +54,7 @@ QStringList token_lines(const SequenceData* shown, qint64 token, const TokenValu
 
 QString text_hint(const ViewContext& context, const SequenceData* shown) {
     if (context.data.traces().isEmpty()) {
-        return u"Drop a trace or a checkpoint folder here.\nOr record a run: Run → Record…"_s;
+        return u"Drop a trace or a checkpoint folder here.\nTo record a run, choose Run → Record…"_s;
     }
     if (!context.selection.runA().isValid()) {
         return u"Choose a run in the library."_s;
@@ -62,7 +62,7 @@ QString text_hint(const ViewContext& context, const SequenceData* shown) {
     if (shown == nullptr) {
         return why_no_sequence(context.data, context.selection);
     }
-    return shown->tokens.size() == 0 ? u"This sequence has no token yet."_s : QString();
+    return shown->tokens.size() == 0 ? u"This sequence has no tokens yet."_s : QString();
 }
 
 } // namespace ponderscope

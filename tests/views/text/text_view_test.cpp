@@ -375,7 +375,7 @@ private Q_SLOTS:
         stage.data.open(other);
         opened.wait();
         stage.selection.setRunB({other, stage.data.runs(other)[0].id});
-        QTRY_VERIFY2(stage.panel.notice().contains(u"Choose a run B over the same text"_s),
+        QTRY_VERIFY2(stage.panel.notice().contains(u"Choose a run B of the same text"_s),
                      qPrintable(stage.panel.notice()));
         stage.panel.setDifference(false);
         QVERIFY(stage.panel.notice().isEmpty());
