@@ -12,7 +12,8 @@ namespace ponderscope::cli {
 
 /// Replaces this process by ponderscope-engine with this program's arguments: the program beside this one or
 /// in ../lib/ponderscope. Uses the LibTorch with which the engine was built. If that is missing, searches for
-/// the same version in Torch_DIR, LIBTORCH and the folder of ./run. InputError: one of both is missing.
+/// the same version in Torch_DIR, LIBTORCH and the folder of ./run. InputError: the engine or LibTorch is
+/// missing.
 [[noreturn]] void become_engine(char** argv);
 
 } // namespace ponderscope::cli

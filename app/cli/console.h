@@ -30,7 +30,7 @@ struct ProgressOption {
     void add_to(CLI::App& verb);
 };
 
-/// Prints Progress with rate and remaining time. The sink may be called at any rate; it prints at most five
+/// Prints Progress with rate and remaining time. The sink may be called at any rate. It prints at most five
 /// times a second, and always at the end of an activity.
 class ProgressPrinter {
 public:
@@ -39,7 +39,7 @@ public:
     ProgressPrinter(const ProgressPrinter&) = delete;
     ProgressPrinter& operator=(const ProgressPrinter&) = delete;
 
-    /// Valid while the object lives.
+    /// The result is valid while this object lives.
     [[nodiscard]] ProgressSink sink();
     /// Ends the progress line on a terminal.
     void finish();
@@ -65,8 +65,8 @@ private:
 /// Requests a stop when the user presses Ctrl+C (SIGINT), the terminal closes (SIGHUP) or the process is
 /// asked to end (SIGTERM). A second signal ends the process at once.
 std::stop_token stop_on_interrupt();
-/// Whether one of these signals has arrived. ssh may receive the signal too and fail before the stop is
-/// requested; callers treat such a failure as a cancellation.
+/// Whether one of these signals has arrived. ssh receives the same signal and may fail before the stop is
+/// requested. Callers treat such a failure as a cancellation.
 bool interrupted();
 
 /// Prints \p document to standard output.

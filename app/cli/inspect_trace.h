@@ -7,7 +7,7 @@
 
 namespace ponderscope::cli {
 
-/// Whether `inspect` treats the path as a trace (a file or shards); otherwise it is a checkpoint.
+/// Whether `inspect` treats the path as a trace (a file or shards). Other paths are checkpoints.
 bool is_trace(const std::filesystem::path& path);
 
 /// Prints a description of a trace, as text or JSON.

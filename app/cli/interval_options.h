@@ -41,7 +41,7 @@ std::vector<OpenedRun> open_runs(const std::vector<std::string>& references);
 
 /// Options of all verbs that report numbers of runs: intervals, progress, and output format.
 struct ReportOptions {
-    std::string reference; ///< TRACE.ponder#RUN, for verbs with one run
+    std::string reference; ///< TRACE.ponder#RUN, for verbs that read a single run
     IntervalOptions intervals;
     ProgressOption progress;
     std::filesystem::path csv;

@@ -26,7 +26,7 @@ struct ModelOptions {
     std::string dtype = "float32";
 
     void add_to(CLI::App& verb, bool positional = true);
-    /// Opens the checkpoint. InputError that asks for --method: the config fits several methods.
+    /// Opens the checkpoint. InputError: the config fits several methods; the message asks for --method.
     [[nodiscard]] Checkpoint open() const;
     /// Loads the checkpoint and prints its notices (Engine::notices).
     [[nodiscard]] Engine load(const Checkpoint& opened, ProgressPrinter& progress,
@@ -40,7 +40,7 @@ struct RunOptions {
     std::string policy;      ///< a halting policy; empty: the method's own rule
     std::string force_steps; ///< "12:3,17:0"; empty: none
     std::string attention;   ///< "0,3-5:1", layers and heads; empty: not recorded
-    std::string kv;          ///< what later tokens see of a stopped token; empty: the method's default
+    std::string kv;          ///< the KV policy for stopped tokens; empty: the method's default
     std::optional<std::int64_t> prefix; ///< absent: none in a score, the prompt in a generation
     std::string start_state;            ///< "random:7", "zero", a file; empty: random
 
@@ -69,7 +69,8 @@ struct InputOptions {
 
 /// The tokenizer of the checkpoint's folder, if it has one; checked against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
-/// The tokenizer's notices; one if it has far fewer tokens than the model's \p vocabulary_size rows.
+/// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model has rows
+/// (\p vocabulary_size).
 std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
 /// The tokenizer, for verbs that read text. InputError that suggests --ids if \p tokenizer is null.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
@@ -83,8 +84,8 @@ void check_sampling(const GenerateOptions& options);
 
 /// The run with this number. A just recorded run is found by number, because a name can look like a number.
 RunInfo run_of_number(const TraceReader& reader, std::int64_t number);
-/// TRACE#RUN as a user types it: with the run's name, or with its number if the name would be ambiguous or
-/// contains invisible characters.
+/// TRACE#RUN as a user types it. RUN is the run's name. If the name is ambiguous or has invisible characters,
+/// RUN is the number.
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run);
 
 } // namespace ponderscope::cli

@@ -19,7 +19,7 @@ namespace ponderscope::cli {
 struct PolicyPoint {
     PolicySpec spec;
     PolicyOutcome replayed;
-    std::vector<std::int64_t> histogram; ///< of the replay: number of scored tokens that stopped at k
+    std::vector<std::int64_t> histogram; ///< number of scored tokens that stopped at step k in the replay
     struct Exact {
         std::string run; ///< TRACE#RUN
         PolicyOutcome outcome;

@@ -9,8 +9,8 @@
 namespace ponderscope::cli {
 
 /// Returns `full`, then the policies in the given order, each with the settings of its sweeps
-/// ([KIND:]KEY=VALUES). A policy whose number is also in the sweep keeps its row. \p notices: policies to
-/// which a sweep of "threshold" does not apply. InputError: a key that no policy has, or an invalid spec.
+/// ([KIND:]KEY=VALUES). A policy that already sets the swept key also keeps its own row. \p notices: policies
+/// to which a sweep of "threshold" does not apply. InputError: a key that no policy has, or an invalid spec.
 std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
                                       const std::vector<std::string>& sweeps,
                                       std::vector<std::string>& notices);

@@ -63,16 +63,17 @@ struct RecordVerb {
     void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
-    /// One sentence about patches of steps that their tokens did not run; empty: all were applied.
+    /// One sentence about patches that were not applied, because their token did not run the step. Empty: all
+    /// patches were applied.
     [[nodiscard]] std::string unreached_patches(const TraceReader& reader, const RunInfo& run,
                                                 const Engine& engine) const;
     std::unique_ptr<TextSource> corpus; ///< read once before the model is loaded; null: texts in memory
-    bool corpus_taken = false;          ///< the first share has used the corpus
+    bool corpus_taken = false;          ///< the corpus was already read for the first share
     std::vector<PlannedPatch> patches;
     std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
     std::string left_out;              ///< one sentence about skipped lines; empty: none
     std::int64_t lines_left_out = 0;
-    /// Opens the checkpoint with the user's changes, which the run stores.
+    /// Opens the checkpoint and applies the user's changes. The run stores these changes.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,

@@ -18,13 +18,14 @@ namespace ponderscope::cli {
 /// Options for verbs that replay policies and may also rerun the model with them.
 struct RerunOptions {
     ModelOptions model; ///< without a checkpoint: replays only
-    std::string kv;     ///< empty: kv_of_rerun of the run
+    std::string kv;     ///< empty: the result of kv_of_rerun for the run
     std::filesystem::path output;
     std::int64_t batch = 8;
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: rerun options without reruns, or reruns that would hide the shards of a trace.
+    /// InputError: rerun options without reruns, or a trace for the reruns that is a shard or a set of
+    /// shards.
     void check(const TraceReader& reader) const;
     /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {

@@ -16,8 +16,9 @@ struct Share {
     std::filesystem::path trace;
 };
 
-/// The shares that this process records of the run for \p trace: one share, or with \p resume some shares of
-/// the earlier processes. InputError: a shard exists without \p resume, or shards belong to two worlds.
+/// The shares of the run for \p trace that this process records. Usually its own share; with \p resume some
+/// of the shares of earlier processes. InputError: a shard exists without \p resume, or shards belong to two
+/// worlds.
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume);
 
 } // namespace ponderscope::cli

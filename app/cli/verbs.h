@@ -11,23 +11,24 @@
 namespace ponderscope::cli {
 
 /// Each verb has its own file. add_NAME adds the verb's subcommand to the program; its callback does the work
-/// and throws ponderscope::Error, which run_program turns into a message and an exit code. A callback with
-/// another exit code than 0 throws CheckFailed or Cancelled.
+/// and throws ponderscope::Error, which run_program turns into a message and an exit code. A callback throws
+/// CheckFailed or Cancelled for an exit code other than 0.
 #define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
-/// A check for options with an output file. An existing file is replaced, except a trace or a checkpoint's
-/// weights, which a mistyped name would destroy.
+/// A check for options with an output file. The verb replaces an existing file. The check refuses traces and
+/// weights of checkpoints, because a mistyped name would destroy them.
 CLI::Validator replaces_no_trace();
 /// Whether verbs.def assigns the verb to the engine.
 bool runs_in_engine(std::string_view name);
 /// The first argument that is not an option; nullptr: none.
 const char* verb_of(int argc, char** argv);
 
-/// Prints the error with its id on stderr, with \p prints_json also on stdout. Returns its exit code.
+/// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns the exit code of
+/// the error.
 int fail(const Error& error, bool prints_json = false);
 /// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));

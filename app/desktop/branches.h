@@ -18,12 +18,12 @@ namespace ponderscope {
 /// A run of a tree of generations.
 struct BranchNode {
     RunKey run;
-    int parent = -1; ///< index of the run that it continues; -1: the root
+    int parent = -1; ///< index of the run that this run continues; -1: the root
     std::optional<Branch> branch;
 };
 
-/// The tree that \p run belongs to, parents before children; at least \p run itself if that is open. A run
-/// that several open traces hold is listed once, from the trace of \p run where that has it.
+/// The tree that \p run belongs to, parents before children; at least \p run itself if that is open. If
+/// several open traces have the same run, the tree lists it once. The trace of \p run has priority.
 std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
 
 /// A possible token at a position.
@@ -33,12 +33,12 @@ struct BranchCandidate {
     double after = 0;  ///< after temperature, top-k and top-p; NaN: the token was not generated here
 };
 
-/// The recorded candidates for the token behind \p row of run A: those that were sampled from, else the
-/// read-out of the last step. Empty: not recorded, or still being read.
+/// The recorded candidates for the token after \p row of run A: the candidates of sampling, else the
+/// candidates of the last step's read-out. Empty: not recorded, or still being read.
 std::vector<BranchCandidate> branch_candidates(TraceData& data, const Selection& selection, qint64 row);
 
-/// The candidates of the selected token, and the tree of branches of run A. A click on a candidate forces it;
-/// a click in the tree shows a run as A, Ctrl+click or B as B.
+/// The candidates of the selected token, and the tree of branches of run A. A click on a candidate continues
+/// from this candidate. A click in the tree shows a run as A. Ctrl+click or the key B shows a run as B.
 class Branches : public QWidget {
     Q_OBJECT
 public:

@@ -43,10 +43,11 @@ public:
     void maximise(QDockWidget* dock);
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
-    [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while one is maximized
+    [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
     /// Restores the result of layoutState(). Every change of the whole layout uses this function. Before the
-    /// window is shown, the layout is stored until showPending(): Qt copies the layout of a window that will
-    /// be maximized, and would restore the copy over a newer layout. False: the layout has another version.
+    /// window is shown, the function only stores the layout for showPending(). The reason: Qt copies the
+    /// layout before it maximizes a window and later restores the copy. False: the layout has another
+    /// version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 
@@ -59,7 +60,8 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress: Qt keeps parts of the layout that must not change meanwhile.
+    /// Ends a dock drag in progress. During a drag Qt keeps references into the layout, so the layout must
+    /// not change.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

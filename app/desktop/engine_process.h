@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// The command line program as a child process, because the engine may run out of memory or crash, and the
-/// window must survive. If its paths are on another machine (ssh://…), it runs there and continues after a
+/// The command line program as a child process. The engine may run out of memory or crash, and the window
+/// must survive. If the paths are on another machine (ssh://…), the program runs there and continues after a
 /// lost connection. Splits both streams into lines and reports how the process ended. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
@@ -39,7 +39,7 @@ Q_SIGNALS:
     void started();
     void outputLine(const QByteArray& line); ///< a line of stdout without its end; never empty
     void errorLine(const QByteArray& line);  ///< a line of stderr
-    /// \p sentence: if refused, its last line on stderr that is not JSON.
+    /// \p sentence: if the program refused, its last line on stderr that is not JSON.
     void ended(ponderscope::EngineProcess::End end, const QString& sentence);
     void failedToStart(const QString& sentence);
 
@@ -60,8 +60,8 @@ private:
     bool heard_ = false; ///< the program printed something, so it had started
 };
 
-/// A verb as a program to start. If its paths are on another machine (ssh://HOST/PATH), it runs there through
-/// ssh, and the paths are those of that machine.
+/// A verb as a program to start. If the paths are on another machine (ssh://HOST/PATH), the program runs
+/// there through ssh and gets the paths without ssh://HOST.
 struct EngineCommand {
     QString program;
     QStringList arguments;

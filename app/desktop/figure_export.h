@@ -14,7 +14,7 @@ namespace ponderscope {
 
 class ExportDialog;
 
-/// The figure workbench, which starts with the window's content.
+/// Opens the figure workbench with a figure of the window's content.
 class FigureExport : public ShellPart {
     Q_OBJECT
 public:

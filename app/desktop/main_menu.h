@@ -14,8 +14,8 @@ namespace ponderscope {
 
 class TopBar;
 
-/// The commands of a window. Each command is an action of the menu bar, from which palette, list of shortcuts
-/// and keyboard take it.
+/// The commands of a window. Each command is an action of the menu bar. The command palette and the list of
+/// shortcuts are made from the menu bar.
 class MainMenu : public ShellPart {
     Q_OBJECT
 public:
@@ -27,7 +27,8 @@ public Q_SLOTS:
     void showAbout();
     /// Help on the focused panel, otherwise on the text.
     void showHelp();
-    /// Copies the command that reproduces \p panel. A message confirms it, or says why there is none.
+    /// Copies the command that reproduces \p panel. A message confirms the copy, or explains why the panel
+    /// has no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

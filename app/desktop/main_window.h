@@ -37,8 +37,8 @@ public:
     MainWindow(Theme& theme, Settings& settings, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    /// Follows the command line: restores geometry and panels, or takes the size of a screenshot; shows the
-    /// window; then opens the files of the command line.
+    /// Applies the command line. First restores geometry and panels, or sets the size for a screenshot. Then
+    /// shows the window and opens the files.
     void start(const Launch& launch);
     /// Applies the command line's requests after loading.
     void apply(const Launch& launch);

@@ -21,8 +21,8 @@ public:
     /// message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
-    /// \p id identifies the event ("trace.removed"), whatever the sentence. A message that is already shown
-    /// is not added again. The bar keeps the last three errors and notices; an error removes the notices.
+    /// \p id identifies the kind of event ("trace.removed"). A message that is already shown is not added
+    /// again. The bar keeps the last three errors and notices. An error removes the notices.
     void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Removes a message that no longer applies.
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] QStringList ids() const;
     /// Whether a message with this id is shown that contains \p part (a path, a name).
     [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
-    [[nodiscard]] Kind kind() const; ///< the most severe shown kind, which sets the colours
+    [[nodiscard]] Kind kind() const; ///< the most severe of the shown kinds; sets the colours
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }
 
 protected:

@@ -35,7 +35,7 @@ public:
     enum class Event {
         moved,    ///< new time stamp of the file, its WAL or its annotations, or first seen: read it again
         gone,     ///< no file with this name; loaded data stays
-        replaced, ///< another file has the name, also after a file returned
+        replaced, ///< another file has this name
         shrunk,   ///< truncated: the file lacks pages of its header
         cut,      ///< it is on another machine without a connection; see machineFault()
         back,     ///< the connection was restored
@@ -51,7 +51,7 @@ public:
         std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: no file
         bool gone = false;
     };
-    /// The file system's answer for each local file. look() is thread-safe, for slow disks.
+    /// Reads the state of each local file. look() is thread-safe, so another thread can wait for a slow disk.
     using Looks = std::map<QString, Seen>;
     [[nodiscard]] static Looks look(const QStringList& traces);
     QList<Change> check(const QStringList& traces, const Looks& looks);
@@ -59,7 +59,7 @@ public:
     void forget(const QString& trace) { seen_.erase(trace); }
     /// Whether an expected file exists and is not empty. For another machine the answer takes a while.
     [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
-    /// Why there is no connection to the machine of a trace, one sentence.
+    /// The reason for a missing connection to the trace's machine, one sentence.
     [[nodiscard]] QString machineFault(const QString& trace) const;
 
 private:
@@ -88,7 +88,7 @@ public:
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }
-    /// Calls \p call once, when the next trace was opened or refused and no other one is being opened.
+    /// Calls \p call once: after the next trace is opened or refused, and no further trace is being opened.
     void then(std::function<void()> call) { then_.push_back(std::move(call)); }
 
 Q_SIGNALS:
@@ -128,7 +128,7 @@ private:
 class OpenTraces : public ShellPart {
     Q_OBJECT
 public:
-    /// Construct it after all views, so that they know the selection when a trace has opened.
+    /// Construct this object after all views, so that views receive the signals of a trace before it does.
     explicit OpenTraces(const Shell& shell);
     [[nodiscard]] Opener& opener() { return opener_; }
     [[nodiscard]] RunFollower& follower() { return follower_; }

@@ -12,8 +12,8 @@ namespace ponderscope {
 class Theme;
 struct PanelHelp;
 
-/// A panel in its dock, with the warning against wrong conclusions below it. A dock smaller than the panel
-/// scrolls. In low docks the warning is only in the title's "?".
+/// A panel in its dock, with a warning against wrong conclusions below the panel. A dock smaller than the
+/// panel scrolls. In low docks only the help ("?") shows the warning.
 class PanelFrame : public QWidget {
     Q_OBJECT
 public:
@@ -32,8 +32,8 @@ private:
 /// The panel inside a dock's frame.
 QWidget* panel_of(const QDockWidget& dock);
 
-/// The title bar of a dock, by which it can be dragged: the panel's name, or the warning if a tab or the view
-/// already shows the name; buttons for help, copy, float and close on the right.
+/// The title bar of a dock, for dragging. Shows the panel's name. If a tab or the view already shows the
+/// name, shows the warning instead. On the right are buttons for help, copy, float and close.
 class DockTitle : public QWidget {
     Q_OBJECT
 public:

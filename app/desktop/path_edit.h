@@ -18,7 +18,7 @@ public:
     PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent = nullptr);
     [[nodiscard]] QString path() const;
     void setPath(const QString& path);
-    /// Offers likely paths in a list beside the field.
+    /// Offers suggested paths in a list beside the field.
     void offer(const QStringList& paths);
 
 Q_SIGNALS:
@@ -38,7 +38,7 @@ private:
     QToolButton* offered_; ///< hidden without offers
 };
 
-/// The last parts of paths, as many as distinguish them: "samples/adaponderlm".
+/// The last parts of paths, just long enough to tell the paths apart: "samples/adaponderlm".
 QStringList distinct_names(const QStringList& paths);
 
 } // namespace ponderscope

@@ -51,7 +51,7 @@ QStringList all_methods();
 /// Arguments of `ponderscope`, starting with "record".
 QStringList record_arguments(const RecordRequest& request);
 
-/// \p arguments without those for programs, for a user's terminal.
+/// \p arguments without the options for programs, for a user's terminal.
 QStringList as_typed(QStringList arguments);
 
 /// The command line program beside this one or on PATH; empty: not found.

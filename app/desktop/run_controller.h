@@ -25,12 +25,12 @@ class RunFollower;
 class ThinkPanel;
 
 /// A recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
-/// start state. \p kv: what later tokens see of a stopped token. Does not set the text.
+/// start state. \p kv: the KV policy for stopped tokens. The caller sets the text.
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv);
 
-/// The checkpoint folder of a run: the recorded path, else relative to the trace's folder or a folder above
-/// it; empty: not found.
+/// The checkpoint folder of a run. Tries the recorded path, then the same path relative to the trace's folder
+/// and to the folders above. Empty: not found.
 QString find_checkpoint(const RunInfo& run, const QString& trace);
 
 /// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache. Its
@@ -39,7 +39,7 @@ class Scratch {
 public:
     Scratch();
     [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; may not exist yet
-    /// Creates its folder. Returns why it cannot be written, one sentence; empty: it can.
+    /// Creates the folder. Returns an error message if the folder cannot be written; empty: success.
     [[nodiscard]] QString prepare() const;
     /// The file of temporary runs on \p machine ("ssh://HOST"), in its /tmp. Without a machine: trace().
     [[nodiscard]] QString on(const QString& machine) const;
@@ -66,8 +66,9 @@ public:
 
     /// The current checkpoint folder of a run; empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// A request that computes run A as it was computed, without forced steps or text. std::nullopt: A is not
-    /// recorded yet (a message says so), or its checkpoint is asked for, and \p again runs once it is known.
+    /// A request that repeats run A with the same settings, without forced steps or text. std::nullopt: A is
+    /// not recorded yet (a message says so), or the checkpoint is unknown. In the second case a dialog asks
+    /// for the checkpoint, and then \p again runs.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Prepares the trace of temporary runs. False, with a message, if this fails.
     [[nodiscard]] bool scratchReady();

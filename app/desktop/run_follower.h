@@ -13,8 +13,8 @@ namespace ponderscope {
 
 class Opener;
 
-/// Shows the runs that this window makes: a recording as soon as it has begun, a what-if beside its original
-/// run, a rerun as B, a generation while it runs and after it is recorded.
+/// Shows the runs that this window makes. A recording is shown when it begins, a what-if beside its original
+/// run, a rerun as B, and a generation from its first token on.
 ///
 /// A finished run is selected only if the user has not selected another run since it was requested.
 class RunFollower : public QObject {
@@ -25,7 +25,7 @@ public:
     RunFollower(TraceData& data, Selection& selection, Opener& opener, QObject* parent = nullptr);
     void listen(); ///< as Opener::listen
 
-    /// The next recording is a what-if about this run; an invalid key: it is not a what-if.
+    /// The next recording is a what-if about this run. An invalid key: the next recording is not a what-if.
     void ask(const RunKey& question) { next_ = question; }
     /// A recording into \p trace begins.
     void begin(const QString& trace, As as);
@@ -40,17 +40,19 @@ public:
     /// A generation begins. Its live run is shown from the first token on.
     void beginLive() { liveFrom_ = selection_.runA(); }
     void showLive(const RunKey& live);
-    /// \p parent: shown as B beside the run; invalid: no run that it continues.
+    /// \p parent: the run that the generation continues, shown as B. Invalid: the generation continues no
+    /// run.
     void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A, and as B \p before, else the previous A or B or any other run over the same text.
+    /// Shows a run as A. Shows \p before as B, or else the previous A or B, or any other run over the same
+    /// text.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Records that the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);
 
 Q_SIGNALS:
     void compared();     ///< a what-if is A, and its original run is B
-    void liveRecorded(); ///< the run of a generation is in its trace, shown or not
+    void liveRecorded(); ///< the generation's run is in its trace, whether shown or not
 
 private:
     struct Wanted {

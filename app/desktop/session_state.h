@@ -45,7 +45,7 @@ struct ViewState {
     friend bool operator==(const ViewState&, const ViewState&) = default;
 };
 
-/// A history of views, as in a browser: a new view discards the undone ones.
+/// A history of views, as in a browser. A new view discards the undone views.
 class ViewHistory {
 public:
     /// Adds \p state to the history unless it equals the current state.
@@ -106,7 +106,7 @@ public Q_SLOTS:
     /// Saves the current view, for presentations and the session.
     void keepView();
     /// Starts or ends a presentation: large letters, and only the text or the maximized panel. Page Down and
-    /// Page Up go through the saved views; Escape ends it, too.
+    /// Page Up go through the saved views. Escape also ends the presentation.
     void present();
     void presentView(int by);
 
@@ -118,7 +118,7 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    /// \p keepReplay: keep a replay that colours the text, unless \p state has another look.
+    /// \p keepReplay: a replay continues to colour the text, unless \p state has another look.
     void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
 

@@ -21,7 +21,7 @@ struct Shell {
     TextPanel& text;
 };
 
-/// A part of the window that is not a widget: it owns a topic with its actions and connections.
+/// A part of the window that is not a widget. Each part owns one topic with its actions and connections.
 class ShellPart : public QObject {
     Q_OBJECT
 public:

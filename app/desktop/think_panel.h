@@ -52,7 +52,7 @@ protected:
 private:
     void renew() override;
     void renewCandidates();
-    void nameCheckpoints(); ///< shows as much of their paths as distinguishes them
+    void nameCheckpoints(); ///< shows the last parts of paths that tell the checkpoints apart
     void start();
     void pinNewest();
     [[nodiscard]] qint64 newest() const; ///< newest token of the shown generation; -1: another run is shown

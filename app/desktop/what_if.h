@@ -28,7 +28,8 @@ public Q_SLOTS:
     void giveSteps(qint64 token, int steps);
     /// Reruns A without a source of its depth attention, in one layer or (-1) in all layers.
     void leaveSourceOut(int source, int layer);
-    /// Copies a state's location in run A: after \p step of this token, at its end (-1) or after a layer.
+    /// Copies the location of a state in run A: this token, \p step, and either a layer or the end of the
+    /// step (-1).
     void takeState(qint64 token, int step, int layer);
     /// Reruns A with the copied state in place of this token's state after \p step.
     void putState(qint64 token, int step);
@@ -41,7 +42,7 @@ private:
         QJsonArray patches = {}; ///< patches in the form of a patch file
     };
     void startWhatIf(const WhatIfQuestion& question);
-    /// Writes a file with the patches of \p run and those in \p more. Empty path: there are none.
+    /// Writes a file with the patches of \p run and the patches in \p more. Empty path: there are no patches.
     /// std::nullopt, with a message: the file could not be written.
     [[nodiscard]] std::optional<QString> patchFile(const RunInfo& run, const QJsonArray& more);
     void fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word);

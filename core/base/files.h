@@ -30,7 +30,7 @@ public:
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Hints to the kernel. They do not change the bytes. \p part: of any mapped file.
+    /// Hints to the operating system. The bytes do not change. \p part: of any mapped file.
     void expect_sequential_reads() const;
     static void will_need(std::span<const std::byte> part); ///< start reading it in the background
     static void done_with(std::span<const std::byte> part); ///< lets the kernel drop these pages; the next
@@ -56,7 +56,7 @@ public:
 
     void write(std::span<const std::byte> bytes); ///< EnvironmentError: disk full, quota, I/O error
     void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
-    void commit(); ///< EnvironmentError as write(). Call it once.
+    void commit(); ///< EnvironmentError: as in write(). Call this function once.
 
     /// The temporary file, for libraries that write a file themselves. The file exists and is empty.
     [[nodiscard]] const std::filesystem::path& temporary_path() const { return temporary_; }
@@ -72,7 +72,7 @@ private:
     std::string buffer_;
 };
 
-/// Writes a whole file at once, atomically. Errors as AtomicFile.
+/// Writes a whole file at once, atomically. Throws the errors of AtomicFile.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
@@ -104,7 +104,7 @@ std::string read_text_file(const std::filesystem::path& path,
 void check_text(std::string_view text, const std::string& what);
 
 /// Throws the error for an errno on \p path: InputError if the path is wrong, EnvironmentError if the machine
-/// refuses. \p verb: "read", "written".
+/// refuses. \p verb: the failed operation in the message, "read" or "written".
 [[noreturn]] void throw_file_error(const std::filesystem::path& path, int error, std::string_view verb);
 
 } // namespace ponderscope

@@ -13,7 +13,7 @@ bool is_hub_name(std::string_view text);
 /// The local folder of a downloaded model. If \p path does not exist and is a hub name, the function searches
 /// the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or
 /// ~/.cache/huggingface/hub). \p path may also be a folder of this cache ("models--organisation--name"). Of
-/// several snapshots, refs/main wins, else the newest. Nothing if neither form applies.
+/// several snapshots, refs/main wins, else the newest. No value if neither form applies.
 std::optional<std::filesystem::path> hub_snapshot(const std::filesystem::path& path);
 
 /// The result of hub_snapshot(), or \p path itself if there is none.

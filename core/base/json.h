@@ -29,13 +29,13 @@ struct JsonLimits {
     const char* remedy = "correct the file or get it again"; ///< what to do about invalid JSON
 };
 
-/// Parses JSON from outside. Stricter than nlohmann's parser: a limit on size and depth, no repeated key in
-/// an object, valid UTF-8, no bytes after the value. InputError names \p source, line and byte. Numbers too
-/// large for 64 bits become doubles.
+/// Parses untrusted JSON. Stricter than nlohmann's parser: limits size and depth, and refuses repeated keys,
+/// invalid UTF-8 and bytes after the value. InputError names \p source, line and byte. Numbers too large for
+/// 64 bits become doubles.
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
                           const JsonLimits& limits = {});
 
-/// Reads and parses a file. Throws the errors of read_file too; the message for an empty file says so.
+/// Reads and parses a file. Also throws the errors of read_file. An empty file has its own message.
 nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// A value for a message: `"silu"`, `-3`, `true`, `null`, `NaN`, `an object`, `an array of 3`. Long texts are
@@ -46,9 +46,9 @@ inline nlohmann::json number_or_null(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
-/// A JSON object with its file, so that every error names the file, the key and the value. Refers to a
-/// document that must outlive it. All getters treat a null value as an absent key, as Hugging Face
-/// configurations do.
+/// A JSON object with its file, so that every error names the file, the key and the value. The JSON document
+/// must outlive this object. All getters treat a null value as an absent key, as Hugging Face configurations
+/// do.
 class JsonObject {
 public:
     /// InputError if \p value is not an object. \p name: the object's path in the document, "" for the root.
@@ -103,8 +103,8 @@ private:
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
-/// Maps a text of a fixed set to its value. If the key is absent: \p otherwise, or an InputError without \p
-/// otherwise.
+/// Maps one of a fixed set of texts to its value. An absent key gives \p otherwise. Without \p otherwise an
+/// absent key is an InputError.
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,

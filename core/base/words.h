@@ -40,7 +40,7 @@ std::optional<Number> parse_number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
-/// The same for a whole number of at least 0; -1 if \p text is not one.
+/// The same for a whole number of at least 0. -1: \p text is not such a number.
 inline std::int64_t parse_count(std::string_view text) {
     const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
     return value < 0 ? -1 : value;
@@ -51,8 +51,9 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters); the first of equals. Empty if the distance is more than two and more than a third of the longer
-/// word. A word of three letters or more also matches a known word that it begins.
+/// letters). Of words with equal distance, the first. Empty if the distance is more than two and more than a
+/// third of the longer word. If \p word has three letters or more, a known word that begins with \p word also
+/// matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.

@@ -6,7 +6,7 @@
 
 namespace ponderscope {
 
-/// The names of shards have no room for a higher rank.
+/// Largest number of processes. The names of shards have no room for a higher rank.
 inline constexpr std::int64_t most_processes = 10'000;
 
 /// The number of processes that a launcher started, and the rank of this one.

@@ -19,9 +19,9 @@ namespace ponderscope {
 /// "[2, 3]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// All tensors of a checkpoint folder: those of model.safetensors, or of the shards in
-/// model.safetensors.index.json, and those of the config's companion files under their prefixes. open()
-/// validates every header and maps the files, but reads no weight. Thread-safe once open.
+/// All tensors of a checkpoint folder. Includes model.safetensors, or the shards in
+/// model.safetensors.index.json, and the config's companion files under their prefixes. open() validates
+/// every header and maps the files, but reads no weight. Thread-safe once open.
 class Weights {
 public:
     /// InputError: missing, truncated or inconsistent files, LFS pointers, pickles, shards outside the

@@ -17,7 +17,7 @@ namespace ponderscope {
 
 struct MethodInfo;
 
-/// How error messages end if this build does not support a value.
+/// The end of error messages about values that this build does not support.
 inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
 
 /// Bounds for the numbers of a configuration. The product of any two sizes and eight bytes fits into 64 bits.
@@ -46,7 +46,7 @@ public:
 
     /// A size of at least 1; null is an InputError.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
-    /// The same for keys for which null means the default, as in transformers.
+    /// The same, but null means the default, as in transformers.
     [[nodiscard]] std::int64_t size_or_null(std::string_view key, std::int64_t otherwise,
                                             std::int64_t max) const;
     /// A count of at least 0.
@@ -58,12 +58,12 @@ public:
     [[nodiscard]] Activation activation(std::string_view key, std::string_view otherwise) const;
     /// Whether the key is present with the value null. Some classes distinguish null from an absent key.
     [[nodiscard]] bool is_null(std::string_view key) const;
-    /// Which of two names of one value to read: \p alias if the file has only \p alias, else \p name.
+    /// The name to read if a value has two names: \p alias if the file has only \p alias, else \p name.
     /// InputError: the file has both with different values.
     [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
 
-    /// InputError naming \p key, unless the key is absent, null, or equal to \p inert (a value without
-    /// effect).
+    /// InputError that names \p key if the key has a value with an effect. Accepts an absent key, null, and
+    /// \p inert (a value without effect).
     void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
 
     void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
@@ -93,7 +93,7 @@ bool has_window(const ConfigReader& reader, bool otherwise = true);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
 
-/// Defaults of a configuration class, and its keys if they differ from those of Llama's class.
+/// Defaults of a configuration class, and the keys whose names differ from the keys of Llama's class.
 struct SizeDefaults {
     std::int64_t vocab_size = 32000;
     std::int64_t hidden_size = 4096;
@@ -122,8 +122,8 @@ struct SizeDefaults {
     std::string_view head_dim_key = "head_dim";
     std::string_view norm_key = "rms_norm_eps";
 };
-/// Reads sizes, norms, activation, tied embeddings and token ids. Biases, windows and rotary embedding have
-/// functions of their own.
+/// Reads sizes, norms, activation, tied embeddings and token ids. Other functions read biases, windows and
+/// the rotary embedding.
 void read_sizes(const ConfigReader& reader, ModelConfig& config, const SizeDefaults& defaults);
 /// attention_bias and mlp_bias; the default is false.
 void read_biases(const ConfigReader& reader, ModelConfig& config);
@@ -146,7 +146,7 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 
-/// Needs the part of \p config that the architecture reads and, for scale_embeds, the depth mixing.
+/// Call this after the architecture has read its part of \p config and, for scale_embeds, the depth mixing.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
 /// Reads a checkpoint in the format of the method \p own. The method's file reads the keys.

@@ -12,8 +12,8 @@ enum class FileKind : std::uint8_t {
     empty,
     safetensors, ///< a plausible header length followed by '{'
     lfs_pointer, ///< text that git leaves in place of a file that was not fetched
-    pickle, ///< PyTorch's own formats: a bare pickle, or a pickle in a zip archive. Never opened, because
-            ///< unpickling runs code.
+    pickle, ///< PyTorch's own formats: a bare pickle, or a pickle in a zip archive. The program never opens
+            ///< them, because unpickling runs code.
     zip,    ///< another zip archive
     gguf,
     html, ///< an error page saved under the file's name
@@ -31,8 +31,8 @@ FileKind recognise_file(const std::filesystem::path& path);
 /// Whether the name is usual for PyTorch pickles: *.bin, *.pt, *.pth, *.ckpt, *.pkl.
 bool has_pickle_name(const std::filesystem::path& path);
 
-/// Throws the InputError for \p kind: what the file is and how to get safetensors instead. Not for
-/// FileKind::safetensors.
+/// Throws the InputError for \p kind. The message names the kind of file and explains how to get safetensors.
+/// Do not call this for FileKind::safetensors.
 [[noreturn]] void refuse(const std::filesystem::path& path, FileKind kind);
 
 } // namespace ponderscope

@@ -31,7 +31,7 @@ struct OwnRule {
     Stops stops = Stops::below;
 };
 
-/// The public config keys that several methods share and that do not name a method.
+/// Public config keys that several methods share, so the keys do not identify a method.
 struct PublicKeys {
     explicit PublicKeys(const ConfigReader& reader);
 
@@ -68,8 +68,8 @@ struct PublicForm {
 /// A key of our "pondering" section, besides the keys of every method (`method`, `max_steps`, `embed_scale`).
 struct SectionKey {
     std::string_view name;
-    /// Reads the key, or takes its default. Returns whether the value is the default. A default value is
-    /// harmless in a section whose method does not read the key.
+    /// Reads the key, or takes its default. Returns whether the value is the default. In a section of a
+    /// method that does not read the key, only the default is allowed.
     bool (*read)(const ConfigReader& section, ModelConfig& config) = nullptr;
 };
 
@@ -78,8 +78,8 @@ namespace section_keys {
 extern const SectionKey threshold, multiply_start, top_k, remainder;
 } // namespace section_keys
 
-/// All facts about a method that code outside of the engine needs. Each method has an entry in
-/// methods/NAME_info.cpp; core/ponder/methods/NAME.cpp has its computation.
+/// All facts about a method that code outside of the engine needs. methods/NAME_info.cpp has the entry of
+/// each method. core/ponder/methods/NAME.cpp has the computation.
 struct MethodInfo {
     MethodKind kind = MethodKind::vanilla;
     /// For the documents and --help: what happens between two steps, and the method's authors.
@@ -92,15 +92,15 @@ struct MethodInfo {
     /// Reads and checks keys outside of the section, or public keys.
     void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
     PublicForm public_form = {};
-    /// The number of steps can change without other weights.
+    /// The number of steps can change without a change of weights.
     bool any_steps = false;
-    /// The method's exits choose the step that is read out, but every step runs, as in the authors' code.
+    /// Every step runs, as in the authors' code. The method's exits only choose the step that is read out.
     bool exits_select = false;
     /// The method decides which slots of other tokens a slot sees. So --kv (what later tokens see of a
     /// stopped token) is not available.
     bool sees_by_own_rule = false;
-    /// The method's own format: a checkpoint of this architecture, or a folder with this file beside
-    /// config.json, has this method unless --method names one of \c instead.
+    /// The method's own format. A checkpoint has this method if it has this architecture, or if this file is
+    /// beside config.json. --method may select one of \c instead.
     std::optional<Architecture> architecture = {};
     const char* companion = nullptr;
     std::vector<MethodKind> instead = {};
@@ -108,8 +108,8 @@ struct MethodInfo {
     void (*read)(const ConfigReader& reader, ModelConfig& config) = nullptr;
     /// Keys of a recipe's "penalty" section. Empty: the training loss has no penalty on steps.
     std::vector<std::string_view> penalty = {};
-    /// The part of the method's training that `train` does not support, so `train` refuses the method;
-    /// nullptr: `train` supports it.
+    /// The part of the method's training that `train` lacks. `train` then refuses the method. nullptr:
+    /// `train` supports the method.
     const char* untrained = nullptr;
 };
 

@@ -83,7 +83,7 @@ struct RopeConfig {
 /// Which rotation a layer uses: ModelConfig::rope, ModelConfig::local_rope, or none.
 enum class LayerRope : std::uint8_t { main, local, none };
 
-/// Factors and limits by which Llama-like families differ. The defaults have no effect.
+/// Factors and limits that differ between Llama-like families. The defaults have no effect.
 struct ScaleConfig {
     double embedding = 1.0;              ///< factor on embeddings
     std::optional<double> attention;     ///< factor on q·k; absent: head_dim^(-1/2)
@@ -109,7 +109,7 @@ enum class Remainder : std::uint8_t { last, drop };
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
     std::int64_t max_steps = 0; ///< K: further steps after step 0
-    /// tau. 0 (ouro: infinity): never halt. tah: another step runs if the gate exceeds tau.
+    /// tau. 0 means never halt (ouro: infinity). tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
     bool multiply_start = false; ///< E_0 times K (the authors' `mutiply_pondering_steps`)
@@ -127,9 +127,9 @@ struct PonderConfig {
     std::map<std::string, double> own;
 };
 
-/// A stack whose steps run the middle blocks only (methods-released.md section 1). The prelude runs once for
-/// each token; its output enters every step. The coda belongs to the read-out. Prelude, core and coda share
-/// one numbering of blocks, in this order.
+/// A stack whose steps run only the middle blocks, the core (methods-released.md section 1). The prelude runs
+/// once for each token. Every step reads the prelude's output. The coda runs for the read-out. Prelude, core
+/// and coda share one numbering of blocks, in this order.
 struct SandwichConfig {
     std::int64_t prelude = 0, coda = 0; ///< number of blocks before and after the core
     enum class Injection : std::uint8_t { linear, diagonal, add };
@@ -158,8 +158,8 @@ struct ReleasedConfig {
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
     double deviation = 1.0;                  ///< dory: initial deviation; the loader divides stored scales by
                                              ///< it
-    bool last_loop_kv = false;   ///< dory: during decoding, a token sees the last loop's keys and values of
-                                 ///< earlier tokens
+    bool last_loop_kv = false;   ///< dory: during decoding, a token sees the keys and values that earlier
+                                 ///< tokens made in the last loop
     std::int64_t low_passes = 0; ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;      ///< hrm_text: trained with bidirectional attention in the prompt
     bool split_projections = false; ///< hrm_text: the file has separate tensors for q, k, v and gates
@@ -238,7 +238,7 @@ struct ModelConfig {
     bool mlp_bias = false;
     bool tied_embeddings = false;
     bool qk_norm = false;           ///< norms on q and k before RoPE, over each head
-    bool qk_norm_all_heads = false; ///< with qk_norm: one norm over all heads together
+    bool qk_norm_all_heads = false; ///< with qk_norm: one norm over all heads
     RopeConfig rope;
     RopeConfig local_rope;             ///< for layers with LayerRope::local; rotary_dims as in `rope`
     std::vector<LayerRope> layer_rope; ///< one entry per layer; empty: `rope` in every layer
@@ -266,8 +266,8 @@ struct ModelConfig {
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 
-    /// One entry: the method in `ponder`. Several entries: the keys fit several methods, and `ponder` holds
-    /// the first. Then --method must choose a method before anything runs (methods.md section 4).
+    /// The methods that fit the keys. With one entry, `ponder` has this method. With several entries,
+    /// `ponder` has the first, and --method must choose before the model runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
     /// Notices for the user: unknown keys, and settings that the config does not determine.
     std::vector<std::string> notices;
@@ -294,9 +294,9 @@ std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
-/// overrides the config's method. A flag of the config that switches this method off still applies, as in the
-/// authors' code: the method becomes vanilla, with a notice. \p steps overrides the config's number of
-/// recurrences (passes); InputError if each step of the method has its own parameters.
+/// overrides the config's method. If a flag of the config switches this method off, the method becomes
+/// vanilla, with a notice, as in the authors' code. \p steps overrides the config's number of recurrences
+/// (passes). InputError: each step of the method has its own parameters.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,

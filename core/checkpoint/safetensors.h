@@ -53,8 +53,8 @@ private:
 };
 
 /// Writes a safetensors file atomically. Tensors with wider elements come first so that all tensors are
-/// aligned; otherwise the order stays. Throws the errors of AtomicFile, and std::invalid_argument if a view
-/// contradicts itself or two tensors have one name.
+/// aligned; otherwise the order stays. Throws the errors of AtomicFile. std::invalid_argument: a view
+/// contradicts itself, or two tensors have the same name.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -19,16 +19,16 @@ struct Visibility {
         std::int64_t row_begin = 0;
         std::int64_t past = 0; ///< rows of the sequence before the first query's own (cached decoding)
     };
-    /// Purely causal packing. The host knows it, so the device copies nothing back.
+    /// Purely causal packing. The host has the numbers, so nothing is copied from the device.
     std::vector<CausalBlock> causal;
     /// General form: int32 [n, m, 2] (begin, end) on the queries' device. An empty range has begin == end.
     /// The ranges of one query do not overlap, and every query sees at least one row. Undefined if `causal`
     /// is used.
     at::Tensor ranges;
-    /// Only the device knows the number of slots of each sequence: then `runs` describes the same visibility
-    /// as `ranges`; otherwise it is undefined. int32 [S + 1] on the queries' device: queries and rows
-    /// [runs[s], runs[s + 1]) are one sequence, row i belongs to query i, and each query sees its sequence up
-    /// to row i.
+    /// Defined if only the device knows the number of slots of each sequence. Then `runs` describes the same
+    /// visibility as `ranges`. int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1])
+    /// are one sequence. Row i belongs to query i. Each query sees the rows of its sequence up to its own
+    /// row.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< with runs: the largest number of queries in a sequence
     std::int64_t most_rows = 0;   ///< with ranges: the largest number of rows that a query sees; 0: unknown
@@ -37,7 +37,7 @@ struct Visibility {
     std::int64_t window = 0;
 };
 
-/// Additions of some model families to the softmax of the scores. The defaults add nothing.
+/// Extensions of the softmax that some model families need. The defaults have no effect.
 struct ScoreExtras {
     double softcap =
         0.0;          ///< c: a score s becomes c·tanh(s / c), after the scale, before bias and mask; 0: none
@@ -57,10 +57,11 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may hold anything.
 ///
-/// Implementations. CPU: attend_cpu.h. GPU: LibTorch's attention for whole sequences in fp32 or of one
-/// length; its flash attention for other causal blocks and runs in half precision; cuda/ for everything else.
-/// With a gradient: LibTorch's kernel if it fits, else attend_gradient.h. Other devices, and a GPU with
-/// extras: attend_plain, some queries at a time. c10::Error if shapes do not fit.
+/// Implementations. CPU: attend_cpu.h. GPU: LibTorch's attention for whole sequences in fp32 or of equal
+/// length; LibTorch's flash attention for other causal blocks and runs in half precision; cuda/ for
+/// everything else. With a gradient: LibTorch's kernel if it fits, else attend_gradient.h. Other devices, and
+/// a GPU with extensions of the softmax: attend_plain, some queries at a time. c10::Error if shapes do not
+/// fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 

@@ -74,7 +74,7 @@ struct CudaKernels {
 /// library, or it cannot be loaded. std::logic_error: LibTorch was asked for a GPU earlier, as the first
 /// gradient does. Threads: any.
 void load_cuda();
-/// Replaces the kernels, for a backend that is registered with LibTorch and has its own.
+/// Replaces the kernels, for a backend of LibTorch that has its own kernels.
 void use_kernels(const CudaKernels& kernels);
 
 /// Null for a tensor on the CPU, or if there are no kernels. Tensors are on a GPU only after load_cuda().

@@ -11,9 +11,9 @@ namespace ponderscope {
 /// HuRef's invariant terms (arXiv 2312.04828, section 3.2) of the last two layers, last with last, over
 /// embeddings x [T, d] of the tokens in \p rows_a and \p rows_b, one token a row:
 ///   WqWk = (x W_q^T)(x W_k^T)^T    WvWo = (x W_v^T)(x W_o)^T    WuWd = (x (W_gate o W_up)^T)(x W_down)^T
-/// The Pearson correlation between the T^2 entries of each term in both models, in fp64. Keys and values are
-/// repeated for the query heads that they serve. Needs at least two tokens. No value if a layer lacks one of
-/// the matrices; \p why names the matrix.
+/// The Pearson correlation between the T^2 entries of each term in both models, in fp64. Each head of keys
+/// and values is repeated for all query heads that read it. Needs at least two tokens. No value if a layer
+/// lacks one of the matrices; \p why names the matrix.
 std::optional<InvariantTerms> invariant_terms(const StoredWeights& a, std::span<const std::int64_t> rows_a,
                                               const StoredWeights& b, std::span<const std::int64_t> rows_b,
                                               std::string& why, const ProgressSink& progress,

@@ -15,8 +15,8 @@ namespace ponderscope {
 
 /// Do two checkpoints have a common origin? Two measures on weights alone, without running a model: AWM
 /// (arXiv 2510.06738) on query and key weights after an alignment of the hidden dimensions, and HuRef's
-/// invariant terms (arXiv 2312.04828). Both detect a common origin, not which model came first. Both ignore
-/// biases, norms, the output head, pondering and depth mixing.
+/// invariant terms (arXiv 2312.04828). Both detect a common origin. Neither tells which model came first.
+/// Both ignore biases, norms, the output head, pondering and depth mixing.
 
 /// A layer of A and a layer of B.
 struct LayerPair {
@@ -89,9 +89,9 @@ struct LineageOptions {
 /// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
-/// Memory grows with the largest matrix, not with the models. Models with different numbers of layers also
-/// need a fixed store of Gram matrices. InputError: weights that are missing, not finite or of another shape;
-/// models that cannot be compared. Throws Cancelled.
+/// Memory grows with the largest matrix, not with the size of the models. For models with different numbers
+/// of layers, Gram matrices of fixed size are kept, too. InputError: weights that are missing, not finite or
+/// of another shape; models that cannot be compared. Throws Cancelled.
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options = {},
                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -125,10 +125,9 @@ public:
     /// Runs all layers and the final norm over the slots' inputs [n, d]. Returns h [n, d] in new memory; \p x
     /// does not change.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
-    /// run() in parts, for callers that stop in between. enter() makes the input of the first block from the
-    /// slots' inputs. block() runs block \p l alone: [n, d] -> the residual stream of the pass's queries [m,
-    /// d], in new memory. final_norm() returns h for a residual
-    /// stream. Only for the usual residual.
+    /// run() in parts, for callers that stop between blocks. enter() makes the input of the first block from
+    /// the slots' inputs. block() runs block \p l alone: [n, d] -> the residual stream of the pass's queries
+    /// [m, d], in new memory. final_norm() returns h for a residual stream. Only for the usual residual.
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;

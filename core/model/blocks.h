@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-/// Operations of which layers consist, as plain tensor operations: differentiable, on any device. Shapes: n
-/// packed slots, d hidden, n_q query and g KV heads of d_h elements.
+/// The operations of layers, as plain tensor operations: differentiable, on any device. Shapes: n packed
+/// slots, d hidden, n_q query and g KV heads of d_h elements.
 namespace ponderscope::blocks {
 
 /// y = x W^T + b, W as Hugging Face stores it: [out, in]. The bias may be undefined.
@@ -60,8 +60,8 @@ at::Tensor attending(const at::Tensor& x, const Pass& pass);
 
 /// Norms per head, the layer's rotation, depth mixing, K/V rows, and attention with softcap and score scale
 /// (\p scale replaces the config's). q [n, n_q, d_h], k and v [n, g, d_h] may have any layout with a dense
-/// last axis (fully dense with norms). If the pass has queries, q may hold the rows of the queries alone,
-/// unless the mixing of values needs all of q. Returns [m, n_q·d_h] for m queries.
+/// last axis (fully dense with norms). If the pass has queries, q may have only the rows of the queries,
+/// unless depth mixing needs all rows of q. Returns [m, n_q·d_h] for m queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras = {},
                           std::optional<double> scale = std::nullopt);

@@ -46,7 +46,7 @@ public:
 private:
     std::int64_t stride_ = 1, passes_ = 1;
     std::int64_t anchors_ = 0; ///< number of anchors in one pass
-    std::int64_t recent_ = 0;  ///< number of distances that are not covered by anchors
+    std::int64_t recent_ = 0;  ///< number of distances without an anchor
 };
 
 } // namespace ponderscope

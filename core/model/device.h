@@ -18,8 +18,8 @@ namespace ponderscope {
 /// "cpu", "cuda", "cuda:N", or the name of a backend that is registered with LibTorch (PrivateUse1), with or
 /// without a number. InputError for other names and for a missing GPU.
 at::Device device_from_string(const std::string& name);
-/// Also accepts "auto": the first GPU with free memory for a model of \p bytes and a quarter more for
-/// activations, else the CPU.
+/// Also accepts "auto": the first GPU with enough free memory, else the CPU. Enough is \p bytes for the model
+/// plus a quarter for activations.
 at::Device device_for(const std::string& name, std::int64_t bytes);
 /// Whether this machine has a GPU that LibTorch can use.
 bool has_cuda_gpu();

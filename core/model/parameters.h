@@ -21,7 +21,7 @@ struct TensorSpec {
     enum class Init : std::uint8_t {
         normal,
         constant,
-        last,    ///< `value` in the last element, 0 before it: an average that starts as the newest member
+        last, ///< `value` in the last element, 0 in all others: an average that starts as its newest member
         diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere (logits that start near the
                  ///< identity)
     };

@@ -51,7 +51,7 @@ public:
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 
-/// A named call in our forward pass. Without a listener it costs a branch.
+/// A named call in the forward pass. Without a listener the cost is a branch.
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;

@@ -46,10 +46,10 @@ struct FlopsModel {
 
     /// FLOPs of every token of a sequence that was computed in \p windows_of_it. \p last_steps: last step of
     /// each token, from the first token on. \p decides_by_head: the rule needs the read-out after each step
-    /// at which it decides. Context tokens of a window count with the steps of the window that reads them
-    /// out. \p others: last steps of the tokens that each token sees; empty: last_steps. If \p others are
-    /// zeros, a token's FLOPs depend on its own steps alone and are a lower bound over all choices for the
-    /// other tokens.
+    /// at which it decides. A context token of a window counts with its steps in the window that reads the
+    /// token out. \p others: last steps of the tokens that each token sees; empty: last_steps. If \p others
+    /// are zeros, a token's FLOPs depend only on its own steps. They are then a lower bound over all choices
+    /// for the other tokens.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

@@ -33,7 +33,7 @@ struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs per token
     Estimate nll;        ///< nats per token; NaN if the rule does not reach the cost
     Estimate difference; ///< to the reference at the same cost
-    Estimate band; ///< `difference` with bands that hold for all causal rules and costs of the axis together
+    Estimate band; ///< `difference` with a simultaneous band over all causal rules and costs of the axis
     bool better = false; ///< causal, and the band of the difference to the best blind rule is below 0
 };
 struct MatchedPoint {
@@ -65,10 +65,10 @@ struct MatchedComparison {
 
 /// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1, so that the
 /// settings of one rule at a time are in memory. `costs` has all costs of both axes; it is empty for the
-/// reference. Each bootstrap replicate matches the costs again, so the intervals include that thresholds were
-/// found on the same text. No setting is chosen by its loss. Cells are marked `better` if one of the rules is
-/// blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the reference does not reach a
-/// cost in steps.
+/// reference. Each bootstrap replicate matches the costs again, because thresholds are found on the same
+/// text. The intervals include this uncertainty. No setting is chosen by its loss. Cells are marked `better`
+/// if one of the rules is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the
+/// reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,

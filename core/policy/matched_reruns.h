@@ -15,8 +15,8 @@ struct RerunRule {
     std::vector<RunInfo> runs;
 };
 
-/// For each causal rule of \p names: the runs of \p runs that are its reruns of \p run, the newest of each
-/// setting, and the run in which every step ran. Rules without a rerun are left out.
+/// For each causal rule of \p names: its reruns of \p run among \p runs, and the run in which every step ran.
+/// Of several reruns with one setting, the newest. Rules without a rerun are left out.
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 

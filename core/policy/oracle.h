@@ -15,9 +15,9 @@ namespace ponderscope {
 enum class CostAxis : std::uint8_t { steps, flops };
 
 /// The lower convex hull of (mean cost, mean NLL) over all choices of steps for the tokens of a table: a
-/// bound for all rules. At a price lambda every token takes the step with the least NLL + lambda · cost;
-/// together these choices are a point of the hull. Between two neighbouring points, each token takes one of
-/// both at random.
+/// bound for all rules. At a price lambda every token takes the step with the least NLL + lambda · cost.
+/// These choices together are a point of the hull. Between two neighbouring points, each token draws one of
+/// the two points at random.
 ///
 /// Costs are a token's own. If attention sees the steps of other tokens (FlopsModel), the FLOPs assume that
 /// all other tokens stop at step 0. No rule pays less, so the hull remains a bound. A token without a target
@@ -37,7 +37,7 @@ public:
     /// of the tokens.
     [[nodiscard]] Turns turns() const;
 
-    /// The replay at a price (nats per step, or per FLOP). With CostAxis::flops, `flops` are those of the
+    /// The replay at a price (nats per step, or per FLOP). With CostAxis::flops, `flops` are the FLOPs of the
     /// bound.
     void replay(double price, ReplayResult& result) const;
 
@@ -54,8 +54,8 @@ private:
 std::unique_ptr<Policy> oracle_policy(double price);
 
 /// At most \p most prices of points of the hull, from the highest price to 0: points with evenly spread
-/// costs, both ends, and the two points around each of \p costs. So a line between neighbouring points is the
-/// hull itself.
+/// costs, both ends, and the two points around each of \p costs. So a line between neighbouring points lies
+/// on the hull.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

@@ -32,12 +32,12 @@ struct PolicyParameter {
     PolicySpec::Value value = 0.0; ///< the default
 };
 
-/// Facts about the run for a rule, besides the signals.
+/// Facts about the run that a rule needs besides the signals.
 struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The threshold of the model's own rule; NaN if it has none.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
-    /// The step at which the config stops every token, whatever tau is.
+    /// The step at which the config stops every token, for any tau.
     std::optional<std::int64_t> exit_step = std::nullopt;
     /// The condition of the model's own rule (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
@@ -72,7 +72,7 @@ public:
 
 /// A kind of policy as data for help, parser, sliders and messages (kinds.cpp).
 struct PolicyKind {
-    /// The name of a rule over a named signal contains two of its keys: "signal:name=gate,stops=below".
+    /// The name of a rule over a named signal contains two keys: "signal:name=gate,stops=below".
     std::string name;
     std::string rule;                             ///< when a token stops, in words for help and window
     std::string source = {};                      ///< paper; "" for none
@@ -113,7 +113,7 @@ const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops);
 /// unknown name. InputError: another mistake in the name of a rule over a signal.
 const PolicyKind* find_policy_kind(std::string_view name);
 
-/// The rule that a spec describes, for a run.
+/// Makes the rule of a spec for a run.
 std::unique_ptr<Policy> make_policy(const PolicySpec& spec, const PolicyContext& context);
 
 } // namespace ponderscope

@@ -34,16 +34,16 @@ struct PolicyFront {
                                        ///< axis
 };
 
-/// Returns the best blind rule first. Then replays, at \p thresholds values each, every kind whose signals
-/// the run has (or those in \p only, unless it is empty), and the oracle for steps and for FLOPs. Takes
+/// Returns fronts in this order: the best blind rule; every kind whose signals the run has, replayed at \p
+/// thresholds values; the oracle for steps and for FLOPs. \p only restricts the kinds; empty: all. Takes
 /// seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
 /// Longer runs get no bands: choosing the block length costs n √n for each of hundreds of points.
 inline constexpr std::size_t most_banded = 200'000;
-/// Fills in the differences of all points to `full`, paired over the same tokens, and which points are better
-/// than the best blind rule. Does nothing for more than most_banded tokens.
+/// Fills in the difference of each point to `full`, paired over the same tokens. Marks the points that are
+/// better than the best blind rule. Does nothing for more than most_banded tokens.
 void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const BootstrapOptions& options);
 
 } // namespace ponderscope

@@ -30,7 +30,8 @@ struct ReplayTable {
     std::vector<std::vector<WindowSpan>> windows; ///< of each sequence, if `flops` has a value
     std::vector<std::string> by_step;             ///< names of the run's signals over tokens and steps
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
-    bool halted = false;   ///< some token stopped before K: replays are limited to K_t, and messages say so
+    bool halted = false;   ///< some token stopped before K; replays are limited to K_t, and messages mention
+                           ///< the limit
     PolicyContext context; ///< facts about this run for the policies
 
     [[nodiscard]] std::size_t tokens() const { return ran.size(); }
@@ -51,13 +52,13 @@ struct ReplayTable {
     /// The kinds that can be replayed on this table: policy_kinds(), and rules in both directions for each
     /// signal that was loaded by name.
     [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
-    /// The number of a kind, which selects its colour: its index in policy_kinds(); rules over a signal
-    /// follow.
+    /// The number of a kind, which selects its colour: the index in policy_kinds(). Rules over a signal have
+    /// the numbers after these.
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
-/// The steps of a policy from the recorded signals, without the model. An estimate: a rerun differs if halted
-/// tokens change the context of other tokens (methods.md 9). So results are labelled as replay.
+/// The steps of a policy from the recorded signals, without the model. The result is an estimate and is
+/// labelled as replay. A rerun differs if halted tokens change the context of other tokens (methods.md 9).
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]
     std::vector<float> nll; ///< [tokens], nats, for the read-out at the chosen step; NaN without a target

@@ -34,9 +34,8 @@ struct RerunDifference {
 };
 
 /// Whether \p candidate is the rerun of \p run with \p policy ("entropy:theta=1.5"): equal weights, method,
-/// steps, start state, changes (changes_of) and tokens. \p kv says what later tokens see of a stopped token;
-/// empty: kv_of_rerun. Compares only the trace's data about both runs; rerun_difference() compares the
-/// tokens.
+/// steps, start state, changes (changes_of) and tokens. \p kv: the KV policy for stopped tokens; empty:
+/// kv_of_rerun. Compares only the trace's data about both runs. rerun_difference() compares the tokens.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 

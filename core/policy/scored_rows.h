@@ -19,8 +19,8 @@ struct ScoredSetting {
     std::vector<double> flops; ///< empty: unknown
 };
 
-/// The tokens of a replay table that all given columns score, with their layout. Values belong to these
-/// tokens, or are sums over each cluster's tokens.
+/// The tokens of a replay table that have a value in all given columns, with their layout. A row is such a
+/// token, or a cluster with the sum over its tokens.
 class ScoredRows {
 public:
     ScoredRows() = default;

@@ -45,7 +45,7 @@ struct TokenPlace {
                                 ///< tokens
 };
 
-/// Signals of N tokens. Each signal and step is a contiguous fp32 column, so that a rule compares whole
+/// Signals of N tokens. Each step of a signal is a contiguous fp32 column, so that a rule compares whole
 /// vectors of tokens.
 class SignalColumns {
 public:

@@ -26,12 +26,12 @@ struct Slots {
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
     at::Tensor stream; ///< [n, d], the residual stream before the final norm, if wants_stream()
     at::Tensor carry;  ///< [n, ...], the method's state between steps; undefined: none
-    at::Tensor before; ///< [n, d], only at step 0: the state before it, if one exists (a start state)
+    at::Tensor before; ///< [n, d], only at step 0: the state before step 0, if the stack has a start state
     std::vector<at::Tensor> blocks; ///< [n, d] each: outputs of the blocks in wanted_blocks()
 };
 
-/// A method's decision after slot (t, k): whether (t, k+1) runs, and the mass of h^k in the output in both
-/// cases.
+/// A method's decision after slot (t, k): whether (t, k+1) runs, and the mass of h^k in the output in each
+/// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], the recorded gate or router value; undefined: none
     at::Tensor compared;  ///< fp32 [n], the number that the method's rule compares with its threshold;
@@ -55,8 +55,8 @@ struct MixtureWish {
     std::int64_t top_k = 0; ///< 0: the whole vocabulary
 };
 
-/// A pondering method. It defines: the input of slot (t, k); visibility; which tokens get a next slot; the
-/// mass of each state in the output; its own signals. Immutable; all tensors may need gradients.
+/// A pondering method. It defines the input of slot (t, k), the visibility, the tokens that get a next slot,
+/// the mass of each state in the output, and its own signals. Immutable. All tensors may need gradients.
 class Method {
 public:
     explicit Method(const ModelConfig& config);
@@ -96,7 +96,7 @@ public:
     }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
-    /// Interleaved rule: next_input needs no result of a pass, so all slots run in one pass.
+    /// Interleaved rule: next_input does not need the result of a pass, so all slots run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
@@ -118,7 +118,7 @@ public:
     [[nodiscard]] virtual Decision decide(const Slots& slots) const;
 
     // 5. The method's signals, in addition to those of every method.
-    /// Whether to compute Decision::value after the last step, too, where it has no effect.
+    /// Whether to compute Decision::value also after the last step, where the value has no effect.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 
@@ -152,7 +152,7 @@ protected:
         at::Tensor bias_;   ///< [out]
     };
 
-    /// For a K that differs from the config's.
+    /// For a K that differs from the K of the config.
     Method(const ModelConfig& config, std::int64_t max_steps);
 
     PonderConfig config_;

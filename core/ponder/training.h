@@ -33,7 +33,7 @@ struct PenaltySettings {
 struct ForwardForm {
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
-    /// For a loss: computes the method's penalty, and runs every slot if the method does not halt in
+    /// For the training loss: computes the method's penalty. Runs every slot if the method does not halt in
     /// training.
     bool training = false;
     PenaltySettings penalty;

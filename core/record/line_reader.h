@@ -28,8 +28,8 @@ public:
     /// Reads the next line without its end ("\n" or "\r\n"). False at the end, or after a stop. InputError:
     /// compressed data is damaged or truncated.
     bool next(std::string& line);
-    /// Whether next() has a line without waiting for more than its end: the other side of a pipe may write it
-    /// within two milliseconds.
+    /// Whether next() has a line without a long wait. Waits up to two milliseconds for the end of a line that
+    /// the other side of a pipe is writing.
     [[nodiscard]] bool has_arrived() const;
     /// Appends the next bytes, at most \p most, to \p text. False at the end, or after a stop.
     bool read(std::string& text, std::size_t most);

@@ -11,8 +11,8 @@ namespace ponderscope {
 
 /// InputError: the weights of \p checkpoint differ from those of \p run. \p digest: the checkpoint's digest.
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
-/// The same; InputError also if states or depth sources were changed for \p run, which a rerun does not
-/// repeat.
+/// The same. InputError also if \p run had changed states or depth sources, because a rerun does not repeat
+/// such changes.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The
@@ -25,8 +25,8 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,
                    const ProgressSink& progress = {}, std::stop_token stop = {});
 
-/// The spec with the run's values written out, so that it means the same on any run: random pruning at the
-/// learned rate.
+/// The spec with the run's values written out, so that the spec means the same on any run. Example: random
+/// pruning at the learned rate.
 PolicySpec spelled_out(const PolicySpec& spec, const PolicyContext& context);
 
 } // namespace ponderscope

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }
-    [[nodiscard]] std::int64_t lost() const { return lost_; } ///< tokens with a next token but without an NLL
+    [[nodiscard]] std::int64_t lost() const { return lost_; } ///< tokens that have a next token but no NLL
     [[nodiscard]] double mean_nll() const {
         return scored_ > 0 ? nll_sum_ / static_cast<double>(scored_)
                            : std::numeric_limits<double>::quiet_NaN();

@@ -31,7 +31,7 @@ public:
     /// The total for the progress display; 0: unknown.
     struct Amount {
         std::int64_t total = 0;
-        bool bytes = false;       ///< `total` counts bytes of text; else tokens
+        bool bytes = false;       ///< `total` counts bytes of text; false: tokens
         std::int64_t longest = 0; ///< tokens of the longest sequence; 0: unknown
     };
     [[nodiscard]] virtual Amount amount() const = 0;
@@ -41,16 +41,16 @@ public:
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// Adds to RunInfo::choices how the texts are read. The digest does not cover these choices, and all
-    /// parts of a run must agree in them.
+    /// Adds the reading options of the texts to RunInfo::choices. The digest does not cover these options,
+    /// but all parts of a run must have the same ones.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
-/// Texts that are read, checked and encoded on request. Sources that can be read twice are read once before
-/// the recording: then digest and amount are known from the beginning, and rewind() works.
+/// Texts that are read, checked and encoded on request. A source that can be read twice is read once before
+/// the recording. Then digest and amount are known from the beginning, and rewind() works.
 class TextSource : public SequenceSource {
 public:
-    /// Starts again from the beginning. Only if the digest is known.
+    /// Starts again from the beginning. Call this only if the digest is known.
     virtual void rewind() = 0;
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
@@ -77,8 +77,8 @@ protected:
     std::int64_t text_bytes_ = 0; ///< from the first reading
 };
 
-/// The record() of session.h, sequence by sequence: memory grows with the batch, not with the source. If the
-/// source fails, the finished sequences stay in the trace, marked partial, with the fault. InputError: a
+/// As record() in session.h, but sequence by sequence. Memory grows with the batch, not with the source. If
+/// the source fails, the finished sequences stay in the trace, marked partial, with the fault. InputError: a
 /// source without sequences; then no trace is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,

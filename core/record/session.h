@@ -66,8 +66,8 @@ struct RecordOptions {
     std::string run_name;     ///< empty: the checkpoint's folder name
     std::string changes;      ///< suffix of the run's name for a changed model, such as "-without-source-3"
     std::string text_source;  ///< the input as the user gave it: files, "prompt", an ids file
-    std::optional<std::string> text_digest = std::nullopt; ///< digest of all texts, if this run records a
-                                                           ///< part of them
+    std::optional<std::string> text_digest = std::nullopt; ///< digest of all texts, if this run records only
+                                                           ///< a part of the texts
     TextReading reading;
     std::uint64_t seed = 0;
     std::string patches;                         ///< JSON of the patches (patch_file.h); empty: none
@@ -80,8 +80,8 @@ struct RecordOptions {
     /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays
     /// unchanged; without a run to resume, a new one begins.
     std::optional<std::filesystem::path> resume = std::nullopt;
-    /// Why the generation of the sequences ended early, one sentence. The run keeps all its sequences, but
-    /// is marked cancelled. Empty: it did not end early.
+    /// Why the generation of the sequences ended early, one sentence. The run keeps all its sequences and is
+    /// marked cancelled. Empty: the generation was complete.
     std::string cut_short = {};
     bool finish = true; ///< finish the writer after the run; false: the caller writes more
 };
@@ -99,16 +99,16 @@ struct RecordReport {
     bool cancelled = false;      ///< ended by the stop token; the run is in the trace, marked partial
 };
 
-/// The default context and stride of a run. InputError: values that do not fit the model.
+/// Fills in the default context and stride of a run. InputError: values that do not fit the model.
 struct WindowShape {
     std::int64_t context = 0;
     std::int64_t stride = 0;
 };
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// How many windows of \p longest tokens fit into memory with the states, read-outs and attention weights
-/// that the plan records; at most \p wanted. InputError: not even one; the message names a context that would
-/// fit.
+/// The number of windows of \p longest tokens that fit into memory, at most \p wanted. Includes the states,
+/// read-outs and attention weights that the plan records. InputError: no window fits; the message names a
+/// context that fits.
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// InputError unless there is at least one sequence, each has at least two tokens, and every id is below

@@ -35,8 +35,8 @@ struct Task {
 /// The windows of one process of a world. Holds the tasks that reach() read and release_until() has not yet
 /// released.
 ///
-/// Sequences form groups: whole sequences, until their windows fill the last batch, or until the number of
-/// batches makes a smaller last batch negligible. No batch has windows of two groups. All processes read all
+/// Sequences form groups. A group takes whole sequences until their windows fill the last batch, or until a
+/// partly filled last batch is negligible. No batch has windows of two groups. All processes read all
 /// sequences, and each group goes to the process with the fewest tokens so far. So processes need no
 /// communication, and each sequence is in one shard. The composition of batches, on which the last bits of
 /// results depend, equals that of a single process.
@@ -44,8 +44,8 @@ class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< sequences that the trace already has; batches with only these are
-                                   ///< skipped
+        std::int64_t finished = 0; ///< sequences that the trace already has; a batch with only such sequences
+                                   ///< is skipped
         /// Inserted before every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };

@@ -19,7 +19,7 @@
 
 namespace ponderscope::remote {
 
-/// The file changed between two reads that belong together. Begin both again.
+/// The file changed between two reads of one snapshot. Begin both reads again.
 class Moved : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -39,8 +39,8 @@ struct FileState {
 };
 
 /// An SQLite file on another machine, shared by all its readers. Caches blocks of 64 KiB (128 MiB in all) and
-/// reads ahead during sequential reads. A reader holds a Snapshot, which fixes the content. New content
-/// becomes visible to a Snapshot that begins after all others have ended. Thread-safe.
+/// reads ahead during sequential reads. A reader holds a Snapshot, which fixes the content. A new Snapshot
+/// sees new content only after all older snapshots have ended. Thread-safe.
 class File {
 public:
     /// \p url: ssh://…
@@ -48,7 +48,7 @@ public:
     /// The open File of \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
-    /// Reads during one snapshot are consistent. Moved: the server could not keep the content.
+    /// Reads during one snapshot are consistent. Throws Moved: the server could not keep the content.
     class Snapshot {
     public:
         /// Throws the errors of Host::ask: no such file, no connection.
@@ -71,8 +71,8 @@ public:
     void expire();
     /// The file changed while an older snapshot was open. Open a new snapshot.
     [[nodiscard]] bool is_stale() const { return stale_; }
-    /// Lets the next snapshot ask the server, unless one has asked within the last second. Called when the
-    /// file is opened.
+    /// Lets the next snapshot ask the server, unless a snapshot has asked within the last second. Called when
+    /// the file is opened.
     void expire_old();
     /// Received bytes and answers, for tests and measurements.
     struct Traffic {

@@ -46,7 +46,7 @@ enum class Status : std::uint8_t { ok = 0, wrong_input = 1, environment = 2, mov
 
 enum class Kind : std::uint8_t { none = 0, file = 1, folder = 2, trace = 3, checkpoint = 4, training = 5 };
 
-/// A frame that breaks these rules.
+/// Error: a frame breaks the rules above.
 class ProtocolFault : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -9,12 +9,13 @@ namespace ponderscope {
 struct ServeOptions {
     int input = 0;
     int output = 1;
-    std::filesystem::path root; ///< refuses paths outside of it; empty: all files that the user may read
+    std::filesystem::path root; ///< the only folder with readable paths; empty: all files that the user may
+                                ///< read
 };
 
 /// Answers questions about files (core/remote/frames.h) until the input ends. ponderscope on another machine
 /// reads traces through it. Writes answers only and opens files read-only. A transaction ends a tenth of a
-/// second after the last question, and after one second at the latest, so that recordings need not wait.
+/// second after the last question, and at the latest after one second. So recordings do not wait for readers.
 /// InputError: a question that breaks the protocol; then no answer is sent.
 void serve(const ServeOptions& options, const std::stop_token& stop);
 

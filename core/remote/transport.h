@@ -8,11 +8,11 @@
 
 namespace ponderscope::remote {
 
-/// A child process with pipes at its three standard streams. For one thread.
+/// A child process with pipes at its three standard streams. One thread uses it.
 class Transport {
 public:
-    /// EnvironmentError: the process cannot start. \p terminal false: the process gets its own session, so it
-    /// can neither ask on the terminal nor receive Ctrl+C.
+    /// EnvironmentError: the process cannot start. \p terminal false: the process gets its own session,
+    /// without access to the terminal and without Ctrl+C.
     Transport(const std::vector<std::string>& command, bool terminal);
     ~Transport(); ///< ends the process
     Transport(const Transport&) = delete;

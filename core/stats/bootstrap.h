@@ -48,8 +48,8 @@ struct Estimate {
     double high = 0;
     double standard_error = 0; ///< standard deviation of the replicates (of a perplexity: by the delta
                                ///< method)
-    /// The smallest true difference that a two-sided test at level 1 - `level` finds with probability 0.8 in
-    /// a sample of this size (Student's test over the units; Miller 2024, section 5).
+    /// The smallest detectable difference. A two-sided test at level 1 - `level` finds such a true difference
+    /// with probability 0.8 in a sample of this size (Student's test over the units; Miller 2024, section 5).
     double detectable = not_a_number;
 };
 
@@ -127,8 +127,8 @@ private:
     UnitSums clusters_;
 };
 
-/// Adds up W quantities of a sample: a row for each token where blocks are drawn, a row for each cluster
-/// where whole clusters are. \p add(token, row): adds the quantities of a token to a row of W numbers.
+/// Adds up W quantities of a sample. With blocks the result has a row for each token, with whole clusters a
+/// row for each cluster. \p add(token, row) adds the quantities of a token to a row of W numbers.
 PrefixSums sums_of(const TokenLayout& layout, const Resampling& resampling, std::size_t width,
                    const std::function<void(std::size_t token, double* row)>& add);
 
@@ -142,12 +142,12 @@ using Statistic = std::function<double(std::span<const double> sums, std::int64_
 /// Calls \p use once for each replicate r = 0..replicates-1, from several threads, with the sums over the
 /// replicate's tokens and their number. \p resampling: the result of choose_resampling for these sums.
 ///
-/// Clusters: draw i of replicate r takes the cluster with the number: upper 64 bits of G · S(S(seed, r), i),
-/// where S(seed, n) is output n of SplitMix64; there are G draws. Blocks: draw i chooses a stretch by output
-/// 2i, with probability proportional to max(length, block), and a start in the stretch by output 2i + 1,
-/// uniformly. It takes `block` tokens from the start on, wrapping around at the end of the stretch. Draws
-/// continue until the replicate has as many tokens as the sample; the last block is cut. So every token is
-/// drawn equally often, and the expected mean of a replicate is the mean of the sample.
+/// Clusters: a replicate has G draws. Draw i of replicate r takes the cluster whose number is the upper 64
+/// bits of G · S(S(seed, r), i). S(seed, n) is output n of SplitMix64. Blocks: draw i chooses a stretch by
+/// output 2i, with probability proportional to max(length, block). Output 2i + 1 chooses a uniform start in
+/// the stretch. The draw takes `block` tokens from the start on and wraps around at the end of the stretch.
+/// Draws continue until the replicate has as many tokens as the sample, and the last block is cut. So every
+/// token has the same chance, and the expected mean of a replicate is the mean of the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
@@ -156,8 +156,8 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
 /// Hyndman and Fan 1996). NaN without values.
 double quantile_of_sorted(std::span<const double> sorted, double q);
 
-/// Corrections for a small number of units: replicates have a variance that is too small by the factor
-/// `inflation`, and this variance is itself an estimate with `degrees` degrees of freedom.
+/// Corrections for a small number of units. The variance of the replicates is too small by the factor
+/// `inflation`. This variance is itself an estimate with `degrees` degrees of freedom.
 struct SmallSample {
     double inflation = 1;
     double degrees = std::numeric_limits<double>::infinity();
@@ -165,9 +165,9 @@ struct SmallSample {
     static SmallSample of_units(double units);
 };
 
-/// The interval of \p value from its replicates: their quantiles, moved outwards for few units so that the
-/// interval of a mean has the width of Student's (Hesterberg 2015). Bounds are NaN if \p value or the degrees
-/// are NaN, or if more than 1 % of the replicates are NaN.
+/// The interval of \p value from the quantiles of its replicates. For few units the quantiles are moved
+/// outwards, so that the interval of a mean is as wide as Student's interval (Hesterberg 2015). Bounds are
+/// NaN if \p value or the degrees are NaN, or if more than 1 % of the replicates are NaN.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
 /// Distance of a bound from the estimate in standard errors, for normally distributed replicates.
@@ -178,8 +178,8 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
 
-/// What the rows of a sample are: single tokens, or sums over the tokens of clusters if whole clusters are
-/// drawn.
+/// The meaning of a sample's rows: single tokens, or, if whole clusters are drawn, sums over the tokens of a
+/// cluster.
 class RowLayout {
 public:
     RowLayout() = default;
@@ -199,7 +199,7 @@ public:
     }
     /// Mean over tokens of one value for each row.
     [[nodiscard]] double mean(std::span<const double> values) const;
-    /// As choose_resampling. Rows that are clusters are drawn whole.
+    /// Like choose_resampling. Rows that are clusters are drawn whole.
     [[nodiscard]] Resampling resampling(std::span<const std::span<const double>> series,
                                         BootstrapOptions options) const;
     /// \p values: [rows, width].
@@ -210,10 +210,10 @@ private:
     bool by_cluster_ = false;
 };
 
-/// The length of circular blocks for which the bootstrap estimates the variance of the mean of \p series best
-/// (Politis and White 2004, corrected by Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3). G and D =
-/// 4/3 g(0)² come from autocovariances under a flat-top lag window. The window's width is the lag after which
-/// five autocorrelations in a row are near zero. Autocovariances are taken inside stretches, around the total
+/// The best length of circular blocks for a bootstrap of the mean of \p series (Politis and White 2004,
+/// corrected by Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3). G and D = 4/3 g(0)² come from
+/// autocovariances under a flat-top lag window. The window's width is the lag after which five
+/// autocorrelations in a row are near zero. Autocovariances are taken inside stretches, around the total
 /// mean, so texts that differ from each other give long blocks. At most min(3 √n, n / 3).
 ///
 /// A real number of tokens; 1 if the series is constant or has fewer than 8 values. O(n √n) at worst.

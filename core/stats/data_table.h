@@ -38,8 +38,8 @@ struct TableColumn {
 /// Without a value: omitted in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with their descriptions. A report's terminal text, JSON, CSV, Markdown and LaTeX, and the window's
-/// tables, are made from it.
+/// Numbers with their descriptions. The terminal text, JSON, CSV, Markdown and LaTeX of a report, and the
+/// tables of the window, are all made from a DataTable.
 struct DataTable {
     std::string name; ///< distinguishes the tables in one CSV file
     std::vector<TableColumn> columns;
@@ -75,7 +75,7 @@ std::string latex_of(const DataTable& table);
 /// Numbers as text for terminals and files, with a decimal point in every locale.
 namespace ponderscope::plain_text {
 
-/// Fixed decimals with a decimal point, whatever the locale; "NaN" for NaN.
+/// Fixed decimals, with a decimal point in every locale; "NaN" for NaN.
 std::string with_separators(std::int64_t value);
 /// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
 std::string fixed(double value, int decimals);

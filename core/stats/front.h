@@ -32,17 +32,17 @@ struct FrontPoint {
 };
 
 /// Which points are not dominated. A point is dominated if another point is at least as good in both numbers
-/// and better in one. Of equal points only the first counts. NaN is always dominated.
+/// and better in one. Of equal points only the first is not dominated. A point with NaN is always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
-/// Loss of a front at a cost: linear between the points, constant outside of them. \p front: sorted by cost
+/// Loss of a front at a cost: linear between the points, constant beyond the ends. \p front: sorted by cost
 /// as sorted_front returns it; not empty.
 double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
 /// The lower convex hull of points, made non-increasing: the least mean loss at a mean cost of at most c, if
-/// each token takes one of the points at random. Sorted by cost; use loss_at to read it.
+/// each token draws one of the points at random. Sorted by cost; use loss_at to read it.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 } // namespace ponderscope

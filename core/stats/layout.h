@@ -12,13 +12,13 @@ namespace ponderscope {
 
 /// The arrangement of a sample's tokens: in stretches of consecutive tokens, each inside a cluster (a
 /// sequence, or its group: a document, an author, a problem). Tokens of different clusters count as
-/// independent, tokens of one cluster do not.
+/// independent. Tokens of one cluster do not.
 struct TokenLayout {
     std::vector<std::int64_t> stretches;  ///< lengths, at least 1; the sum is the number of tokens
     std::vector<std::int64_t> cluster_of; ///< the cluster of each stretch, from 0
 
     TokenLayout() = default;
-    /// Each stretch is a cluster of its own.
+    /// Each stretch is a separate cluster.
     TokenLayout(std::vector<std::int64_t> lengths); // NOLINT(google-explicit-constructor)
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
@@ -40,7 +40,7 @@ struct TokenLayout {
 /// Numbers clusters from 0 in the order of their first tokens.
 class ClusterNumbers {
 public:
-    /// A sequence without a group is a cluster of its own.
+    /// A sequence without a group is a separate cluster.
     std::int64_t of(const SequenceInfo& sequence);
     /// The cluster of a sequence in two runs. If only one run names a group, this group counts. InputError:
     /// the runs name different groups; \p both names the runs in the message.

@@ -91,9 +91,9 @@ struct Winners {
 };
 
 /// \p by: "class", "type" (the 20 most frequent types), "position" or "difficulty" (fifths of the mean of
-/// both runs' NLL: with the NLL of one run alone, the other run would look better on hard tokens by chance).
-/// A and B are the first two runs of the comparison. Types are those of the predicted token. \p request: the
-/// request of the comparison. InputError: there is no second run.
+/// both runs' NLL: grouping by the NLL of one run alone would make the other run look better on hard tokens
+/// by chance). A and B are the first two runs of the comparison. Types are those of the predicted token. \p
+/// request: the request of the comparison. InputError: there is no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop = {});
 

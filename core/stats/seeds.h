@@ -38,8 +38,8 @@ struct SeedComparison {
     Estimate mean_a, mean_b, difference;  ///< means over runs
     double deviation_a = 0;               ///< standard deviation of the runs' means; NaN for one run
     double deviation_b = 0;
-    /// The share of the difference's variance that comes from the runs of both sides; the rest comes from
-    /// clusters (or blocks). NaN if a side has one run.
+    /// The share of the difference's variance that the runs of both sides cause. Clusters (or blocks) cause
+    /// the rest. NaN if a side has one run.
     double share_of_seeds = 0;
     /// Student's two-sided test. The standard error of the difference has both parts; the degrees of freedom
     /// follow from them (Satterthwaite 1946). With one run on each side: over clusters alone.

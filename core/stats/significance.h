@@ -23,9 +23,9 @@ double student_quantile(double p, double degrees);
 /// P(X <= successes) of a binomial distribution.
 double binomial_cdf(double successes, double trials, double probability);
 
-/// The shift, in standard errors of the mean, that Student's two-sided test at \p alpha with \p units - 1
-/// degrees of freedom finds with probability \p power (by the noncentral t distribution, as statsmodels'
-/// TTestPower). NaN for fewer than two units.
+/// The smallest detectable shift, in standard errors of the mean. Student's two-sided test at \p alpha with
+/// \p units - 1 degrees of freedom finds this shift with probability \p power (noncentral t distribution, as
+/// in statsmodels' TTestPower). NaN for fewer than two units.
 double detectable_shift(double units, double alpha, double power);
 
 /// Sums of a sample, enough for its mean and variance.
@@ -43,8 +43,8 @@ struct Moments {
 /// score contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact for up to 16 nonzero
 /// units. For more, the signs of the 10 largest units are enumerated, and the sum of the others is
 /// approximated by a normal distribution with its variance. The approximation is accurate in the middle and
-/// gives larger p in the tails. No random numbers, so the result is the same on every machine. 1 if all units
-/// are zero; NaN if one is NaN.
+/// gives larger p in the tails. The result uses no random numbers and is the same on every machine. 1 if all
+/// units are zero; NaN if one is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
 /// The mean of a ratio sample (units are sums over different numbers of tokens) with an error over units.
@@ -86,14 +86,14 @@ struct Flips {
 /// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 
-/// q-values: the smallest false-discovery rate at which a test is called (Benjamini and Hochberg 1995, for
-/// independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the order of \p
-/// p.
+/// q-values: the smallest false-discovery rate at which a test counts as significant (Benjamini and Hochberg
+/// 1995, for independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the
+/// order of \p p.
 std::vector<double> false_discovery_q(std::span<const double> p);
 
-/// Bands that hold at the options' level for all estimates together: each estimate ± c standard errors. c is
-/// the quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected
-/// for few units as intervals are. \p replicates: replicates of each estimate, in the same order. A constant
+/// Simultaneous bands for all estimates at the options' level: each estimate ± c standard errors. c is the
+/// quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected for
+/// few units as intervals are. \p replicates: replicates of each estimate, in the same order. A constant
 /// estimate has a band of width 0 and does not count.
 std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,

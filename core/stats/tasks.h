@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// Sums over the tokens that one part of a document's requests predicts.
+/// Sums over the predicted tokens of one part of a document's requests.
 struct TaskPart {
     double steps = 0;
     double flops = 0;

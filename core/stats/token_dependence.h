@@ -7,9 +7,10 @@
 
 namespace ponderscope {
 
-/// Whether weights over sources (depth attention, snapshots) depend on the token. A sharp routing that is the
-/// same for all tokens makes no choice (arXiv 2606.13168). The variance of the weights has two parts: between
-/// sources, and between tokens for each source. share_between_tokens() is the share of the second part.
+/// Whether weights over sources (depth attention, snapshots) depend on the token. A router that sends all
+/// tokens to the same source makes no choice (arXiv 2606.13168). The variance of the weights has two parts:
+/// between sources, and between tokens for each source. share_between_tokens() is the share of the second
+/// part.
 class TokenDependence {
 public:
     /// Adds one token's weights over the sources. Their number must not change (std::invalid_argument).

@@ -21,7 +21,7 @@ struct AddedToken {
     bool single_word = false; ///< matches only without an adjacent letter, mark, digit or connector
 };
 
-/// Finds added tokens in a text: the leftmost one, and the longest of those.
+/// Finds added tokens in a text. The leftmost match wins, and of matches at one position the longest.
 class AddedTokenFinder {
 public:
     /// \p pattern: the bytes to find (the content, normalised or not). Empty patterns are ignored; of equal

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// The "decoder" of a tokenizer.json: ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, BPEDecoder
-/// and sequences of them. Others are refused by name. Invalid UTF-8 bytes stay unchanged.
+/// and sequences of them. InputError names any other type. Invalid UTF-8 bytes stay unchanged.
 class TokenDecoder {
 public:
     TokenDecoder() = default; ///< joins tokens with spaces, as Hugging Face's library does for a file without

@@ -18,11 +18,10 @@ public:
 
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
 
-    /// Converts offsets to source offsets while it moves forward; requested offsets must not decrease.
-    /// source_offset is a monotone function from [0, text().size()] onto [0, source size] that maps both ends
-    /// to both ends, so spans of neighbouring tokens neither overlap nor leave a gap. Removed text belongs to
-    /// the character after it (at the end, to the one before). Inside a replacement, offsets are
-    /// proportional.
+    /// Converts offsets to source offsets while it moves forward. Requested offsets must not decrease.
+    /// source_offset maps [0, text().size()] monotonically onto [0, source size], ends to ends, so spans of
+    /// neighbouring tokens have no overlap and no gap. Removed text belongs to the character after it. At the
+    /// end of the text, it belongs to the character before. Inside a replacement, offsets are proportional.
     class Cursor {
     public:
         explicit Cursor(const NormalizedText& text) : text_(&text) {}

@@ -13,7 +13,7 @@
 namespace ponderscope {
 
 /// The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Strip, Prepend,
-/// Replace, Precompiled and sequences of them. Others are refused by name.
+/// Replace, Precompiled and sequences of them. InputError names any other type.
 class Normalizer {
 public:
     Normalizer() = default; ///< changes nothing

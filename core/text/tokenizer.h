@@ -55,8 +55,8 @@ public:
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
     /// The bytes of one token, possibly a part of a character. For candidates and lists.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
-    /// The token's text in the vocabulary ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. Valid
-    /// while the object lives.
+    /// The token's text in the vocabulary ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. The
+    /// result is valid while this object lives.
     [[nodiscard]] std::string_view token_text(std::int32_t id) const;
     [[nodiscard]] std::optional<std::int32_t>
     id_of(std::string_view token) const;     ///< by its text in the vocabulary
@@ -65,10 +65,10 @@ public:
     /// The token that encode(…, true) adds before a text, if any.
     [[nodiscard]] std::optional<std::int32_t> start_token() const;
     [[nodiscard]] bool adds_start_token() const { return start_token().has_value(); }
-    /// The start and end tokens that the files name (bos_token, eos_token), whether or not encode adds them.
+    /// The start and end tokens in the files (bos_token, eos_token), also if encode does not add them.
     [[nodiscard]] std::optional<std::int32_t> bos_token() const;
     [[nodiscard]] std::optional<std::int32_t> eos_token() const;
-    /// Notices for the user: files that versions of transformers read differently.
+    /// Notices for the user: for example, versions of transformers read a file differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
     /// Digest of the rules that split a text, independent of how the files write them (tokenizer_digest.h).

@@ -25,8 +25,8 @@ public:
     [[nodiscard]] AddedToken* find(const std::string& content);
     /// Adds a token with its id. InputError names \p file: the token conflicts with another one.
     void add(AddedToken token, const std::filesystem::path& file);
-    /// Adds a token with the id that the library `tokenizers` assigns, whatever its own id: the vocabulary's,
-    /// or the next free id. If a text is repeated, the later flags count.
+    /// Adds a token with the id that the library `tokenizers` assigns: the vocabulary's id, or the next free
+    /// id. Ignores the token's own id. If a text is repeated, the later flags count.
     void append(AddedToken token);
 
 private:
@@ -53,8 +53,8 @@ public:
     /// Adds the tokens around a text for add_bos_token and add_eos_token. They apply if no tokenizer.json has
     /// a post-processor. Call it after add_to. InputError.
     void put_around(TokenizerParts& parts) const;
-    /// Sets the start and end token that the files name, or those of the folder's tokenizer class. Call it
-    /// after add_to.
+    /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
+    /// tokenizer class. Call it after add_to.
     void name_start_and_end(TokenizerParts& parts) const;
     /// Changes \p document, a tokenizer.json, as the folder's tokenizer class does in transformers 5, and
     /// reports differences from transformers 4 or 5. GPTNeoXTokenizer drops start and end tokens of a

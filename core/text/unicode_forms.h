@@ -10,7 +10,7 @@ namespace ponderscope {
 /// Normalisation forms of Unicode Standard Annex 15.
 enum class UnicodeForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 
-/// Only characters that the form changes, together with those they combine with, become edits.
+/// Edits are only the characters that the form changes, and the characters that combine with them.
 void normalize_unicode(NormalizedText& normalized, UnicodeForm form);
 
 } // namespace ponderscope

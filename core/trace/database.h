@@ -32,11 +32,11 @@ public:
     [[nodiscard]] bool is_full() const; ///< the disk or a quota is full
     /// A file on another machine changed during the read. Begin the transaction again.
     [[nodiscard]] bool is_moved() const;
-    [[nodiscard]] bool lost_its_file() const; ///< its name now belongs to another file, or to none
+    [[nodiscard]] bool lost_its_file() const; ///< the file's name now belongs to another file, or to no file
     /// The log's index file, which a reader needs, cannot be created or extended: the folder is read-only, or
     /// the disk is full.
     [[nodiscard]] bool lacks_helper_files() const;
-    /// The file is damaged; the machine works.
+    /// The file is damaged. The error is not the machine's.
     [[nodiscard]] bool is_damage() const;
 
 private:
@@ -150,7 +150,8 @@ public:
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
     [[nodiscard]] bool in_transaction() const;
-    /// Rewrites the file without gaps. With a name, writes a new file of that name and only reads this one.
+    /// Rewrites the file without gaps. With a name, writes a new file of that name and does not change this
+    /// file.
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< the default is usual_wait
@@ -163,9 +164,9 @@ public:
     void make_single_file(int milliseconds);
 
     /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes beyond its end are 0.
-    /// Always read through this connection, never through another stream: when a process closes any
-    /// descriptor of a file, POSIX releases all locks of the process on this file, including those of
-    /// SQLite's connections.
+    /// Always read through this connection, never through another stream. When a process closes any
+    /// descriptor of a file, POSIX releases all locks of the process on this file, also the locks of SQLite's
+    /// connections.
     void read_file(std::int64_t offset, std::span<std::byte> out);
     /// The same for the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);

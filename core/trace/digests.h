@@ -44,7 +44,8 @@ public:
 
 private:
     TokenTotals totals_;
-    bool target_open_ = false; ///< the last token was scored, so the next token's bytes are counted
+    bool target_open_ = false; ///< the last token was scored, so its target is the next token: count the next
+                               ///< token's bytes
 };
 
 } // namespace ponderscope

@@ -25,15 +25,15 @@ public:
 
     [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
     [[nodiscard]] virtual std::vector<std::filesystem::path> files() const = 0; ///< the trace, or its shards
-    /// Until the returned object is destroyed, all reads see one snapshot of the trace, and repeated reads
-    /// are cheaper. The reader must outlive the object.
+    /// While the returned object lives, all reads see one snapshot of the trace, and repeated reads are
+    /// cheaper. The reader must outlive the object.
     [[nodiscard]] virtual std::shared_ptr<const void> pin_snapshot() const = 0;
 
     /// Read from the file at each call, so that a growing trace can be followed.
     [[nodiscard]] virtual std::vector<RunInfo> runs() const = 0;
     [[nodiscard]] virtual std::vector<SequenceInfo> sequences(std::int64_t run) const = 0;
     [[nodiscard]] virtual std::vector<SignalInfo> signal_infos(std::int64_t run) const = 0;
-    /// The part of the run that this file holds; no value if it is not a shard. Shards that are opened
+    /// The part of the run that this file holds. No value: the file is not a shard. Shards that are opened
     /// together hold the whole run.
     [[nodiscard]] virtual std::optional<ShardInfo> shard(std::int64_t run) const = 0;
     /// Classes that were recorded with the texts: number of the sequence and label, in the order of the

@@ -23,14 +23,14 @@ struct RecordedRule {
     bool operator==(const RecordedRule&) const = default;
 };
 
-/// The beginning of a generation that continues the tokens of another run.
+/// Describes a generation that continues another run: its parent run and the position of the branch.
 struct Branch {
-    std::string of;          ///< name of that run at that time
+    std::string of;          ///< name of the parent run when the generation began
     std::string text_digest; ///< RunInfo::text_digest of that run
     std::int64_t sequence = 0;
-    std::int64_t at = 0; ///< the tokens before this position are that run's
-    std::optional<std::int32_t>
-        forced; ///< id that was put at the position; absent: all that follows was chosen
+    std::int64_t at = 0;                ///< the tokens before this position come from the parent run
+    std::optional<std::int32_t> forced; ///< id that the user put at the position; absent: the model chose all
+                                        ///< tokens from the position on
     bool operator==(const Branch&) const = default;
 };
 
@@ -64,7 +64,7 @@ RecordedChoices recorded_choices(const RunInfo& run);
 /// The parsed choices, for display; null: unknown, damaged or nested too deeply.
 nlohmann::json choices_json(std::string_view choices);
 
-/// What a run says about itself in sentences: its device, its texts, its tokenizer.
+/// The notices of a run, in sentences: about its device, its texts and its tokenizer.
 std::vector<std::string> notices_of(const RunInfo& run);
 
 /// How a run's model differs from its checkpoint: patched states, ablated sources. Equal for runs with the
@@ -75,8 +75,8 @@ std::string changes_of(const RunInfo& run);
 /// Empty: it can be rerun.
 std::string why_no_rerun(const RunInfo& run);
 
-/// The kv of a rerun of \p run with another policy: the run's own kv. Exception: `full` becomes `per_step`,
-/// because under `full` every step runs and a rerun would change nothing.
+/// The KV policy of a rerun of \p run under another halting policy. Normally the run's own. `full` becomes
+/// `per_step`: under `full` every step runs, so a rerun would change nothing.
 std::string kv_of_rerun(const RunInfo& run);
 
 } // namespace ponderscope

@@ -51,7 +51,7 @@ struct RunInfo : TokenTotals {
     std::string flops_model;
     /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).
     std::string step_unit = "step";
-    /// JSON of further choices and of values of the model: `kv` (what later tokens see of a stopped token),
+    /// JSON of further choices and of values of the model: `kv` (the KV policy for stopped tokens),
     /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
     /// `planned_lengths` and `branch` of generations, `patches`. Empty: unknown.
     std::string choices;
@@ -124,9 +124,9 @@ inline constexpr std::int32_t did_not_run = -1;
 enum class SignalStorage : std::uint8_t {
     plain,      ///< unchanged, unless the writer compresses all signals
     compressed, ///< always compressed by zstd
-    /// Without the zeros at the end of the last axis, so chunks differ in its length. The last axis counts
-    /// tokens back from the token itself, so its length depends on the position. A reader returns the same
-    /// length for all tokens.
+    /// Without the zeros at the end of the last axis, so its length differs between chunks. The last axis
+    /// counts tokens back from the token itself, so the number of values depends on the position. A reader
+    /// returns the same length for all tokens.
     trimmed
 };
 
@@ -141,11 +141,11 @@ struct SignalInfo {
     std::string description;  ///< one sentence, including the section of the equation
     DType dtype = DType::f32; ///< of all its chunks
     SignalStorage storage = SignalStorage::plain;
-    /// The values of all steps exist before the steps run, so steps that did not run have values, too.
-    /// Otherwise these are NaN, or did_not_run in integer signals.
+    /// true: the method computes the values of all steps in advance, so steps that did not run have values,
+    /// too. false: steps that did not run have NaN, or did_not_run in integer signals.
     bool every_step = false;
-    /// The signal compares the prediction with the next token. Without a target it is NaN, or 0 in integer
-    /// signals.
+    /// true: the signal compares the prediction with the next token. Its value without a target is NaN, or 0
+    /// in integer signals.
     bool of_target = false;
 
     [[nodiscard]] const std::string& shown_name() const { return title.empty() ? name : title; }
@@ -182,8 +182,8 @@ inline constexpr const char* prediction_depth = "prediction_depth";             
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
-// Of generated tokens, [token, candidate]: the likeliest ids, the chosen one among them, with their
-// probabilities in the model's distribution and after temperature, top-k and top-p.
+// For generated tokens, [token, candidate]: the likeliest ids and the chosen id. Each has its probability in
+// the model's distribution, and after temperature, top-k and top-p.
 inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run: no generated token follows
 inline constexpr const char* sampling_before = "sampling_before";
 inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off

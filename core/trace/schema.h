@@ -15,7 +15,7 @@ class Database;
 /// compares it with app/python/ponderscope/schema.sql.
 namespace schema {
 
-/// "POND" in the file's header, by which `file` and other programs recognise a trace.
+/// "POND" in the file's header. `file` and other programs recognise a trace by it.
 inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Increases with every change of the schema. Files of other versions are refused.
 inline constexpr std::int32_t version = 2;
@@ -92,16 +92,17 @@ struct DatabaseKind {
     const char* otherwise; ///< remedy for a file of another kind
 };
 
-/// InputError unless the path is a plain file that is not empty. The message says what the file should be (\p
-/// what) and the remedy (\p make_one).
+/// InputError: the path is not a plain file, or the file is empty. The message has the expected kind of file
+/// (\p what) and the remedy (\p make_one).
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// InputError unless the file seems to have this kind and version. Reads only the first 100 bytes of a plain
-/// file, through SQLite (reason: Database::read_file).
+/// InputError: the first bytes show another kind or version. Reads only the first 100 bytes of a plain file,
+/// through SQLite (reason: Database::read_file).
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
-/// InputError unless all these tables exist as tables (not views or virtual tables) with plain columns.
+/// InputError: one of these tables is missing, is a view or a virtual table, or has columns that are not
+/// plain.
 void check_tables(Database& database, const std::filesystem::path& path,
                   std::span<const schema::Table> tables);
 void check_trace_tables(Database& database, const std::filesystem::path& path);

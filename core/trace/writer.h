@@ -22,7 +22,7 @@ namespace ponderscope {
 /// or by finish(); flushed data stays readable. Finished sequences survive kill -9; unfinished ones lose at
 /// most half a second. While the writer works, TRACE-wal, TRACE-shm and TRACE-lock are beside the trace. A
 /// killed writer leaves them there, and they are part of the trace. A call that contradicts earlier calls (a
-/// gap between tokens, another shape) throws InputError and changes nothing.
+/// gap between tokens, another shape) throws InputError and has no effect.
 class TraceWriter {
 public:
     struct Options {

@@ -11,10 +11,10 @@ namespace ponderscope {
 /// training sees the same tokens as an uninterrupted one.
 ///
 /// The stream is cut into windows of `context + 1` tokens. Neighbouring windows share one token, because each
-/// input needs a target. Each epoch starts cutting at another offset below `context`, and visits every window
-/// once, in another order. An epoch omits fewer than two contexts at its edges; with a stream of two contexts
-/// or more, the last (size modulo `context`) tokens are never used. Without \p shifted every epoch cuts at
-/// multiples of `context`, for a stream of pieces with this length.
+/// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
+/// new order. An epoch omits fewer than two contexts at its edges. With a stream of two contexts or more, no
+/// epoch uses the last (size modulo `context`) tokens. Without \p shifted every epoch cuts at multiples of
+/// `context`, for a stream of pieces with this length.
 class ContextSampler {
 public:
     /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.

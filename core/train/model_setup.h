@@ -31,10 +31,10 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, 
 /// depth (Radford et al. 2019).
 ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
 
-/// The weights before the first step, on \p device in fp32. New weights, or those of the recipe's start
-/// checkpoint with new tensors for parts that its plain model lacks: gates, routers, depth mixing. Gates and
-/// routers of one method are never used for another. \p notice reports the new tensors. InputError: a tensor
-/// that is absent, of another shape or not finite. Cancelled.
+/// The weights before the first step, on \p device in fp32. New weights, or the weights of the recipe's start
+/// checkpoint. Parts that the start checkpoint lacks get new tensors: gates, routers, depth mixing. Gates and
+/// routers of one method are never used for another method. \p notice reports the new tensors. InputError: a
+/// tensor that is absent, of another shape or not finite. Cancelled.
 Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
                                const std::function<void(const std::string&)>& notice,
                                const std::stop_token& stop = {});

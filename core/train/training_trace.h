@@ -25,7 +25,7 @@ public:
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);
 
-    /// Adds a row of the log. With \p census, also the statistics on the held-out text at this step.
+    /// Adds a row of the log. \p census: statistics on the held-out text at this step, added if present.
     void append(const TrainLogRow& row, const StepCensus* census);
     /// No data can be added afterwards. \p fault: why the training ended early; empty: it did not.
     void end(const std::string& fault = {});

@@ -19,11 +19,13 @@ namespace ponderscope {
 /// window's plot and the figure writer draw the same chart with the same ranges, ticks and colours.
 struct Chart {
     enum class Mark : std::uint8_t {
-        line,  ///< through (x, y) in the given order; a NaN interrupts it
+        line,  ///< through (x, y) in the given order; a NaN interrupts the line
         point, ///< with whiskers from low to high if both are given
         bar,   ///< from 0 to y, centred at x
-        band,  ///< between low and high along x; a NaN interrupts it; a single place is an upright bar
-        cell, ///< a rectangle of dx × dy around (x, y), coloured by value; empty for NaN. Without values: ink
+        band,  ///< between low and high along x; a NaN interrupts the band; a band with one x is an upright
+               ///< bar
+        cell, ///< a rectangle of dx × dy around (x, y), coloured by value; not drawn for NaN. Without values:
+              ///< coloured by ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
     /// policy_kinds(), text, soft, the grey of steps that did not run.
@@ -37,7 +39,8 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: not in the legend, because another series of this colour is
+        bool listed = true; ///< false: not in the legend, because the legend has another series of this
+                            ///< colour
         Mark mark = Mark::line;
         int ink = a; ///< Ink, or other + n, or rule + n
         bool dashed = false;
@@ -75,7 +78,8 @@ struct Chart {
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1;      ///< size of cells; dx also of bars, which stand side by side if it is below 1
+    double dx = 1, dy = 1; ///< size of cells; dx is also the width of bars. Bars with dx below 1 stand side
+                           ///< by side
     std::optional<Scale> scale; ///< for cells
     Legend legend = Legend::automatic;
     bool order_given = false; ///< the user set the order of the legend's entries

@@ -36,7 +36,7 @@ public:
     explicit ChartPlot(Theme& theme, QWidget* parent = nullptr);
     ~ChartPlot() override;
 
-    /// Keeps zoom and hidden series if the axes are those of the previous chart.
+    /// Keeps zoom and hidden series if the axes equal the axes of the previous chart.
     void setChart(Chart chart);
     /// The palette's colour numbers for the runs of the next chart; empty: in the order of the runs.
     void setRunColours(std::vector<std::int64_t> numbers) { runColours_ = std::move(numbers); }

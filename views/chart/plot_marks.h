@@ -19,8 +19,8 @@ struct ChartMark {
     friend bool operator==(const ChartMark&, const ChartMark&) = default;
 };
 
-/// The marks of a chart on a plot: their texts and links, their positions in pixels, and the way from one to
-/// the next. Keeps what it is given by reference; the axes are set when the plot has them.
+/// The marks of a chart on a plot: texts, links, positions in pixels, and the neighbours of a mark. Stores
+/// references to the arguments. The axes are set when the plot has axes.
 class PlotMarks {
 public:
     /// \p hidden: names of series that are not shown.
@@ -28,7 +28,7 @@ public:
     void setAxes(QCPAxis* key, QCPAxis* value); ///< of the chart's x and y
 
     [[nodiscard]] bool isShown(std::size_t series) const;
-    /// Whether the chart, which may be another one by now, has the mark.
+    /// Whether the current chart still has the mark.
     [[nodiscard]] bool has(ChartMark mark) const;
     [[nodiscard]] QString text(ChartMark mark) const;
     /// The target of a click; empty: none.

@@ -46,7 +46,7 @@ struct ColourScale {
     [[nodiscard]] double position(double value) const;
     /// The scale of class numbers, for ColourMap::classes.
     static ColourScale classes() { return {0, 255, false}; }
-    /// A scale that is symmetric around zero, so that the middle of a diverging map is zero.
+    /// A scale symmetric around zero: the middle of a diverging map is zero.
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };
 

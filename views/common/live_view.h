@@ -9,7 +9,7 @@ namespace ponderscope {
 
 /// A panel that shows selection and data, and does no work while it is hidden. This class subscribes to the
 /// changes that concern the panel and calls renew(): at once if the panel is on the screen, otherwise once
-/// when it appears. A poll without changes in the panel's runs makes no call.
+/// when it appears. A poll makes no call if the panel's runs have not changed.
 ///
 /// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
 /// A view outside a dock always counts as on the screen.
@@ -26,16 +26,17 @@ protected:
     enum class Follows { a, both, all };
     /// Call it once, in the constructor of \p self, which is this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
-    /// Calls \p read, a slot of seen(), in two cases: the selection shows another sequence or attribution; or
-    /// the shown sequence, or a signal of it for which \p uses is true, was read or failed to be read.
+    /// Calls \p read, a slot of seen(), in two cases. First: the selection shows another sequence or
+    /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals with \p
+    /// uses true.
     static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
                                const std::function<bool(const QString& signal)>& uses);
     /// Reads selection and data again.
     virtual void renew() = 0;
     /// Called before renew() after onScreen() changed.
     virtual void screenChanged() {}
-    /// A slot that calls \p part (a member function without arguments) if the panel is on the screen, and
-    /// otherwise leaves the work to renew().
+    /// A slot that calls \p part (a member function without arguments) if the panel is on the screen.
+    /// Otherwise renew() does the work later.
     template <class View>
     [[nodiscard]] auto seen(void (View::*part)()) {
         return [this, view = static_cast<View*>(this), part] {

@@ -9,8 +9,8 @@ namespace ponderscope {
 
 using Qt::StringLiterals::operator""_s;
 
-/// A text that changes if the contents of the run change: the run has more tokens, or another run took its
-/// place. (A replaced file has the same run numbers, and the same text has the same number of tokens.)
+/// A stamp that changes with the contents of the run: if the run has more tokens, or if another run took its
+/// place. (Run numbers and token counts are not enough: a replaced file can have the same.)
 inline QString run_stamp(const RunInfo& run) {
     return u"%1 %2 %3"_s.arg(run.scored_tokens)
         .arg(run.nll_sum, 0, 'g', 17)

@@ -18,8 +18,8 @@
 namespace ponderscope {
 
 #ifdef __SANITIZE_THREAD__
-/// Tells the thread sanitizer about synchronisation that it cannot see: the lock of Qt's event queue and the
-/// reference count of a waiting call are in a library without instrumentation.
+/// Tells the thread sanitizer about synchronisation inside Qt, which has no instrumentation: the lock of the
+/// event queue, and the reference count of a waiting call.
 template <typename Call>
 class OrderedCall {
 public:
@@ -54,8 +54,9 @@ void hand_over(QObject* to, Call call) {
 /// which must outlive the object.
 ///
 /// start(), cancel() and the destructor ask running work to stop and never wait for it. Replaced work
-/// delivers nothing; the new work starts when the old has ended, so two never run at once. So work must hold
-/// its data by value. At the end of the program, the application object waits for all work.
+/// delivers no result. New work starts after the old work has ended, so two never run at once. Work may
+/// outlive its caller, so work must hold its data by value. At the end of the program, the application object
+/// waits for all work.
 class Task {
 public:
     /// Runs a call on the owner's thread, in order and before the result. Dropped after a cancel.
@@ -66,8 +67,8 @@ public:
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
-    /// \p work(stop_token), or work(stop_token, Tell), returns a value. Then done(value) or failed(sentence)
-    /// is called, unless the work was cancelled.
+    /// \p work(stop_token), or work(stop_token, Tell), returns a value. Then Task calls done(value) or
+    /// failed(sentence). Cancelled work calls neither.
     template <class Work, class Done, class Failed>
     void start(Work work, Done done, Failed failed) {
         begin(

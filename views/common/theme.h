@@ -40,8 +40,8 @@ struct Palette {
 enum class Appearance { system, light, dark, contrast };
 enum class MagnitudeMap { viridis, cividis, magma, grey };
 
-/// Colours, fonts and colour maps of one window. The program owns it; all views use it; GUI thread only.
-/// `changed` covers all of it; views then repaint.
+/// Colours, fonts and colour maps of one window. The program owns the theme, and all views use it. GUI thread
+/// only. After any change the theme emits `changed`, and views repaint.
 class Theme : public QObject {
     Q_OBJECT
 public:
@@ -83,7 +83,8 @@ public:
     /// The colour of a run in text, plots, lists and figures: teal for A, orange for B, otherwise a fixed
     /// colour that the run got at first sight.
     [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
-    /// Colours for runs that are neither A nor B, in the order of assignment; they repeat after the last.
+    /// Colours for runs other than A and B, in the order of assignment. After the last colour the colours
+    /// repeat.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
 Q_SIGNALS:

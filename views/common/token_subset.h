@@ -15,9 +15,9 @@ class QLabel;
 
 namespace ponderscope {
 
-/// Found tokens of a run, to which panels can restrict themselves.
+/// Found tokens of a run. Panels can be restricted to them.
 struct TokenSubset {
-    RunKey run;    ///< the searched run; other runs over its text have the same tokens
+    RunKey run;    ///< the searched run; other runs over the same text have the same tokens
     QString query; ///< the query that found them
     QString where; ///< the searched part: "in sequence 3", "in the whole run"
     /// For each sequence, the trace rows of these tokens' values, ascending, according to the window's
@@ -37,7 +37,7 @@ struct TokenSubset {
 /// \p tokens, ascending, of run A's selected sequence, as a subset.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Shows the found tokens to which a panel is restricted, with a button that returns to all tokens. Hidden
+/// Tells that a panel is restricted to the found tokens, and has a button that returns to all tokens. Hidden
 /// without a restriction.
 class SubsetChip : public QWidget {
     Q_OBJECT

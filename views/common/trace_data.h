@@ -32,7 +32,7 @@ struct SequenceData {
     qint64 sequence = 0;
     TokenColumns tokens;
     std::string text; ///< UTF-8; token spans are byte offsets in it. Empty for runs with ids only.
-    std::vector<TokenAnnotation> annotations; ///< sorted by name; only those made for this run's tokens
+    std::vector<TokenAnnotation> annotations; ///< sorted by name; only annotations of this run's tokens
 
     [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: none
 };
@@ -40,7 +40,7 @@ struct SequenceData {
 /// A run that is being computed and is in no file yet; it has one sequence. Its blocks are immutable; new
 /// tokens come as new blocks.
 struct LiveRun {
-    RunInfo info; ///< id 1; scored_tokens is 0, so that no reader expects the run in a file
+    RunInfo info; ///< has id 1, and scored_tokens 0, so that no reader looks for the run in a file
     std::vector<SignalInfo> signalInfos;
     SequenceInfo sequence; ///< index 0
     std::shared_ptr<const SequenceData> tokens;

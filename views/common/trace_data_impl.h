@@ -39,7 +39,7 @@ struct TraceData::Impl {
         RunKey run;
         qint64 sequence = 0;
         QString name;
-        qint64 page = -1; ///< its first row; -1: all rows
+        qint64 page = -1; ///< first row of the page; -1: all rows
         friend bool operator<(const BlockKey& a, const BlockKey& b) {
             return std::tie(a.run.trace, a.run.run, a.sequence, a.name, a.page) <
                    std::tie(b.run.trace, b.run.run, b.sequence, b.name, b.page);
@@ -281,9 +281,10 @@ struct TraceData::Impl {
     quint64 clock = 0;
     std::map<RunKey, QHash<int, QString>> labels;
     std::map<RunKey, QSet<int>> labelsPending;
-    QHash<QString, bool> refreshing; ///< the value: whether a refresh was requested again in the meantime
-    QSet<QString> live;              ///< keys of `traces` that are not files
-    QHash<QString, int> closings;    ///< number of closings of each trace; a changed one ends an opening
+    QHash<QString, bool> refreshing; ///< the value: another refresh was requested in the meantime
+    QSet<QString> live;              ///< keys of `traces` that do not name a file
+    QHash<QString, int> closings; ///< number of times that each trace was closed; a change ends an opening in
+                                  ///< progress
     QSet<QString> scratch;
 
     // Worker thread

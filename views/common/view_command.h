@@ -50,7 +50,8 @@ ViewCommand shell_view(const QList<QStringList>& lines);
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
-/// Why TraceData has no data of the chosen sequence of run A: none, damaged, or being read.
+/// Why TraceData has no data of the chosen sequence of run A: the sequence does not exist, is damaged, or is
+/// being read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
 /// \p lines after code that opens `a`, and `b` with \p withB if there is a run B; or why_no_run.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,

@@ -68,7 +68,7 @@ private:
     void renew() override; ///< restarts the comparison if its inputs have changed
     void begin();
     void clear(const QString& why);
-    void setCurrent(bool current); ///< false: dims a result of other runs than the chosen ones
+    void setCurrent(bool current); ///< false: dims the result, because other runs are chosen now
     void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
     void showDetail();
@@ -95,12 +95,13 @@ private:
     bool cancelled_ = false; ///< the user cancelled, and has not chosen other runs since
     bool again_ = false;     ///< the runs grew during the computation
     std::shared_ptr<const RunComparison> shown_;
-    std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may be a part of it
+    std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may be restricted to
+                                               ///< a part
     std::vector<RunKey> keys_;                 ///< keys of its runs
     SubsetChip* chip_;
     TokenSubset subset_;
     std::vector<RunKey> wanted_; ///< runs of the running or shown comparison
-    QString stamp_;              ///< contents stamp of these runs
+    QString stamp_;              ///< contents stamps of these runs
 };
 
 } // namespace ponderscope

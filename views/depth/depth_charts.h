@@ -53,7 +53,7 @@ bool ablates(const RunInfo& candidate, const RunInfo& base);
 
 /// Which numbers of a map by layer and source are drawn.
 enum class DepthShown { token, mean, spread };
-/// Weights by layer and source: the mean or the spread over tokens, or those of one token, \p token
+/// Weights by layer and source: the mean or the spread over tokens, or the weights of one token, \p token
 /// [layer * sources + source].
 Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,
                           DepthShown shown = DepthShown::mean, const std::vector<float>& token = {});

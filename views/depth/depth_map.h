@@ -34,8 +34,8 @@ public:
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// The weight in a row; \p head -1: the mean over the heads. NaN outside of the map, and for a source
-    /// that the layer does not read.
+    /// The weight in a row. \p head: -1 means the mean over the heads. NaN outside of the map, and for a
+    /// source that the layer does not read.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
     /// [layer * sources + source] of one row; all NaN outside of the map.
@@ -50,7 +50,7 @@ public:
         std::vector<float>
             deviation; ///< standard deviation over tokens, and over heads if heads are averaged
         /// [layer] The share of variance of a layer's weights, over sources and heads, that lies between
-        /// tokens (TokenDependence). NaN if a layer has a single source, so no choice.
+        /// tokens (TokenDependence). NaN if a layer has a single source, because then there is no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };

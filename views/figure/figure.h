@@ -79,7 +79,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
 /// Creates the layout. GUI thread. InputError: the content does not fit the requested height.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-// Kinds other than charts have their own functions.
+// Functions for the kinds that are not charts.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);

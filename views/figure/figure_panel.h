@@ -59,7 +59,7 @@ public:
     void setSpec(figure::FigureSpec spec);
     /// Calls \p change for each chart before it is shown, and for the shown charts.
     void decorate(std::function<void(Chart&)> change);
-    /// Shows the charts alone: another panel has the shared keys and says what the numbers rest on.
+    /// Shows only the charts. Another panel shows the shared keys and the basis of the numbers.
     void embed();
 
 Q_SIGNALS:
@@ -98,7 +98,7 @@ private:
     figure::FigureSpec spec_;
     Task work_;
     QString asked_;  ///< the specification that is shown or in progress
-    QString grown_;  ///< the sizes of its runs at that time
+    QString grown_;  ///< the sizes of the figure's runs at that time
     QTimer pending_; ///< delay before growing runs are read again
     std::unique_ptr<figure::Fonts> fonts_;
     FigureForm* form_;

@@ -40,8 +40,7 @@ private:
     Task reading_;
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
-    std::shared_ptr<const FigureData>
-        data_; ///< data of the last figure, so that a change of its look needs no reading
+    std::shared_ptr<const FigureData> data_; ///< data of the last figure; a change of its look reads no trace
     std::optional<FigureSpec> dataOf_;
 };
 

@@ -43,7 +43,8 @@ private:
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;
-    int written_width_ = 0; ///< of the widget; the page's width depends on the scroll bar and vice versa
+    int written_width_ = 0; ///< width of the widget; the page's width depends on the scroll bar, and the
+                            ///< scroll bar on the page
 };
 
 } // namespace ponderscope

@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. Decoding a whole chunk
-/// at every cursor move would take too long.
+/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. The reason: decoding a
+/// whole chunk at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row);
 
 /// All texts and numbers of the inspector for one token. It is made for every token under the cursor, so it
@@ -53,7 +53,8 @@ struct TokenReport {
     std::vector<QString> notes;   ///< warnings against wrong conclusions, and reasons for missing data
     bool hasB = false;
     QString step; ///< the word for run A's steps: "step", "layer"
-    /// Data of the report. While the report is shown, the cache does not drop one part to read another.
+    /// Data of the report, held while the report is shown. So the cache does not drop one part to read
+    /// another.
     std::vector<std::shared_ptr<const void>> held;
 };
 

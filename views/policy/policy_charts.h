@@ -31,7 +31,7 @@ Chart policy_comparison_chart(const ReplayTable& table, const std::string& polic
                               const BootstrapOptions& options);
 
 /// NLL, steps or FLOPs against the first parameter of policies; with several policies, the parameter is a
-/// share of its range. InputError: as above, or the trace has no FLOPs.
+/// share of its range. InputError: the run lacks a rule's signals, or the trace has no FLOPs.
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop);
 

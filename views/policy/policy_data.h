@@ -60,7 +60,7 @@ private:
     Selection& selection_;
     RunKey run_;
     QString stamp_;       ///< stamp of the run when the table was read
-    bool failed_ = false; ///< the run has no table; sentence_ says why
+    bool failed_ = false; ///< the run has no table; sentence_ has the reason
     QString sentence_;
     std::map<QString, RunKey> reruns_; ///< by policy
     std::shared_ptr<const ReplayTable> table_;

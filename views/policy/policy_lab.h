@@ -43,10 +43,10 @@ struct ReplayedSteps {
     std::vector<std::int32_t> steps; ///< for each row of the sequence
 };
 
-/// Shows what another halting policy would have done: policy, threshold, histogram of steps, the text
+/// Shows the effect that another halting policy would have: policy, threshold, histogram of steps, the text
 /// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
-/// of recorded signals and are labelled so. If an open trace has an exact rerun of the policy, its numbers
-/// and its difference from the replay are shown, too.
+/// of recorded signals, and the panel labels them as replays. If an open trace has an exact rerun of the
+/// policy, its numbers and its difference from the replay are shown, too.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

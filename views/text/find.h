@@ -9,13 +9,13 @@
 
 namespace ponderscope {
 
-/// The tokens that a query finds, ascending. "#412" finds token id 412, and so does "412" in a run of ids.
-/// Any other query is text, which may span tokens and finds the first token that it touches. Case counts only
-/// if the query has capitals. At most \p limit hits.
+/// The tokens that a query finds, ascending. "#412" finds token id 412. In a run of ids, "412" finds it, too.
+/// Any other query is text and finds the first token of each match. Case counts only if the query has
+/// capitals. At most \p limit hits.
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
 
-/// Tokens in which a match of a regular expression (Perl's syntax, over characters) begins. \p problem: the
-/// error in the expression ("missing )"), else empty.
+/// Tokens in which a match begins. The pattern is a regular expression in Perl's syntax, over characters. \p
+/// problem: the error in the expression ("missing )"), else empty.
 std::vector<qint64> find_pattern(const SequenceData& data, const QString& pattern, QString& problem,
                                  std::size_t limit = 100'000);
 

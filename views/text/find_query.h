@@ -23,8 +23,8 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 
 /// A condition on tokens, as typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds more tightly than
 /// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the names of the
-/// tokens' annotations. Comparisons: = != < <= > >=. A category allows only = and != with a class, in quotes
-/// unless it is a word or a number: part_of_speech = "proper noun".
+/// tokens' annotations. Comparisons: = != < <= > >=. A category allows only = and != with a class. A class
+/// that is not a word or a number stands in quotes: part_of_speech = "proper noun".
 class Condition {
 public:
     /// std::nullopt: the text is not a condition, but text to find. Names are case-insensitive. \p
@@ -35,14 +35,14 @@ public:
     /// Names of the quantities in conditions, without annotations.
     static QStringList names();
 
-    /// The error in a text that is meant as a condition (it begins with the name of a quantity or annotation
-    /// and a comparison), one sentence; empty: the text is valid or not meant as a condition. \p isCondition:
-    /// the text is certainly a condition, so that an unknown first name is an error, too.
+    /// The error in a text that is meant as a condition, one sentence. Such a text begins with the name of a
+    /// quantity or annotation and a comparison. Empty: the text is valid or not meant as a condition. \p
+    /// isCondition: the text is certainly a condition, so an unknown first name is an error, too.
     static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {},
                            bool isCondition = false);
 
-    /// Whether a token of the window meets the condition, by the row that it shows. id, position and
-    /// annotations are the token's own. A missing value meets no comparison, not even !=.
+    /// Whether a token of the window meets the condition. Values come from the row that the token shows; id,
+    /// position and annotations from the token itself. A missing value meets no comparison, not even !=.
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:

@@ -15,7 +15,7 @@ namespace ponderscope {
 struct FoundInRun {
     std::map<qint64, qint64> counts; ///< number of found tokens for each sequence with hits
     std::map<std::int64_t, std::vector<std::int64_t>> rows; ///< TokenSubset::rows
-    bool more = false;                                      ///< some hits were not kept
+    bool more = false;                                      ///< the list has only a part of the hits
 
     [[nodiscard]] qint64 size() const;
 };

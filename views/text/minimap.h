@@ -20,18 +20,18 @@ class Minimap : public QWidget {
 public:
     explicit Minimap(Theme& theme, QWidget* parent = nullptr);
 
-    /// \p layout and \p values belong to the view and must outlive this; null shows nothing.
+    /// \p layout and \p values belong to the view and must outlive this object. Null: shows nothing.
     void setContent(const TextLayout* layout, const TokenValues* values);
     /// Shown part of the text as fractions of its height.
     void setVisiblePart(double from, double to);
     /// Tokens that a search found, as ticks at the edge.
     void setMarks(std::vector<qint64> tokens);
-    /// Colours or lines changed: paint anew.
+    /// Paints again after a change of colours or lines.
     void refresh();
     [[nodiscard]] QSize sizeHint() const override { return {26, 200}; }
 
 Q_SIGNALS:
-    void wanted(double middle); ///< this fraction of the text is to be in the middle of the view
+    void wanted(double middle); ///< the user wants this fraction of the text in the middle of the view
 
 protected:
     void paintEvent(QPaintEvent* event) override;

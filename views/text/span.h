@@ -24,7 +24,7 @@ struct TokenSpan {
 struct SpanMeans {
     qint64 scored = 0;
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats
-    double entropy = nll;                                  ///< nats; NaN if any of these has none
+    double entropy = nll;                                  ///< nats; NaN if one of these tokens has no value
     double steps = nll;                                    ///< NaN without pondering steps
     double difference = nll; ///< NLL of A minus NLL of B; NaN if B has other tokens
 };

@@ -25,8 +25,8 @@ namespace ponderscope {
 ///
 /// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning, joining
 /// scripts and characters of several tokens look as in running text. Each distinct word is shaped once. So
-/// placing a million tokens is a million look-ups, which prepare() does in slices; wrapping again after a
-/// resize needs only additions. Coordinates: x from the left edge of the text, lines from 0. The view
+/// placing a million tokens takes a million look-ups, and prepare() makes them in slices. Wrapping again
+/// after a resize needs only additions. Coordinates: x from the left edge of the text, lines from 0. The view
 /// determines the height of lines.
 class TextLayout {
 public:
@@ -47,8 +47,8 @@ public:
     void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
     /// Whether a name was unknown when its token was placed.
     [[nodiscard]] bool missesLabels() const { return missesLabels_; }
-    /// Null empties the layout. Data that continues the placed text (a growing recording, or another run on
-    /// the same text) keeps the layout.
+    /// Null: empties the layout. If the data continues the placed text (a growing recording, or another run
+    /// on the same text), the layout stays.
     void setSequence(std::shared_ptr<const SequenceData> data);
     [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
     /// Wraps the placed tokens again. \p width in pixels, at least 40.
@@ -71,7 +71,7 @@ public:
 
     /// The tokens of a line in the order of the text, not of the screen (right-to-left words).
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
-    /// Token at x in a line. Beside the boxes: the nearest token with \p nearest, else -1.
+    /// Token at x in a line. If x is outside of all boxes: the nearest token with \p nearest, otherwise -1.
     [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
     /// Draws the glyphs of a line with the baseline at \p baseline.
     void draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// The tokens of the shown sequence, one in each row: position, token, every quantity of A, those of B if it
-/// has the same tokens, and every annotation. The token's cell has the text's colour. Reads the blocks on
-/// request and copies nothing. Unsorted rows are in the order of the text.
+/// The tokens of the shown sequence, one in each row: position, token, every quantity of A, every quantity of
+/// B if B has the same tokens, and every annotation. The token's cell has the text's colour. Reads the blocks
+/// on request and copies nothing. Unsorted rows are in the order of the text.
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:

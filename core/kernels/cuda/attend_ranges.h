@@ -35,8 +35,8 @@ struct AttendRanges {
     float* parts = nullptr;    ///< with splits > 1: [queries, query_heads, segments, 2 + head_size]
 };
 
-/// The kernel sums a query's rows in segments of 128, and the segments in order, whichever warp computes
-/// them. most_segments() is the largest number of segments of a query that sees `rows` rows.
+/// The kernel sums a query's rows in segments of 128, then sums the segments in order. The result does not
+/// depend on the warps. most_segments() is the largest number of segments of a query that sees `rows` rows.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
@@ -44,7 +44,7 @@ constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_
 
 constexpr int chunk = 8; ///< elements that a lane reads at once: 16 bytes of half precision
 
-/// The kernels read whole chunks. Other head sizes, which models do not use, take plain operations.
+/// The kernels read whole chunks. Other head sizes, which no model uses, run as plain operations.
 constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }

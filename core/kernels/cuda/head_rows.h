@@ -15,7 +15,7 @@ struct HeadRows {
     std::int64_t vocabulary = 0;
     const std::int64_t* targets = nullptr; ///< negative: none
     float* maximum = nullptr;              ///< log p(v) = (logit(v) - maximum) - log(sum), so that nothing is
-    float* sum = nullptr;                  ///< lost next to a maximum of -1e35; NaN: no distribution
+    float* sum = nullptr;                  ///< lost beside a maximum of -1e35; NaN: no distribution
     float* nll = nullptr;                  ///< with targets; NaN: no target, or no distribution
     std::int64_t* rank = nullptr;          ///< with targets; 0: no target
     float* entropy = nullptr;
@@ -26,7 +26,8 @@ struct HeadRows {
 
 constexpr std::int64_t longest_head_list = 128;
 
-/// Queues on a cudaStream_t; null, or what is wrong. Reads the logits once, and some once more for the list.
+/// Queues the kernel on a cudaStream_t. Returns null or an error message. Reads the logits once, and some a
+/// second time for the list.
 const char* head_rows_cuda(const HeadRows& arguments, void* stream);
 
 /// e^(logit - maximum) · factor of every logit, as a factor of a product.

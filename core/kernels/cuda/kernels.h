@@ -24,7 +24,7 @@ inline void* stream_of(const at::Tensor& tensor) {
     return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
-/// c10::Error if the kernel of \p what could not be queued. \p error: null, or what is wrong.
+/// c10::Error if the kernel of \p what could not be queued. \p error: null or an error message.
 inline void check_queued(const char* error, const char* what, const at::Tensor& tensor) {
     TORCH_CHECK(error == nullptr, what, " on ", tensor.device(), ": ", error);
 }
@@ -36,12 +36,13 @@ bool attend_cuda_fits(const at::Tensor& q);
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
 /// attend for checked arguments, without gradient. LibTorch's flash attention runs sequences of any lengths
 /// if it fits. Otherwise our kernels run, with causal blocks as ranges: on the matrix unit for many queries
-/// in half precision, else one query at a time. The latter result depends only on the rows that the query
-/// sees. Nothing is copied to the host.
+/// in half precision, else one query at a time. In the last case the result of a query depends only on the
+/// rows that the query sees. Nothing is copied to the host.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
-/// Whether the tensor fits as above, and the kernel's arguments can hold this number of sources.
+/// Whether the tensor fits (as in the functions above), and the kernel's arguments can hold this number of
+/// sources.
 bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
 /// depth_mix by our kernel, for checked, contiguous arguments, without gradient.
 DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -22,7 +22,7 @@ struct RotateHeads {
     Element element = Element::f32;
 };
 
-/// Queues on a cudaStream_t; null, or what is wrong.
+/// Queues the kernel on a cudaStream_t. Returns null or an error message.
 const char* rotate_heads_cuda(const RotateHeads& arguments, void* stream);
 
 } // namespace ponderscope::kernels

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// Common parts of decoders: blocks of attention and an MLP. A family declares the tensors of its blocks and
-/// sets the members that it uses. An empty member means that the family has no such part.
+/// sets the members that it uses. If a family lacks a part, the member is empty.
 class BlockStack : public Backbone {
 protected:
     using Norm = std::optional<blocks::Norm>;

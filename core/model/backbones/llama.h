@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// Tensors in which Llama's relatives differ. Differences without tensors are in the config: windows,
+/// Tensors that differ between Llama and its relatives. Other differences are in the config: windows,
 /// rotations, scales, the use of a norm's weight.
 struct LlamaTraits {
     bool output_bias = true; ///< self_attn.o_proj has a bias whenever q, k and v have biases

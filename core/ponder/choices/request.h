@@ -12,8 +12,8 @@
 namespace ponderscope {
 
 /// How much a run records, and its cost. `basic`: what the method computes anyway. `steps`: also the read-out
-/// after every step, which costs a head product each but changes no result. `nll`: only each token's NLL,
-/// rank, steps and FLOPs, enough for a perplexity; the baseline for the cost of recording.
+/// after every step, which costs a head product for each step and changes no result. `nll`: only each token's
+/// NLL, rank, steps and FLOPs. This is enough for a perplexity, and the baseline for the cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
@@ -21,8 +21,8 @@ struct Window {
     std::span<const std::int32_t> ids;
     std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) of the window are read out; the
                                    ///< other tokens are context only
-    std::int64_t report_end = 0; ///< a token's target is the next id of the window; for the last token it is
-                                 ///< `next`
+    std::int64_t report_end = 0;   ///< a token's target is the next id of the window; the last token's target
+                                   ///< is `next`
     // The window's location in its text. Only halting rules that depend on positions read it.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's index in the
                                       ///< call

@@ -21,8 +21,8 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// What later tokens see of a token t' that stopped at K_t', under the per-step rule (methods-released.md
-/// section 1). All choices are computed exactly; their results differ.
+/// Which keys and values later tokens see of a token t' that stopped at K_t', under the per-step rule
+/// (methods-released.md section 1). Each choice is computed exactly, and the results differ.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, and exits choose the read-out only
     per_step, ///< (t', min(k, K_t'))
@@ -36,7 +36,8 @@ std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 /// Costs an extra product in these layers and heads. A score keeps the weights of all its windows, each as
 /// wide as the longest window.
 struct AttentionChoice {
-    std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both are empty, or neither
+    std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; either both are empty, or
+                                             ///< neither is
 
     /// Parses LAYERS[:HEADS]: each is `all`, or numbers and ranges from 0 as in 0,3-5. Without HEADS: all
     /// heads. InputError: other text, or a layer or head that the model does not have.
@@ -56,12 +57,12 @@ struct StateChoice {
     [[nodiscard]] std::string text() const; ///< "after layers 0, 3-5", "at the end of each step"
 };
 
-/// InputError unless the output of a layer is a single residual stream. \p what is the option's name in the
+/// InputError: the output of a layer is not a single residual stream. \p what is the option's name in the
 /// message: "--record states:LAYERS".
 void require_single_stream(const ModelConfig& config, const std::string& what);
 
-/// What a run records of mixtures of experts: nothing; the chosen experts, their weights and a few numbers of
-/// the router; or also the probabilities of all experts.
+/// The data that a run records of mixtures of experts: nothing; the chosen experts, their weights and a few
+/// numbers of the router; or, in addition, the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
 /// How an engine computes, and what it records besides the level. Engine::use checks a plan.
@@ -70,8 +71,8 @@ struct RunPlan {
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact (interleaved.h).
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: the choice of the method's authors, per_step under another
-                                     ///< rule
+    std::optional<KvPolicy> kv = {}; ///< absent: the choice of the method's authors, or per_step under
+                                     ///< another rule
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
@@ -87,20 +88,21 @@ struct RunPlan {
     /// random.
     std::string start_state = {};
 
-    // What the plan means for a method (schedule/steps.cpp).
-    /// What later tokens see of stopped tokens. Used under the per-step rule only.
+    // The effects of the plan on a method (schedule/steps.cpp).
+    /// The keys and values of stopped tokens for later tokens. Used under the per-step rule only.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const;
     /// Whether tokens may be read out before K although every step runs.
     [[nodiscard]] bool selects(const Method& method) const;
     /// Whether tokens may stop, so that their later steps do not run.
     [[nodiscard]] bool stops(const Method& method) const;
-    /// Whether slots see rows of other passes even without a cache.
+    /// Whether a slot sees rows of other passes, even without a cache.
     [[nodiscard]] bool keeps_rows(const Method& method) const;
-    /// Whether every slot needs earlier tokens to be finished, although the per-step rule has no order.
+    /// Whether a slot needs the last step of all earlier tokens, although the per-step rule itself sets no
+    /// order.
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Whether each pass computes the slots of all tokens.
     [[nodiscard]] bool iterates(const Method& method) const;
-    /// Whether the plan may have `refreshes`: also under a rule that stops no token, without refreshes.
+    /// Whether the plan may have `refreshes`. True also for a rule under which no refresh is needed.
     [[nodiscard]] bool counts_refreshes(const Method& method) const;
 };
 

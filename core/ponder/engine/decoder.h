@@ -24,9 +24,9 @@ struct NewestTokens {
 /// Computes the newest tokens of a generation.
 ///
 /// If every step runs the same device operations (one token of the same sequences on the same memory), the
-/// operations are captured once, and one call repeats them. Otherwise the host needs more time to launch
-/// hundreds of operations than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If
-/// the capture fails, operations are launched one by one.
+/// operations are captured once. Then one call repeats all of them. Launching hundreds of operations takes
+/// the host longer than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If the
+/// capture fails, operations are launched one by one.
 class Decoder {
 public:
     struct Wish {

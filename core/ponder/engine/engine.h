@@ -69,8 +69,8 @@ struct GenerateOptions {
     /// launch the operations of each step.
     bool repeat_steps = true;
     GraphUse* graphs = nullptr; ///< receives counts and failures of captures; must outlive the call
-    std::stop_token stop = {};  ///< on request, the tokens generated so far are returned
-    ProgressSink progress = {}; ///< called for every token of the longest continuation
+    std::stop_token stop = {};  ///< a stop request ends the generation; the tokens so far are returned
+    ProgressSink progress = {}; ///< reports every token of the longest continuation
 };
 
 /// What GenerateOptions::reports_sampling adds to a read-out.
@@ -78,8 +78,8 @@ std::vector<SignalInfo> sampling_signals();
 
 struct PolicySpec;
 
-/// A model on a device, ready to run: backbone, depth mixing, method. This header includes no torch, on
-/// purpose. One thread at a time may use an engine.
+/// A model on a device, ready to run: backbone, depth mixing, method. This header does not include torch, so
+/// that its users compile without torch. One thread at a time may use an engine.
 class Engine {
 public:
     /// Loads a model after checking all weights against the config. InputError, EnvironmentError.
@@ -92,12 +92,12 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
-    /// The plan of all later runs. By default it has the method's own choices, and the config's number of
-    /// refreshes; without that number, 3 for public configs and exact scoring for our own section. Generation
-    /// is always exact and records neither attention nor states.
+    /// The plan of all later runs. By default it has the method's own choices and the config's number of
+    /// refreshes. If the config has no such number: 3 refreshes for public configs, exact scoring for our own
+    /// section. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
-    /// Replaces the plan. InputError if the model or the rest of the plan excludes a choice; the old plan
-    /// then stays.
+    /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the
+    /// old plan stays.
     void use(RunPlan plan);
     /// Replaces one choice of the plan: `engine.choose(&RunPlan::kv, KvPolicy::full)`.
     template <typename T>
@@ -116,18 +116,19 @@ public:
     void check_attention(RecordLevel level) const;
     /// Bytes per token of recorded states, layer read-outs and routers; 0: none are recorded.
     [[nodiscard]] std::int64_t token_bytes() const;
-    /// Memory in bytes per token for these during the computation.
+    /// Memory in bytes per token for these records during the computation.
     [[nodiscard]] std::int64_t token_room() const;
     /// From now on, these states replace computed states in score and inspect_batch; empty: no replacement.
-    /// Sequences are identified by Window::sequence. InputError: counted refreshes, an unknown location, or a
-    /// state with another width, NaN or infinity.
+    /// Sequences are identified by Window::sequence. InputError: a plan with a number of refreshes, an
+    /// unknown location, or a state with another width, NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
     /// The states at these locations, in windows that are computed together; empty: the token is not read out,
     /// or did not run the step. Ignores patches. InputError: an unknown location. MemoryExhausted: compute
     /// fewer windows together.
     [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
                                                             std::span<const StatePlace> places) const;
-    /// InputError unless the model has this step and layer and, if \p patched, allows a patch there.
+    /// InputError: the model does not have this step or layer, or, with \p patched, does not allow a patch
+    /// there.
     void check_place(const StatePlace& place, bool patched) const;
     /// Number of elements of a state after this layer.
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
@@ -148,8 +149,8 @@ public:
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
-    /// once. Sharing is off if it would not be exact: a token's result depends on the number or length of its
-    /// sequence, slots are refreshed in passes, or attention, states or layers are recorded.
+    /// once. Sharing is off where it would not be exact: if a token's result depends on the number or length
+    /// of its sequence, if slots are refreshed in passes, or if attention, states or layers are recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 

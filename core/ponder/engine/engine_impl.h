@@ -40,7 +40,7 @@ struct EngineParts {
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), plan.rule.get()); }
-    /// Whether slots may exist for a part of a batch's tokens only.
+    /// Whether a step may have slots for only a part of a batch's tokens.
     [[nodiscard]] bool runs_parts() const { return halts() || plan.sequential(method()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), plan); }
     [[nodiscard]] bool decides_by_head() const { return plan.rule && plan.rule->reads_head(); }
@@ -53,8 +53,8 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options of all runs of this engine.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// The options of a generation. \p cached: the checkpoint's config decides what later tokens see of
-    /// earlier loops, unless the plan or a halting rule decides.
+    /// The options of a generation. \p cached: the checkpoint's config decides which loops of earlier tokens
+    /// a token sees, unless the plan or a halting rule decides.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;

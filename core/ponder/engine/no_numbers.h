@@ -6,7 +6,7 @@
 
 namespace ponderscope {
 
-/// The message for a model whose logits are NaN.
+/// The error message for a model with NaN logits.
 inline constexpr const char* no_numbers = "The model's logits are NaN, so that it predicts nothing: expected "
                                           "weights that are numbers and a precision "
                                           "that holds what is made of them, found others; take the "

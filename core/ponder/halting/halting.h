@@ -28,7 +28,8 @@ struct HaltingQuestion {
     const Decision& decision;    ///< the method's own decision: `value` is the gate, `go_on` its choice
     at::Tensor readout;          ///< [n, d]: the head's input if the token stopped at k
     at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0, or unless the rule looks back
-    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined likewise
+    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined at step 0, or unless the
+                                 ///< rule looks back
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
     const TokenPlaces& places;   ///< for all N tokens: index with `slots.tokens` (undefined: all)
     const HeadWeights& head;     ///< for read_out (core/kernels/head.h)
@@ -45,16 +46,16 @@ struct HaltingAnswer {
 ///
 /// To add a policy, derive from this class in core/policy, decide from `readout` (by read_out) and
 /// `slots.hidden`, and set RunPlan::rule before the first score. The engine asks once a step, for the tokens
-/// that still run, in ascending order. Under the interleaved rule it asks again in every Jacobi pass, so a
-/// decision may depend on the question only; `carry` holds data that the rule must remember for a token.
-/// Stopped tokens are not asked again (halting is irreversible), and there is no decision at K. Called on the
-/// engine's thread.
+/// that still run, in ascending order. Under the interleaved rule the engine asks again in every Jacobi pass,
+/// so a decision may depend only on the question. `carry` holds data that the rule must remember for a token.
+/// Stopped tokens are not asked again, because halting is irreversible. At step K the engine does not ask.
+/// The engine's thread calls the rule.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
     /// The name stored with a run: "full", "fixed:n=2".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// False: no token stops before K, so rows need not be gathered.
+    /// False: no token stops before K, so the engine gathers no rows.
     [[nodiscard]] virtual bool may_halt() const { return true; }
     /// Whether the rule runs the head over `readout`, which then counts in FLOPs.
     [[nodiscard]] virtual bool reads_head() const { return false; }

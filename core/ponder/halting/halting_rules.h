@@ -13,8 +13,8 @@ class HaltingRule; // halting.h
 /// No token halts. Replays need such a run.
 std::shared_ptr<const HaltingRule> full_halting();
 
-/// A counterfactual: the chosen tokens run up to a given last step (at most K), whatever the wrapped rule
-/// decides. The other tokens follow \p otherwise (nullptr: the method's own rule).
+/// A counterfactual: the chosen tokens run up to a given last step (at most K), and the wrapped rule does not
+/// apply to them. The other tokens follow \p otherwise (nullptr: the method's own rule).
 struct ForcedSteps {
     std::int64_t sequence = 0; ///< number in the run
     std::int64_t position = 0; ///< in the sequence

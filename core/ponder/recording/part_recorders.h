@@ -47,9 +47,9 @@ using SignalTensors = std::map<std::string, at::Tensor>;
 /// Records the weights of depth mixing, which are computed anyway.
 std::unique_ptr<PartRecorder> depth_recorder(const ModelConfig& config, const SignalTensors& signals);
 /// Records the attention weights of chosen layers and heads. attend() never computes the whole matrix, so
-/// this recorder computes its own product, for some queries at a time; only the result grows with the square
-/// of the text. \p values counts `back` from the query's token to the key's. \p tokens: N, without a past in
-/// a cache. \p reported: int64 [M]; undefined: all N tokens.
+/// this recorder computes the product itself, for some queries at a time. Only the result grows with the
+/// square of the text length. \p values counts `back` from the query's token to the key's. \p tokens: N,
+/// without a past in a cache. \p reported: int64 [M]; undefined: all N tokens.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
                                                  std::int64_t tokens, const at::Tensor& reported);
 /// Reads out every layer at every step through the final norm and the head (the logit lens) as soon as the

@@ -16,7 +16,7 @@ struct RecordedSignal {
     std::vector<std::int64_t> shape; ///< of one token; for attention the last size is the longest window,
                                      ///< here 1
     bool on_request = false;         ///< recorded only on request, and priced separately
-    bool half = false;               ///< fp16 on the device, too, unless it is an integer signal
+    bool half = false;               ///< fp16 also on the device; integer signals stay integers
     bool sparse = false;             ///< entries that are not written are NaN or did_not_run; false: they are
                                      ///< 0
 
@@ -30,8 +30,8 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
 /// Candidates kept for each token and step.
 inline constexpr std::int64_t recorded_candidates = 10;
 
-/// Whether the pass over the vocabulary for the expected embedding also reads the step out. Not if slots are
-/// computed repeatedly.
+/// Whether the pass over the vocabulary for the expected embedding also reads the step out. False if slots
+/// are computed repeatedly.
 bool reads_steps_anyway(const Method& method, const RunPlan& plan);
 /// Number of elements of a state after \p layer, or at the end of a step.
 std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer);

@@ -27,8 +27,8 @@ struct ReportedTokens {
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
-/// Reads tokens out during a run and keeps the signals of the record level on the device. Entries of steps
-/// that did not run are NaN, or did_not_run (records.h) in integer signals.
+/// Reads tokens out during a run and keeps the signals of the record level on the device. Steps that did not
+/// run have the value NaN, or did_not_run (records.h) in integer signals.
 class Recorder final : public RunListener {
 public:
     Recorder(const Backbone& backbone, const Method& method, const RunPlan& plan, RecordLevel level,

@@ -12,7 +12,7 @@ namespace ponderscope {
 /// keys and values from the state at the exit, with their own norm, projections and rotation.
 class LayerSteps final : public Method {
 public:
-    /// InputError: a method with steps of its own, or a residual with several streams.
+    /// InputError: the method has its own steps, or the residual has several streams.
     explicit LayerSteps(const ModelConfig& config);
     [[nodiscard]] bool layers_are_steps() const override { return true; }
 };

@@ -14,8 +14,8 @@
 namespace ponderscope {
 
 /// The start state of a recurrent stack (methods-released.md section 3). Random states are counter-based:
-/// element j of the state at position t in sequence q is a function of the seed and (q, t, j) alone, whatever
-/// the batch, window and decoding.
+/// element j of the state at position t in sequence q is a function of the seed and (q, t, j) alone. Batch,
+/// window and decoding have no effect.
 class StartState {
 public:
     StartState() = default; ///< random, seed 0

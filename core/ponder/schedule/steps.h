@@ -80,8 +80,8 @@ struct StepsResult {
 };
 
 struct StepsOptions {
-    /// Make the read-out after every step, even if it costs a coda. Otherwise the read-out is made at the
-    /// end, and where a halting rule needs it.
+    /// Make the read-out after every step, even if each read-out costs a coda. Otherwise make the read-out at
+    /// the end and where a halting rule needs it.
     bool read_out_every_step = false;
     RunListener* listener = nullptr;
     StepCache* cache = nullptr;
@@ -95,8 +95,8 @@ struct StepsOptions {
 /// The order in which a batch's slots are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are removed and cost nothing
-    /// Each token runs all its steps before the next token, because slots need finished predecessors. So the
-    /// rows of stopped tokens, and the coda's entry of each token, are known.
+    /// Each token runs all its steps before the next token starts, because slots need finished predecessors.
+    /// The rows of stopped tokens and the coda's entry of each token are then known.
     token_by_token,
     interleaved, ///< interleaved.h
     layers       ///< layer_steps.h

@@ -34,7 +34,7 @@ struct StepRows {
 /// tensors' device.
 ///
 /// per_step: a token's row in the step's segment is its position in the sequence. With one segment (segments
-/// = 1) a step overwrites the rows of its active tokens, and the row of a halted token stays at its last
+/// = 1), each step overwrites the rows of its active tokens. So a halted token keeps the row of its last
 /// step. With a segment for each step, the rows of the previous step are copied first (KvRows::copy). A
 /// generation needs this, because step k of a later token reads min(k, K_t'). two_dimensional: segment k
 /// holds the active tokens of step k without gaps, and a query reads one range in each of the k+1 segments.

@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// Observes a run of steps. Also computes the expected embeddings, because one pass over the vocabulary
-/// serves them and the recorded read-out.
+/// Observes a run of steps. Also computes the expected embeddings: one pass over the vocabulary serves both
+/// the embeddings and the recorded read-out.
 class RunListener : public TapListener {
 public:
     [[nodiscard]] bool wants(std::string_view name) const override {
@@ -22,8 +22,8 @@ public:
         return false;
     }
     void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
-    /// Expected embeddings [n, d] of the slots' states, not scaled. By default the differentiable function if
-    /// a gradient is needed, else read_out.
+    /// Expected embeddings [n, d] of the slots' states, not scaled. By default: the differentiable function
+    /// if a gradient is needed, otherwise read_out.
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
     /// Called before slots run. \p slots: tokens, step and input are set.
@@ -35,8 +35,8 @@ public:
     }
 };
 
-/// Σ of mass times state for each token. Only methods with masses other than 1 at K_t keep the sum; for the
-/// others the output is the last state.
+/// Σ of mass times state for each token. Only methods with masses other than 1 at K_t keep the sum. For other
+/// methods the output is the last state.
 class Readout {
 public:
     Readout(bool mixes, std::int64_t tokens) : mixes_(mixes), tokens_(tokens) {}
@@ -88,8 +88,8 @@ public:
     /// After the slots ran: the method decides, the read-out adds the step, the listener is called.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Applies the run's halting rule and keeps the tokens that continue. Do not call it at the last step.
-    /// False: no token continues, and the walk keeps its rows. If tokens may stop, the host waits for the
-    /// device here, once a step.
+    /// False: no token continues, and the walk keeps its rows. If tokens may stop, this function waits for
+    /// the device, once a step.
     [[nodiscard]] bool goes_on();
     /// Keeps only these rows (int64, ascending).
     void keep(const at::Tensor& rows);

@@ -80,7 +80,7 @@ private:
 /// Why an annotation does not fit the current run, one sentence without full stop; empty: it fits.
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run);
 
-/// A run's annotation by name. InputError: there is none, or it is of another text.
+/// A run's annotation by name. InputError: the annotation does not exist, or belongs to another text.
 AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotations,
                                const std::filesystem::path& trace, const RunInfo& run,
                                const std::string& name);

@@ -26,7 +26,7 @@ struct TraceCheck {
     std::int64_t tokens = 0;
     std::int64_t chunks = 0;
     /// Number of packed arrays, texts and sequences of tokens without a stored CRC-32 (written by an older or
-    /// another program). A change to other valid bytes cannot be detected in them.
+    /// another program). In these parts, a change to other valid bytes cannot be detected.
     std::int64_t without_digest = 0;
 };
 

@@ -32,7 +32,8 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
 
 /// Joins the shards of one run (files, a folder or a pattern) into the trace that one process would have
 /// recorded: the same sequences, tokens, signals and totals, bit by bit. Appears whole or not at all.
-/// InputError: as above; also missing, repeated or unfinished shards, or shards of several runs.
+/// InputError: the cases of merge_runs, and missing, repeated or unfinished shards, or shards of several
+/// runs.
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -24,8 +24,8 @@ struct PlacedRow {
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
-/// there is one sequence. `token`, `token_index` and `position` are synonyms and are ignored if begin,end
-/// exist. Of two synonymous columns, the first in the header counts.
+/// there is one sequence. `token`, `token_index` and `position` are synonyms. They are ignored if begin,end
+/// exist. If a table has two of these columns, the first one counts.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;

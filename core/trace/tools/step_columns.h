@@ -28,16 +28,16 @@ struct StepColumn {
 };
 
 /// Computes the column of a run as an annotation called \p name. Values belong to the predicted token: row t
-/// of the trace becomes the value of token t + 1, and the first token has no value. NaN if the step did not
-/// run or the signal has no value. InputError: the run lacks the signal. \p stop throws Cancelled.
+/// of the trace has the value of token t + 1. The first token has no value. NaN if the step did not run or
+/// the signal has no value. InputError: the run lacks the signal. \p stop throws Cancelled.
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 
-/// How the tokens of run B differ from those of run A: "3 sequences where that has 2". Empty: they are the
-/// same.
+/// The difference between the tokens of run B and of run A: "3 sequences where that has 2". Empty: the tokens
+/// are equal.
 std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                  const RunInfo& run_b);
-/// InputError unless both runs have the same tokens.
+/// InputError: the runs have different tokens.
 void require_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                          const RunInfo& run_b);
 

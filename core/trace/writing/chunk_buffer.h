@@ -16,8 +16,8 @@ namespace ponderscope {
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
 /// Collects one signal of one sequence until a chunk is large enough for a BLOB. A smaller rest is written as
-/// the tail chunk, and the same row is later written again with more values. So a reader can follow, and the
-/// file still ends up with large chunks.
+/// the tail chunk, and this row is later replaced by a row with more values. So a reader can follow the
+/// recording, and the finished file has large chunks.
 class ChunkBuffer {
 public:
     /// Bytes of a full chunk. At 16 KiB pages, chunks below 64 KiB waste space; reading one token's values

@@ -24,7 +24,7 @@ public:
     LockFile& operator=(const LockFile&) = delete;
 
 private:
-    [[nodiscard]] bool has_name() const; ///< the name still refers to the locked file
+    [[nodiscard]] bool has_name() const; ///< the file's name still refers to the locked file
     std::filesystem::path path_;
     int descriptor_ = -1;
 };

@@ -61,7 +61,7 @@ public:
                         const std::vector<std::pair<std::int32_t, std::string>>& token_bytes);
     void put_fault(std::int64_t run, std::int64_t sequence, const std::string& time,
                    const std::string& message);
-    /// \p seconds and the sequences' totals are added to those of the run.
+    /// Adds \p seconds and the sequences' totals to the totals of the run.
     void end_run(double seconds, bool complete);
 
     void begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities);
@@ -72,8 +72,8 @@ public:
     void cut_training(std::int64_t training, std::int64_t step);
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
-    /// Makes all data readable and safe against the death of this process. EnvironmentError if the file has
-    /// lost its name (keep_file).
+    /// Makes all data readable and safe against the death of this process. EnvironmentError if the file was
+    /// moved or deleted (keep_file).
     void commit();
     [[nodiscard]] bool has_committed() const { return committed_; }
     /// Commits, and makes the trace a single file again unless another process reads it.
@@ -97,11 +97,11 @@ private:
     void flush_tails();
     void write_sequence_totals();
     void write_run_totals();
-    /// After a commit: recreates a log that has lost its name. If the trace itself was moved, removed or
-    /// replaced, saves its content elsewhere and throws an EnvironmentError that names the new path.
+    /// After a commit: creates the log again if its file was deleted. If the trace itself was moved, removed
+    /// or replaced, saves its content elsewhere and throws an EnvironmentError that names the new path.
     void keep_file();
     [[noreturn]] void rescue();
-    void remove_log(bool any);                             ///< \p any: also a log that was not seen before
+    void remove_log(bool any); ///< \p any: also a log that this object has not seen before
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 

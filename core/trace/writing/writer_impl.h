@@ -50,7 +50,7 @@ struct TraceWriter::Impl {
     std::exception_ptr failure;
     std::thread thread;
 
-    // The state after the calls so far, so that an invalid call fails at once.
+    // The state after all calls so far. It lets an invalid call fail at once.
     bool finished = false;
     bool made = false;          // this writer created the file
     FileId file;                // the file at opening

@@ -42,7 +42,8 @@ QByteArray number(double value, int decimals = 3);
 /// A font face with the glyphs that a display list uses.
 struct UsedFace {
     const FontFace* face = nullptr;
-    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: it has none of its own
+    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: the glyph has no text of its
+                                             ///< own
     std::set<char32_t> characters;
     bool regular = false; ///< used styles
     bool bold = false;

@@ -59,7 +59,7 @@ struct ImageItem {
     QRectF target;
     QImage image;
 };
-/// Everything up to the matching ClipEnd is clipped to the rectangle (and to the clips around it).
+/// All items up to the matching ClipEnd are clipped to the rectangle and to the enclosing clips.
 struct ClipBegin {
     QRectF rect;
 };
