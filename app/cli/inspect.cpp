@@ -145,7 +145,6 @@ void describe_reading(const Checkpoint& checkpoint, nlohmann::json& about) {
                                {"period", depth.period}};
     about["start_token"] = or_null(config.bos_token_id);
     about["end_tokens"] = config.eos_token_ids;
-    about["declared_dtype"] = or_null(config.declared_dtype);
     about["removed_name_parts"] = checkpoint.weights.removed_name_parts();
 }
 

@@ -39,17 +39,13 @@ void read_generation_config(const fs::path& folder, ModelConfig& config) {
         config.eos_token_ids = tokens.eos_token_ids;
     }
     std::vector<std::string> changing;
-    for (const char* const key : {"repetition_penalty", "encoder_repetition_penalty"}) {
-        if (json.number(key).value_or(1.0) != 1.0) {
-            changing.emplace_back(key);
-        }
-    }
     for (const char* const key :
-         {"no_repeat_ngram_size", "min_length", "min_new_tokens", "bad_words_ids", "sequence_bias",
-          "suppress_tokens", "begin_suppress_tokens", "forced_bos_token_id", "forced_eos_token_id",
-          "exponential_decay_length_penalty", "guidance_scale"}) {
+         {"repetition_penalty", "encoder_repetition_penalty", "no_repeat_ngram_size", "min_length",
+          "min_new_tokens", "bad_words_ids", "sequence_bias", "suppress_tokens", "begin_suppress_tokens",
+          "forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty",
+          "guidance_scale"}) {
         const nlohmann::json* value = json.find(key);
-        if (value != nullptr && *value != 0 && !(value->is_array() && value->empty())) {
+        if (value != nullptr && *value != 0 && *value != 1 && !(value->is_array() && value->empty())) {
             changing.emplace_back(key);
         }
     }

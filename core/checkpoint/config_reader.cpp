@@ -34,34 +34,6 @@ constexpr std::array<NamedActivation, 16> activations{{{"gelu", Activation::gelu
 
 } // namespace
 
-std::string to_string(Activation activation) {
-    switch (activation) {
-    case Activation::gelu:
-        return "gelu";
-    case Activation::gelu_tanh:
-        return "gelu_tanh";
-    case Activation::quick_gelu:
-        return "quick_gelu";
-    case Activation::relu:
-        return "relu";
-    case Activation::relu_squared:
-        return "relu_squared";
-    case Activation::half_relu_squared:
-        return "half_relu_squared";
-    case Activation::silu:
-        return "silu";
-    case Activation::sigmoid:
-        return "sigmoid";
-    case Activation::tanh:
-        return "tanh";
-    case Activation::mish:
-        return "mish";
-    case Activation::linear:
-        return "linear";
-    }
-    return "?";
-}
-
 std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
     if (is_null(key)) {
         object_.fail(key, "a whole number");

@@ -9,7 +9,6 @@
 #include "core/checkpoint/method_info.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -34,12 +33,25 @@ constexpr std::pair<MethodKind, std::string_view> methods[] = {
 #undef PONDERSCOPE_METHOD
 };
 
-constexpr std::array<std::pair<DepthMixing, std::string_view>, 5> mixings{
-    {{DepthMixing::none, "none"},
-     {DepthMixing::depth_attention, "depth_attention"},
-     {DepthMixing::denseformer, "denseformer"},
-     {DepthMixing::attnres, "attnres"},
-     {DepthMixing::mhc, "mhc"}}};
+constexpr std::pair<DepthMixing, std::string_view> mixings[] = {
+    {DepthMixing::none, "none"},
+    {DepthMixing::depth_attention, "depth_attention"},
+    {DepthMixing::denseformer, "denseformer"},
+    {DepthMixing::attnres, "attnres"},
+    {DepthMixing::mhc, "mhc"}};
+
+constexpr std::pair<Activation, std::string_view> activation_names[] = {
+    {Activation::gelu, "gelu"},
+    {Activation::gelu_tanh, "gelu_tanh"},
+    {Activation::quick_gelu, "quick_gelu"},
+    {Activation::relu, "relu"},
+    {Activation::relu_squared, "relu_squared"},
+    {Activation::half_relu_squared, "half_relu_squared"},
+    {Activation::silu, "silu"},
+    {Activation::sigmoid, "sigmoid"},
+    {Activation::tanh, "tanh"},
+    {Activation::mish, "mish"},
+    {Activation::linear, "linear"}};
 
 template <typename Table, typename Value>
 std::string name_in(const Table& table, Value value) {
@@ -92,86 +104,60 @@ void refuse_quantisation(const JsonObject& json) {
 
 /// Keys that say nothing of what a forward pass computes: who wrote the file, training, sampling, labels.
 constexpr std::string_view inert_keys[] = {"architectures",
-                                           "attention_dropout",
-                                           "attention_probs_dropout_prob",
-                                           "attn_pdrop",
                                            "auto_map",
                                            "bad_words_ids",
-                                           "begin_suppress_tokens",
                                            "chunk_size_feed_forward",
-                                           "classifier_dropout",
-                                           "cls_token_id",
-                                           "decoder_start_token_id",
-                                           "diversity_penalty",
                                            "do_sample",
-                                           "dropout",
-                                           "activation_dropout",
                                            "dtype",
                                            "early_stopping",
-                                           "embd_pdrop",
-                                           "encoder_no_repeat_ngram_size",
                                            "experts_per_token",
                                            "finetuning_task",
-                                           "forced_bos_token_id",
-                                           "forced_eos_token_id",
                                            "gradient_checkpointing",
-                                           "hidden_dropout",
-                                           "hidden_dropout_prob",
-                                           "id2label",
                                            "init_device",
                                            "init_std",
-                                           "initial_context_length",
-                                           "initializer_factor",
-                                           "initializer_range",
-                                           "keys_to_ignore_at_inference",
-                                           "label2id",
-                                           "layerdrop",
-                                           "length_penalty",
                                            "max_length",
+                                           "initial_context_length",
                                            "min_length",
+                                           "keys_to_ignore_at_inference",
                                            "n_ctx",
                                            "n_special",
                                            "name_or_path",
-                                           "no_repeat_ngram_size",
-                                           "num_beam_groups",
-                                           "num_beams",
                                            "num_return_sequences",
                                            "output_attentions",
                                            "output_hidden_states",
-                                           "output_router_logits",
                                            "output_scores",
-                                           "pad_token_id",
-                                           "predict_special_tokens",
+                                           "output_router_logits",
                                            "prefix",
+                                           "predict_special_tokens",
                                            "pretraining_tp",
                                            "problem_type",
-                                           "remove_invalid_values",
-                                           "reorder_and_upcast_attn",
-                                           "repetition_penalty",
-                                           "resid_pdrop",
-                                           "return_dict",
-                                           "return_dict_in_generate",
-                                           "router_aux_loss_coef",
-                                           "sep_token_id",
-                                           "summary_activation",
-                                           "summary_first_dropout",
-                                           "summary_proj_to_labels",
-                                           "summary_type",
-                                           "summary_use_proj",
-                                           "suppress_tokens",
-                                           "task_specific_params",
-                                           "temperature",
                                            "tf_legacy_loss",
+                                           "remove_invalid_values",
+                                           "temperature",
+                                           "reorder_and_upcast_attn",
                                            "tokenizer_class",
+                                           "router_aux_loss_coef",
                                            "top_k",
+                                           "task_specific_params",
                                            "top_p",
                                            "torch_dtype",
                                            "torchscript",
                                            "transformers_version",
                                            "typical_p",
-                                           "unk_token_id",
                                            "use_bfloat16",
                                            "use_cache"};
+/// Parts of further such keys.
+constexpr std::string_view inert_parts[] = {"drop",
+                                            "summary_",
+                                            "_token_id",
+                                            "num_beam",
+                                            "_penalty",
+                                            "2label",
+                                            "label2",
+                                            "initializer_",
+                                            "return_dict",
+                                            "suppress_tokens",
+                                            "no_repeat_ngram_size"};
 
 /// Adds notices about keys of the file that no reader asked for.
 void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
@@ -180,7 +166,9 @@ void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
         const nlohmann::json& value = *json.find(key);
         const bool is_empty = value == false || (value.is_structured() && value.empty());
         return is_empty || key.starts_with('_') ||
-               std::find(std::begin(inert_keys), std::end(inert_keys), key) != std::end(inert_keys);
+               std::ranges::find(inert_keys, key) != std::end(inert_keys) ||
+               std::ranges::any_of(
+                   inert_parts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
     });
     constexpr std::size_t shown = 8;
     const std::size_t more = unread.size() - std::min(unread.size(), shown);
@@ -254,13 +242,6 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
     if (config.sliding_windows.empty()) {
         config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
     }
-    // Saved by newer versions as "dtype", by older ones as "torch_dtype". Only told, never acted upon.
-    for (const char* const key : {"dtype", "torch_dtype"}) {
-        const nlohmann::json* value = json.find(key);
-        if (!config.declared_dtype && value != nullptr && value->is_string()) {
-            config.declared_dtype = value->get<std::string>();
-        }
-    }
     read_method(reader, config, method);
     if (steps) {
         replace_steps(json, config, *steps);
@@ -280,6 +261,10 @@ std::string to_string(Architecture architecture) {
 
 std::string to_string(MethodKind method) {
     return name_in(methods, method);
+}
+
+std::string to_string(Activation activation) {
+    return name_in(activation_names, activation);
 }
 
 std::string to_string(DepthMixing mixing) {

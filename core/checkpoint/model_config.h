@@ -262,7 +262,6 @@ struct ModelConfig {
         std::string prefix; ///< prefix of its tensor names; empty: the file has no weights
     };
     std::vector<Companion> companions;
-    std::optional<std::string> declared_dtype; ///< torch_dtype / dtype, as text
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 

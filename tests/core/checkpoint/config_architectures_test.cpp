@@ -47,7 +47,6 @@ TEST(ConfigDefaults, Llama) {
     EXPECT_EQ(c.candidate_methods, std::vector{MethodKind::vanilla});
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_TRUE(c.notices.empty());
-    EXPECT_EQ(c.declared_dtype, std::nullopt);
 }
 
 TEST(ConfigDefaults, GptNeoX) {
@@ -133,12 +132,6 @@ TEST(ConfigValues, TokenIds) {
     expect_refused(llama(R"("eos_token_id":"</s>")"), "\"eos_token_id\"");
     expect_refused(llama(R"("eos_token_id":[1,"x"])"), "\"eos_token_id\"");
     expect_refused(llama(R"("bos_token_id":18446744073709551615)"), "\"bos_token_id\"");
-}
-
-TEST(ConfigValues, DeclaredDtype) {
-    EXPECT_EQ(read_config(llama(R"("dtype":"bfloat16","torch_dtype":"float32")")).declared_dtype, "bfloat16");
-    EXPECT_EQ(read_config(llama(R"("torch_dtype":"float32")")).declared_dtype, "float32");
-    EXPECT_EQ(read_config(llama(R"("torch_dtype":{"vision":"float32"})")).declared_dtype, std::nullopt);
 }
 
 TEST(ConfigValues, ActivationsByEveryName) {
