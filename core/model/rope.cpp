@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 namespace ponderscope {
 
@@ -126,19 +127,14 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& 
     }
     const at::Tensor c = cos.index_select(0, rows).unsqueeze(1);
     const at::Tensor s = sin.index_select(0, rows).unsqueeze(1);
-    if (neighbours) {
-        const at::Tensor pairs =
-            x.narrow(2, 0, 2 * half).to(at::kFloat).unflatten(2, {half, 2}); // [n, heads, r, 2]
-        const at::Tensor a = pairs.select(3, 0);
-        const at::Tensor b = pairs.select(3, 1);
-        const at::Tensor turned = at::stack({a * c - b * s, b * c + a * s}, 3).flatten(2).to(x.scalar_type());
-        return x.size(2) == 2 * half ? turned
-                                     : at::cat({turned, x.narrow(2, 2 * half, x.size(2) - 2 * half)}, 2);
-    }
-    const at::Tensor first = x.narrow(2, 0, half).to(at::kFloat);
-    const at::Tensor second = x.narrow(2, half, half).to(at::kFloat);
-    const at::Tensor turned =
-        at::cat({first * c - second * s, second * c + first * s}, 2).to(x.scalar_type());
+    const std::int64_t pair = neighbours ? 3 : 2; // [n, heads, r, 2] or [n, heads, 2, r]
+    const at::Tensor pairs = x.narrow(2, 0, 2 * half)
+                                 .to(at::kFloat)
+                                 .unflatten(2, neighbours ? std::vector{half, std::int64_t{2}}
+                                                          : std::vector{std::int64_t{2}, half});
+    const at::Tensor a = pairs.select(pair, 0);
+    const at::Tensor b = pairs.select(pair, 1);
+    const at::Tensor turned = at::stack({a * c - b * s, b * c + a * s}, pair).flatten(2).to(x.scalar_type());
     const std::int64_t rest = x.size(2) - 2 * half;
     return rest == 0 ? turned : at::cat({turned, x.narrow(2, 2 * half, rest)}, 2);
 }
