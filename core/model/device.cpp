@@ -5,7 +5,6 @@
 #include "core/base/words.h"
 #include "core/kernels/cuda_library.h"
 #include "core/model/local_gpu.h"
-#include "core/model/verified_gpus.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -31,6 +30,23 @@ bool has_bfloat16_products() {
 #else
     return false;
 #endif
+}
+
+/// In the order of Precision.
+constexpr const char* precision_labels[] = {"float32", "tf32", "bfloat16", "float16"};
+
+/// The GPUs with a report in resources/docs/gpu.md, by the driver's name, and the report's date.
+constexpr std::pair<std::string_view, std::string_view> verified_gpus[] = {
+    {"NVIDIA H100 80GB HBM3", "2026-11-27"}};
+
+std::string verification_of(const std::string& name) {
+    for (const auto& [gpu, date] : verified_gpus) {
+        if (gpu == name) {
+            return "Verified on " + name + ", " + std::string(date) + ".";
+        }
+    }
+    return "Ponderscope has not been verified on " + name +
+           " yet. Run ./run gpu to check it, or compare with --device cpu.";
 }
 
 /// What the kernels are compiled for at least (resources/build/CudaKernels.cmake).
@@ -91,27 +107,14 @@ std::int64_t free_memory(at::Device gpu) {
 } // namespace
 
 std::string to_string(Precision precision) {
-    switch (precision) {
-    case Precision::float32:
-        return "float32";
-    case Precision::tf32:
-        return "tf32";
-    case Precision::bfloat16:
-        return "bfloat16";
-    case Precision::float16:
-        return "float16";
-    }
-    return {};
+    return precision_labels[static_cast<std::size_t>(precision)];
 }
 
 std::optional<Precision> precision_from_string(const std::string& name) {
-    for (const Precision precision :
-         {Precision::float32, Precision::tf32, Precision::bfloat16, Precision::float16}) {
-        if (to_string(precision) == name) {
-            return precision;
-        }
-    }
-    return std::nullopt;
+    const auto found = std::ranges::find(precision_labels, name);
+    return found == std::end(precision_labels)
+               ? std::nullopt
+               : std::optional(static_cast<Precision>(found - std::begin(precision_labels)));
 }
 
 std::string precision_names() {
