@@ -349,7 +349,8 @@ void MainMenu::showTextMenu(qint64 token, const QPoint& place) {
         }
         menu->addSeparator();
         const int id = block->tokens.id[static_cast<std::size_t>(token)];
-        menu->addAction(u"Find All Occurrences of This Token"_s, this, [this, id] { text_->findText(u"#%1"_s.arg(id)); });
+        menu->addAction(u"Find All Occurrences of This Token"_s, this,
+                        [this, id] { text_->findText(u"id = %1"_s.arg(id)); });
         menu->addAction(u"Bookmark"_s, &text_->spanBar(), &SpanBar::toggleBookmark);
         menu->addAction(u"Add Note…"_s, this, [this] { text_->spanBar().askForLabel(note_annotation); });
         menu->addAction(u"Copy Numbers"_s, this,

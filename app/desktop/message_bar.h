@@ -13,7 +13,7 @@ namespace ponderscope {
 class Theme;
 
 /// Messages about errors and results, never modal. The bar covers the bottom of the window, so the layout
-/// does not move. It opens at the top if the pointer is at the bottom.
+/// does not move.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
@@ -51,7 +51,6 @@ private:
     std::vector<Message> messages_;
     QLabel* label_;
     QTimer fading_;
-    bool above_ = false; ///< the bar is at the top
 };
 
 } // namespace ponderscope

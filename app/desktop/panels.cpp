@@ -64,7 +64,7 @@ void attach_halting(QWidget& panel, const WindowParts& parts) {
     QObject::connect(static_cast<FigurePanel*>(&panel), &FigurePanel::linkChosen, &parts.text,
                      [&text = parts.text](const QString& link) {
                          if (link.startsWith(QLatin1String("type:"))) {
-                             text.findText(link.mid(5));
+                             text.findText(u"id = "_s + link.mid(5));
                          }
                      });
 }

@@ -16,6 +16,32 @@ namespace {
 
 constexpr qsizetype most_kept = 12;
 
+constexpr std::array appearance_names{
+    std::pair{Appearance::system, "system"}, std::pair{Appearance::light, "light"},
+    std::pair{Appearance::dark, "dark"}, std::pair{Appearance::contrast, "contrast"}};
+constexpr std::array magnitude_names{
+    std::pair{MagnitudeMap::viridis, "viridis"}, std::pair{MagnitudeMap::cividis, "cividis"},
+    std::pair{MagnitudeMap::magma, "magma"}, std::pair{MagnitudeMap::grey, "grey"}};
+
+/// The first value of \p names for a name that none of them has.
+auto value_called(const auto& names, const QString& name) {
+    for (const auto& [value, own] : names) {
+        if (name == QLatin1String(own)) {
+            return value;
+        }
+    }
+    return names[0].first;
+}
+
+QString name_of(const auto& names, auto wanted) {
+    for (const auto& [value, own] : names) {
+        if (value == wanted) {
+            return QLatin1String(own);
+        }
+    }
+    return {};
+}
+
 } // namespace
 
 Settings::Settings()
@@ -47,18 +73,11 @@ void Settings::clearRecent() {
 }
 
 Appearance Settings::appearance() const {
-    const QString name = file_->value(u"appearance"_s).toString();
-    return name == QLatin1String("light")      ? Appearance::light
-           : name == QLatin1String("dark")     ? Appearance::dark
-           : name == QLatin1String("contrast") ? Appearance::contrast
-                                               : Appearance::system;
+    return value_called(appearance_names, file_->value(u"appearance"_s).toString());
 }
 
 void Settings::setAppearance(Appearance appearance) {
-    file_->setValue(u"appearance"_s, appearance == Appearance::light      ? u"light"_s
-                                     : appearance == Appearance::dark     ? u"dark"_s
-                                     : appearance == Appearance::contrast ? u"contrast"_s
-                                                                          : u"system"_s);
+    file_->setValue(u"appearance"_s, name_of(appearance_names, appearance));
 }
 
 int Settings::textSize() const {
@@ -69,30 +88,12 @@ void Settings::setTextSize(int pixels) {
     file_->setValue(u"text_size"_s, pixels);
 }
 
-namespace {
-
-constexpr std::array magnitude_names{
-    std::pair{MagnitudeMap::viridis, "viridis"}, std::pair{MagnitudeMap::cividis, "cividis"},
-    std::pair{MagnitudeMap::magma, "magma"}, std::pair{MagnitudeMap::grey, "grey"}};
-
-} // namespace
-
 MagnitudeMap Settings::magnitude() const {
-    const QString stored = file_->value(u"colour_map"_s).toString();
-    for (const auto& [map, name] : magnitude_names) {
-        if (stored == QLatin1String(name)) {
-            return map;
-        }
-    }
-    return MagnitudeMap::viridis;
+    return value_called(magnitude_names, file_->value(u"colour_map"_s).toString());
 }
 
 void Settings::setMagnitude(MagnitudeMap map) {
-    for (const auto& [known, name] : magnitude_names) {
-        if (known == map) {
-            file_->setValue(u"colour_map"_s, QLatin1String(name));
-        }
-    }
+    file_->setValue(u"colour_map"_s, name_of(magnitude_names, map));
 }
 
 QByteArray Settings::geometry() const {

@@ -81,7 +81,7 @@ public:
         setReadOnly(true);
         setPlaceholderText(u"Find a token (Ctrl+F)"_s);
         setAccessibleName(u"Find a token"_s);
-        setToolTip(u"Find words, /patterns/, #ids or a condition such as steps = 3 and nll > 4 (Ctrl+F)"_s);
+        setToolTip(u"Find words, /patterns/ or a condition such as steps = 3 and nll > 4 (Ctrl+F)"_s);
         setMinimumWidth(120);
         setMaximumWidth(220);
         setFocusPolicy(Qt::TabFocus);

@@ -50,7 +50,7 @@ struct Chart {
         std::vector<double> low, high; ///< for bands and whiskers
         std::vector<double> value;     ///< for cells: on the chart's scale, or 0 to 1 without a scale
         std::vector<QString> labels;   ///< a label for each mark, shown at the cursor
-        /// The target of a click on each mark: "policy:SPEC", "type:#ID", or "token:SEQUENCE#ROW" with the
+        /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
         std::vector<QString> links;
     };

@@ -298,7 +298,7 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
         marks.y.push_back(mean.mean);
         marks.low.push_back(low);
         marks.high.push_back(high);
-        marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:#%1"_s.arg(groups.groups[g].id));
+        marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:%1"_s.arg(groups.groups[g].id));
         marks.labels.push_back(u"%1: %2 %3 [%4, %5] over %6 tokens"_s.arg(
             chart.x.names[g], what, format_nats(mean.mean), format_nats(low, 3), format_nats(high, 3),
             format_count(sums[g].count)));

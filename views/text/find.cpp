@@ -62,20 +62,8 @@ FoldedText fold(std::string_view bytes) {
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit) {
     std::vector<qint64> hits;
     const TokenColumns& tokens = data.tokens;
-    const bool idsOnly = data.text.empty();
-    bool isId = false;
-    const bool marked = query.startsWith(u'#');
-    const int id = (marked ? query.mid(1) : query).trimmed().toInt(&isId);
-    if (isId && (marked || idsOnly)) {
-        for (std::size_t t = 0; t < tokens.size() && hits.size() < limit; ++t) {
-            if (tokens.id[t] == id) {
-                hits.push_back(static_cast<qint64>(t));
-            }
-        }
-        return hits;
-    }
     const std::string wanted = query.toStdString();
-    if (wanted.empty() || idsOnly) {
+    if (wanted.empty() || data.text.empty()) {
         return hits;
     }
     const FoldedText lower = fold(wanted);

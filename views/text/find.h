@@ -9,9 +9,8 @@
 
 namespace ponderscope {
 
-/// The tokens that a query finds, ascending. "#412" finds token id 412. In a run of ids, "412" finds it, too.
-/// Any other query is text and finds the first token of each match. Case counts only if the query has
-/// capitals. At most \p limit hits.
+/// The first token of each match of a text, ascending. Case counts only if the query has capitals. At most
+/// \p limit hits.
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
 
 /// Tokens in which a match begins. The pattern is a regular expression in Perl's syntax, over characters. \p

@@ -37,9 +37,9 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       listed_(new QToolButton(this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
-    edit_->setPlaceholderText(u"Text, #id, /pattern/, token 100, steps = 3 and nll > 4"_s);
+    edit_->setPlaceholderText(u"Text, /pattern/, position = 100, steps = 3 and nll > 4"_s);
     edit_->setToolTip(
-        u"Text, #id, /pattern/, a token's number, or a condition such as steps = 3 and nll > 4"_s);
+        u"Text, /pattern/, or a condition such as id = 412, position = 100, steps = 3 and nll > 4"_s);
     edit_->setAccessibleName(u"Find a token"_s);
     send_->setText(u"Send to Compare"_s);
     send_->setToolTip(u"Restrict Compare to the found tokens (means with intervals)"_s);

@@ -25,7 +25,7 @@ namespace ponderscope {
 class HitModel;
 class TextView;
 
-/// The find bar (Ctrl+F): finds text, "#id", a /pattern/ or a condition in the shown sequence, or in all
+/// The find bar (Ctrl+F): finds text, a /pattern/ or a condition in the shown sequence, or in all
 /// sequences of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other
 /// sequences), Escape closes. Hits are outlined, ticks on the minimap and, optionally, listed with the words
 /// around them. Compare can be restricted to them.

@@ -14,33 +14,14 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-namespace {
-
-std::optional<qint64> place_of(const QString& text) {
-    static const QRegularExpression place(u"^\\s*token\\s+(\\d{1,15})\\s*$"_s,
-                                          QRegularExpression::CaseInsensitiveOption);
-    const QRegularExpressionMatch match = place.match(text);
-    return match.hasMatch() ? std::optional(match.captured(1).toLongLong()) : std::nullopt;
-}
-
-} // namespace
-
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution) {
     Found found;
-    if (const auto token = place_of(query)) {
-        const auto count = static_cast<qint64>(data.tokens.size());
-        if (*token < count) {
-            found.tokens = {*token};
-        } else {
-            found.problem = u"the last token is %1"_s.arg(format_count(count - 1));
-        }
-    } else if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
+    if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
         found.tokens = find_pattern(data, query.mid(1, query.size() - 2), found.problem);
     } else if (const auto condition = Condition::parse(query, data.annotations)) {
         found.tokens = find_where(data, *condition, attribution);
         found.alone = true;
     } else if (found.problem = Condition::problem(query, data.annotations); found.problem.isEmpty()) {
-        found.alone = query.startsWith(u'#');
         found.tokens = find_tokens(data, query);
         if (found.tokens.empty()) { // "gain > 1" may have been meant as a condition
             found.hint = Condition::problem(query, data.annotations, true);

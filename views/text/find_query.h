@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// The result of a query in a sequence: text, "#id", a /pattern/, "token 100" or a condition.
+/// The result of a query in a sequence: text, a /pattern/ or a condition.
 struct Found {
     std::vector<qint64> tokens; ///< ascending
     bool alone = false;         ///< the query tests single tokens, so it can filter

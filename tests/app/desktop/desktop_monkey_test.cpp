@@ -173,7 +173,7 @@ private:
             Qt::Key_F,    Qt::Key_G,      Qt::Key_Space,     Qt::Key_Escape, Qt::Key_0,    Qt::Key_9,
             Qt::Key_F3,   Qt::Key_F1,     Qt::Key_Z,         Qt::Key_Y,      Qt::Key_K,    Qt::Key_PageDown};
         static constexpr std::array<QStringView, 8> texts{u"e",          u"nll > 2", u"(a|b)*", u"[",
-                                                          u"\U0001F999", u"#4",      u"-1",     u"1e9"};
+                                                          u"\U0001F999", u"id = 4",  u"-1",     u"1e9"};
         if (below(3) == 0) {
             for (const QChar c : one_of(texts)) {
                 QKeyEvent event(QEvent::KeyPress, 0, Qt::NoModifier, QString(c));
