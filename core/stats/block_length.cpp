@@ -12,26 +12,27 @@
 namespace ponderscope {
 namespace {
 
-/// What two copies of a series, \p lag tokens apart inside stretches, have in common.
+/// Sums over the pairs of tokens that are \p lag apart inside a stretch.
 struct Lagged {
     double product = 0;
-    double early = 0; ///< sum of squares of those that have a partner at the lag, and of the partners
+    double early = 0; ///< squares of the first tokens of the pairs, and of the second ones
     double late = 0;
 };
 
-Lagged lagged(std::span<const double> centred, const TokenLayout& layout, std::size_t lag) {
+/// \p squares: sums of the squares before each token.
+Lagged lagged(std::span<const double> centred, std::span<const double> squares, const TokenLayout& layout,
+              std::size_t lag) {
     Lagged sums;
     std::size_t first = 0;
     for (const std::int64_t stretch : layout.stretches) {
-        const auto length = static_cast<std::size_t>(stretch);
-        for (std::size_t i = 0; i + lag < length; ++i) {
-            const double a = centred[first + i];
-            const double b = centred[first + i + lag];
-            sums.product += a * b;
-            sums.early += a * a;
-            sums.late += b * b;
+        const std::size_t end = first + static_cast<std::size_t>(stretch);
+        if (first + lag < end) {
+            const double* const from = centred.data();
+            sums.product += std::transform_reduce(from + first, from + end - lag, from + first + lag, 0.0);
+            sums.early += squares[end - lag] - squares[first];
+            sums.late += squares[end] - squares[first + lag];
         }
-        first += length;
+        first = end;
     }
     return sums;
 }
@@ -50,8 +51,10 @@ double optimal_block_length(std::span<const double> series, const TokenLayout& l
     const auto n = static_cast<double>(series.size());
     const double mean = std::accumulate(series.begin(), series.end(), 0.0) / n;
     std::vector<double> centred(series.begin(), series.end());
+    std::vector<double> squares{0};
     for (double& value : centred) {
         value -= mean;
+        squares.push_back(squares.back() + value * value);
     }
     // The constants are those of the paper: five lags in a row within 2 sqrt(log10 n / n) of zero.
     const std::size_t in_a_row = std::max<std::size_t>(5, static_cast<std::size_t>(std::log10(n)));
@@ -60,8 +63,8 @@ double optimal_block_length(std::span<const double> series, const TokenLayout& l
     std::vector<double> covariance;
     std::size_t quiet = 0; // consecutive lags that are not told apart from zero
     std::size_t lags = most_lags;
-    for (std::size_t lag = 0; lag <= std::min(lags, most_lags); ++lag) {
-        const Lagged sums = lagged(centred, layout, lag);
+    for (std::size_t lag = 0; lag <= lags; ++lag) {
+        const Lagged sums = lagged(centred, squares, layout, lag);
         covariance.push_back(sums.product / n);
         if (lag == 0 && !(sums.product > 0)) {
             return 1;
@@ -75,9 +78,6 @@ double optimal_block_length(std::span<const double> series, const TokenLayout& l
             // From lag - in_a_row + 1 on nothing is left; as far again is looked.
             lags = std::min(most_lags, 2 * (lag - in_a_row + 1));
         }
-    }
-    while (covariance.size() <= lags) {
-        covariance.push_back(lagged(centred, layout, covariance.size()).product / n);
     }
     double g = 0;
     double spectrum = covariance[0];

@@ -32,6 +32,10 @@ void check(const BootstrapOptions& options) {
     }
 }
 
+/// If the data choose the block length, a replicate draws at most this many blocks. Their number sets its
+/// time. The standard error of so many blocks is known to 1 %, as closely as 10,000 replicates find it.
+constexpr double most_chosen_blocks = 10'000;
+
 /// How many blocks a replicate consists of.
 double blocks_in(const TokenLayout& layout, std::int64_t block) {
     double blocks = 0;
@@ -125,7 +129,7 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
     how.chosen = options.block_from_data;
     if (how.block == 0) {
         how.chosen = true;
-        double longest = 1;
+        double longest = std::max(1.0, static_cast<double>(how.tokens) / most_chosen_blocks);
         for (const std::span<const double> one : series) {
             longest = std::max(longest, optimal_block_length(one, layout));
         }
