@@ -12,7 +12,6 @@
 #include "core/stats/labels.h"
 #include "core/stats/run_study.h"
 #include "core/trace/reader.h"
-#include "core/trace/tools/step_columns.h"
 
 #include <algorithm>
 #include <iostream>
@@ -128,7 +127,6 @@ struct Statistics {
     TokenGroups groups;
     std::vector<Grouping> groupings;
     std::optional<ExpertUse> experts;
-    std::vector<std::pair<std::string, std::vector<ExpertAgreement>>> agreements; ///< by run
     std::string types_of;
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
@@ -153,17 +151,6 @@ nlohmann::json json_of_experts(const ExpertUse& use) {
                           {"same_as_previous_token", number_or_null(layer.repeat_share())}});
     }
     return {{"experts", use.experts}, {"chosen", use.chosen}, {"layers", std::move(layers)}};
-}
-
-nlohmann::json json_of_agreement(const std::pair<std::string, std::vector<ExpertAgreement>>& with) {
-    nlohmann::json layers = nlohmann::json::array();
-    for (const ExpertAgreement& layer : with.second) {
-        layers.push_back({{"layer", layer.layer},
-                          {"tokens", layer.tokens},
-                          {"common", number_or_null(layer.common)},
-                          {"same_set", number_or_null(layer.same)}});
-    }
-    return {{"with", with.first}, {"layers", std::move(layers)}};
 }
 
 void print_experts(const ExpertUse& use) {
@@ -237,13 +224,6 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     if (experts) {
         print_experts(*experts);
     }
-    for (const auto& [with, layers] : agreements) {
-        for (const ExpertAgreement& layer : layers) {
-            std::cout << "experts of layer " << layer.layer << " shared with " << visible(with) << "  "
-                      << fixed(100 * layer.common, 1) << " %, the same set at " << fixed(100 * layer.same, 1)
-                      << " % of the tokens\n";
-        }
-    }
     const std::vector<DataTable> all = tables();
     for (std::size_t t = 0; t < all.size(); ++t) {
         std::cout << "\n" << text_of(all[t], t + 1 == all.size() ? rows : SIZE_MAX);
@@ -294,9 +274,6 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     if (experts) {
         report["experts"] = json_of_experts(*experts);
     }
-    for (const auto& with : agreements) {
-        report["expert_agreement"].push_back(json_of_agreement(with));
-    }
     intervals.write_to(report, estimate.resampling);
     return report;
 }
@@ -322,17 +299,6 @@ void StatsVerb::run() {
         result.correlations = std::move(study.correlations);
     }
     result.experts = expert_use(reader, run, bootstrap.stop);
-    for (const std::string& text : result.experts ? others : std::vector<std::string>()) {
-        const RunReference other = parse_run_reference(text);
-        const TraceReader other_reader = TraceReader::open(other.trace);
-        const RunInfo second = find_run(other_reader, other.run);
-        if (experts_signal(other_reader.signal_infos(second.id)) &&
-            difference_of_tokens(reader, run, other_reader, second).empty()) {
-            result.agreements.emplace_back(
-                other_reader.name_of(second),
-                expert_agreement(reader, run, other_reader, second, bootstrap.stop));
-        }
-    }
     for (const std::string& text : ponders ? others : std::vector<std::string>()) {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);
@@ -342,7 +308,7 @@ void StatsVerb::run() {
             result.gains.push_back(std::move(*gain));
         }
     }
-    if (!ponders && !others.empty() && result.agreements.empty()) {
+    if (!ponders && !others.empty()) {
         result.estimate.notices.emplace_back(
             "every token of the run has one step, so nothing is set against the steps (--against).");
     }
