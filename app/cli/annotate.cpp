@@ -210,8 +210,8 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
 void AnnotateVerb::operator()() const {
     RunReference where = parse_run_reference(reference);
     if (!run.empty() && !where.run.empty() && run != where.run) {
-        throw InputError(ErrorId::usage_conflict, "expected one run, found " + where.run + " behind # and " +
-                                                      run + " with --run; name it once.");
+        throw InputError(ErrorId::usage_conflict, "expected one run, found " + where.run + " after # and " +
+                                                      run + " with --run; name the run once.");
     }
     where.run = run.empty() ? where.run : run;
     if (!categories.empty() && csv.empty()) {

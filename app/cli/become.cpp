@@ -81,8 +81,9 @@ void find_libtorch() {
                   (is_there(libraries / "libtorch_cpu.so") ? ", which is of another version" : "");
     }
     throw InputError("LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
-                     "); this verb needs it: set Torch_DIR to an unpacked one, or install the "
-                     "wheel torch==" PONDERSCOPE_TORCH_VERSION " and name its folder torch.");
+                     "). This verb needs LibTorch. Set Torch_DIR to the folder of an unpacked LibTorch, "
+                     "or install the wheel torch==" PONDERSCOPE_TORCH_VERSION
+                     " and set Torch_DIR to its folder torch.");
 }
 
 } // namespace
@@ -113,7 +114,9 @@ void become_engine(char** argv) {
         if (is_there(engine)) {
             find_libtorch();
             ::execv(engine.c_str(), argv);
-            throw InputError(engine, "the engine", std::strerror(errno), "install or build it anew");
+            throw InputError(engine, "the engine", std::strerror(errno),
+                             "install or build the engine "
+                             "again");
         }
     }
     throw InputError("This verb needs ponderscope-engine, which was not found beside ponderscope or in "

@@ -278,7 +278,7 @@ void GenerateVerb::run() {
                          " tokens and the prompt has " + std::to_string(prompt_tokens) +
                          "; expected at most " +
                          std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
-                         " new ones, found " + std::to_string(generate.max_new_tokens) + ".");
+                         " new tokens, found " + std::to_string(generate.max_new_tokens) + ".");
     }
     Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {

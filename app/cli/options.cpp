@@ -380,8 +380,8 @@ void check_sampling(const GenerateOptions& options) {
         if (is_given && options.temperature == 0) {
             throw InputError(ErrorId::usage_missing,
                              std::string(name) +
-                                 " needs sampling, and a temperature of 0 takes the likeliest token; give "
-                                 "--temperature.");
+                                 " needs sampling, but a temperature of 0 always takes the likeliest "
+                                 "token; give --temperature above 0.");
         }
     }
 }

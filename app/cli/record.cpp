@@ -102,7 +102,8 @@ void RecordVerb::check_choice(const RecordChoice& what) const {
             throw InputError(
                 ErrorId::usage_unsuited,
                 std::string(name) +
-                    " is about signals, but --record scalars stores none; leave one of both out.");
+                    " is about signals, but --record scalars stores no signals; leave one of the two "
+                    "options out.");
         }
     }
 }
@@ -145,8 +146,8 @@ void RecordVerb::check_input() const {
         if (given) {
             throw InputError(ErrorId::usage_conflict,
                              std::string(name) +
-                                 " needs texts that are known before the recording, but this corpus "
-                                 "is read during it; leave " +
+                                 " needs texts that are known before the recording, but this corpus is "
+                                 "read during the recording; leave " +
                                  name + " out.");
         }
     }
@@ -225,7 +226,9 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
     if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
         throw InputError(ErrorId::usage_unsuited, options.text_source,
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
-                         "a stream, which can be read only once", "save it, and give its name");
+                         "a stream, which can be read only once",
+                         "save the stream to a file, and name "
+                         "the file");
     }
     const std::int64_t window = resolve_windows(engine.config(), options.context, options.stride).context;
     (void)windows_that_fit(engine, window, 1);
@@ -247,9 +250,11 @@ void RecordVerb::enter_world() {
          {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
           std::pair{overwrite, "--overwrite"}}) {
         if (given) {
-            throw InputError(ErrorId::usage_unsuited, std::string(name) + " is of one process, and " +
+            throw InputError(ErrorId::usage_unsuited, std::string(name) + " needs a single process, but " +
                                                           world.launcher + " started " +
-                                                          std::to_string(world.size) + "; run it alone.");
+                                                          std::to_string(world.size) +
+                                                          " processes; run the command "
+                                                          "without the launcher.");
         }
     }
     if (model.device == "cuda") {

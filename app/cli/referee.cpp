@@ -221,10 +221,10 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         } else if (std::find(known.begin(), known.end(), name) == known.end()) {
             throw InputError(
                 ErrorId::policy_unsuited,
-                table.run + ": expected rules that it can be replayed with (" + joined(known) +
-                    "), found \"" + name +
-                    "\"; name a kind without its numbers, signal:name=NAME for a signal of the run, "
-                    "one that judges a step before " +
+                table.run + ": expected rules that the run can replay (" + joined(known) + "), found \"" +
+                    name +
+                    "\"; name a kind without parameters, name a signal of the run as signal:name=NAME, "
+                    "choose a rule that decides before step " +
                     std::to_string(table.context.max_steps) +
                     ", or record the run with --record steps --policy full.");
         }

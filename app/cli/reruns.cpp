@@ -53,8 +53,8 @@ void RerunOptions::check(const TraceReader& reader) const {
     const bool shards = output.empty() ? reader.files() != std::vector{where}
                                        : !std::filesystem::exists(where) && !shards_of(where).empty();
     if (wanted() && (shards || parse_shard_name(where))) {
-        throw InputError(ErrorId::usage_conflict, where, "a file to keep reruns in",
-                         "a shard, or the name of a trace in shards", "name another with --output");
+        throw InputError(ErrorId::usage_conflict, where, "a trace file for the reruns",
+                         "a shard, or the name of a set of shards", "name another file with --output");
     }
 }
 

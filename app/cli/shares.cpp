@@ -11,8 +11,8 @@ namespace ponderscope::cli {
 std::vector<Share> shares_of(const World& world, const std::filesystem::path& trace, bool resume) {
     if (world.size > 1 && trace.extension() != ".ponder") {
         throw InputError(ErrorId::usage_value, trace,
-                         "a name that ends in .ponder, by which the shards are found again", "another",
-                         "write " + trace.string() + ".ponder");
+                         "a name that ends in .ponder, because the names of shards need this ending",
+                         "another", "write " + trace.string() + ".ponder");
     }
     std::error_code error;
     const Share own{world.rank, world.size,
@@ -21,7 +21,7 @@ std::vector<Share> shares_of(const World& world, const std::filesystem::path& tr
         std::filesystem::exists(own.trace, error) && std::filesystem::file_size(own.trace, error) > 0;
     if (!resume) {
         if (world.size > 1 && there) {
-            throw InputError(ErrorId::file_exists, own.trace, "a name that is free",
+            throw InputError(ErrorId::file_exists, own.trace, "an unused name",
                              "a shard that was recorded before",
                              "continue it with --resume, or choose another name");
         }

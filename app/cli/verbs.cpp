@@ -218,7 +218,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const std::bad_alloc&) {
         return fail(MemoryExhausted("Out of memory. Use a smaller --batch or --context."), prints_json);
     } catch (const std::filesystem::filesystem_error& error) {
-        return fail(InputError(error.path1(), "a path that can be used", error.code().message(),
+        return fail(InputError(error.path1(), "a usable path", error.code().message(),
                                "check the name and the permissions"),
                     prints_json);
     } catch (const std::system_error& error) { // of threads

@@ -109,13 +109,12 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
                              "create it or give another path");
         }
         if (std::error_code ignored; fs::is_symlink(fs::symlink_status(path, ignored))) {
-            throw InputError(ErrorId::file_missing, path, "a file", "a link to something that is not there",
-                             "get the file that it points to");
+            throw InputError(ErrorId::file_missing, path, "a file", "a link to a missing file",
+                             "restore the file that the link points to");
         }
         throw InputError(ErrorId::file_missing, path, "a file", "nothing there", "check the path");
     case ELOOP:
-        throw InputError(ErrorId::file_kind, path, "a file", "links that lead back to themselves",
-                         "repair the links");
+        throw InputError(ErrorId::file_kind, path, "a file", "a loop of links", "repair the links");
     case EISDIR:
         throw InputError(ErrorId::file_kind, path, "a file", "a folder", "give the path of a file");
     case ENAMETOOLONG:

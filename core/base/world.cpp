@@ -19,7 +19,7 @@ std::int64_t number_in(const char* variable) {
                          std::string("The environment variable ") + variable +
                              ": expected a whole number from 0, found " +
                              (text == nullptr ? "nothing" : "\"" + std::string(value.substr(0, 40)) + "\"") +
-                             "; the launcher sets it.");
+                             "; correct the launcher, which sets this variable.");
     }
     return number;
 }
@@ -57,7 +57,7 @@ World world_from_environment() {
                                  ": expected a rank below the size, and at most " +
                                  std::to_string(most_processes) + " processes, found rank " +
                                  std::to_string(world.rank) + " of " + std::to_string(world.size) +
-                                 "; the launcher sets them.");
+                                 "; correct the launcher, which sets these variables.");
         }
         return world;
     }

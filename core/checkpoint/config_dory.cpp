@@ -112,7 +112,7 @@ void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_
     const auto layers_of = [&](std::string_view key, std::int64_t otherwise) {
         const std::int64_t blocks = reader.count(key, otherwise * share, config_limits::layers);
         if (blocks % share != 0) {
-            json.fail(key, "an even number, since attention and MLP are blocks of their own,");
+            json.fail(key, "an even number, because attention and MLP are separate blocks,");
         }
         return blocks / share;
     };
@@ -125,7 +125,7 @@ void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_
     const std::int64_t rest = config.layers - config.sandwich.prelude - config.sandwich.coda;
     if (layers_of("n_recurrent_layers", rest) != rest || rest < 1) {
         json.fail("n_recurrent_layers", std::to_string(rest * share) +
-                                            ", what num_hidden_layers has beside n_input_layers and "
+                                            ", which is num_hidden_layers minus n_input_layers and "
                                             "n_output_layers (at least one layer),");
     }
     std::vector<bool> slides = by_pattern ? by_pattern->slides

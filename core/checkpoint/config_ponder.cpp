@@ -131,7 +131,7 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
         }
         throw InputError(reader.json().source(), "a checkpoint of the method " + to_string(method->kind),
                          "one of the architecture " + to_string(config.architecture) +
-                             " that says nothing of it",
+                             " without a section or key for this method",
                          "choose another --method");
     }
     const auto asked = method->public_form.switched_off;

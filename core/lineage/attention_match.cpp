@@ -299,11 +299,13 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
                                              : a)
                     .checkpoint()
                     .folder,
-                shared ? "tokens that the other model's vocabulary has too, or query weights of its shape"
+                shared ? "tokens that are also in the other model's vocabulary, or query weights of the "
+                         "other model's shape"
                        : "a tokenizer.json to align the hidden dimensions by, or query weights of the other "
                          "model's shape",
                 "neither",
-                shared ? "models without a common token can be compared only at one shape"
+                shared ? "models without a common token can be compared only if their weights have the "
+                         "same shape"
                        : "put the model's tokenizer.json into its folder");
         }
         for (std::int64_t j = 0; j < target.width(); ++j) {

@@ -36,8 +36,7 @@ Oracle::Oracle(const ReplayTable& table, CostAxis axis) : table_(table) {
         return;
     }
     if (!table.flops) {
-        throw InputError(table.run +
-                         ": expected a trace that says what steps cost, found none; record it again.");
+        throw InputError(table.run + ": the trace has no FLOPs of steps; record the run again.");
     }
     for (std::int64_t k = 0; k <= table.columns.max_steps(); ++k) {
         flops_.emplace_back(table.tokens());

@@ -169,7 +169,7 @@ void JsonlSource::require_any() const {
     }
     if (found_ == 0) {
         throw InputError(ErrorId::text_empty, name_, "at least one line with a text",
-                         skipped_ > 0 ? "lines that are all wrong, the first: " + first_skipped_ : "none",
+                         skipped_ > 0 ? "only invalid lines, the first: " + first_skipped_ : "none",
                          "write one JSON object a line");
     }
 }
@@ -217,7 +217,7 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
     for (const std::int32_t id : sequence.ids) {
         if (id < 0 || id >= vocab_size_) {
             content.fail("tokens below the model's vocab_size " + std::to_string(vocab_size_),
-                         std::to_string(id) + ", a token that the model has not");
+                         std::to_string(id) + ", a token that the model does not have");
         }
     }
 }

@@ -63,7 +63,7 @@ struct LineReader::Impl {
     }
 
     [[noreturn]] void damaged(const char* found) const {
-        throw InputError(path, packing == Packing::gzip ? "sound gzip data" : "sound Zstandard data", found,
+        throw InputError(path, packing == Packing::gzip ? "valid gzip data" : "valid Zstandard data", found,
                          "get the file again, or compress it again");
     }
 

@@ -119,8 +119,9 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
     result.layout = std::move(lying.layout);
     if (result.unlabelled == static_cast<std::int64_t>(result.label.size())) {
         throw InputError(labels.file.string() + ": none of its " + std::to_string(labels.rows.size()) +
-                         " labels lies under a scored token of " + trace.name_of(run) +
-                         "; they are of another text, or of tokens that were not scored.");
+                         " labels covers a scored token of " + trace.name_of(run) +
+                         ". The labels belong to another text, or to tokens that were not scored; give "
+                         "labels of this text.");
     }
     return result;
 }

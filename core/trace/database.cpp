@@ -264,8 +264,9 @@ Database::Database(const std::filesystem::path& path, Access access) {
     const bool elsewhere = remote::is_remote(path);
     const std::filesystem::path absolute = elsewhere ? path : std::filesystem::absolute(path);
     if (elsewhere && access != Access::read) {
-        throw InputError(path, "a file of this machine", "one of another",
-                         "files there are only read; run ponderscope there, or fetch it first");
+        throw InputError(path, "a file on this machine", "one of another",
+                         "files there are read-only; run ponderscope there, or copy the file to this "
+                         "machine first");
     }
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     std::string name = absolute.string();

@@ -51,7 +51,7 @@ inline constexpr const char* take_again =
 /// system.
 [[noreturn]] void
 throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
-                   const char* sound = "a sound trace",
+                   const char* sound = "an undamaged trace",
                    const char* remedy = "take it from its source again, or record it again");
 /// The error for a failed write. \p kept: earlier commits stay.
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,

@@ -146,9 +146,10 @@ void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe
     }
     for (const auto& key : model->keys()) {
         if (std::find(method_keys().begin(), method_keys().end(), key) == method_keys().end()) {
-            throw InputError(recipe.source.string() + ": \"" + model->name_of(key) + "\" is decided by " +
-                             path.string() + ", from which this training goes on; a recipe with " +
-                             "\"initialization.from\" sets keys of the method alone. Leave it out.");
+            throw InputError(recipe.source.string() + ": \"" + model->name_of(key) + "\" is already set by " +
+                             path.string() +
+                             ", the checkpoint that this training starts from; a recipe with " +
+                             "\"initialization.from\" may set only keys of the method. Remove the key.");
         }
     }
     recipe.model.merge_patch(model->value());

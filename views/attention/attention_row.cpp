@@ -70,7 +70,8 @@ AttentionRow::AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std
         std::any_of(shape.begin() + 1, shape.end(),
                     [](std::int64_t size) { return size < 1 || size > most; })) {
         throw InputError("The signal \"" + info.name +
-                         "\" is not one weight a token, step, layer, head and key; record the trace again.");
+                         "\" does not have one weight for each token, step, layer, head and key; record "
+                         "the trace again.");
     }
     if (chunk.dtype != DType::f16 && chunk.dtype != DType::f32) {
         throw InputError("The signal \"" + info.name + "\": expected F16 or F32, found " +
@@ -87,7 +88,9 @@ AttentionRow::AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std
         elements *= static_cast<double>(size);
     }
     if (elements > static_cast<double>(values_.size())) {
-        throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
+        throw InputError("The signal \"" + info.name +
+                         "\" has fewer values than its shape; record the "
+                         "trace again.");
     }
 }
 

@@ -42,7 +42,8 @@ DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector
         std::any_of(shape.begin() + 1, shape.end(),
                     [](std::int64_t size) { return size < 1 || size > most; })) {
         throw InputError("The signal \"" + info.name +
-                         "\" is not one value a token, layer and source; record the trace again.");
+                         "\" does not have one value for each token, layer and source; record the trace "
+                         "again.");
     }
     auto size = shape.begin();
     rows_ = *size++;
@@ -63,7 +64,9 @@ DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector
         elements *= static_cast<double>(one);
     }
     if (static_cast<double>(values_.size()) < elements) {
-        throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
+        throw InputError("The signal \"" + info.name +
+                         "\" has fewer values than its shape; record the "
+                         "trace again.");
     }
     rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
     // A source counts as read if any token of a sample reads it, in any step and head.

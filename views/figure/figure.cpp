@@ -147,7 +147,7 @@ Chart front_of(const Gathering& figure) {
 Chart comparison_of(const Gathering& figure) {
     const FigureSpec& spec = figure.spec;
     if (spec.policies.size() > 1) {
-        throw InputError("\"policies\": expected the one policy that the others are set against; found " +
+        throw InputError("\"policies\": expected one policy, the reference of the comparison; found " +
                          std::to_string(spec.policies.size()) + ".");
     }
     const ReplayTable table = replay_of(figure);

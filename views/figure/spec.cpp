@@ -111,7 +111,8 @@ std::vector<RunName> read_runs(const JsonObject& json) {
             if (runs.back().trace.empty()) {
                 json.fail(
                     "runs",
-                    "runs with their trace, such as \"a.ponder#ponderlm\", where there is no key \"trace\"");
+                    "runs with their trace, such as \"a.ponder#ponderlm\", because the key \"trace\" is "
+                    "missing");
             }
         }
         if (runs.empty()) {
@@ -156,7 +157,7 @@ void read_panels(const JsonObject& json, FigureSpec& spec) {
     }
     for (const nlohmann::json& entry : *list) {
         if (!entry.is_object() || entry.value("kind", nlohmann::json()) == "panels") {
-            json.fail("panels", "figures, none of which is itself of panels");
+            json.fail("panels", "figures of kinds other than panels");
         }
         nlohmann::json whole = entry;
         for (const char* key : {"trace", "runs", "theme", "font", "font_size", "palette", "colour_map",

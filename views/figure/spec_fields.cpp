@@ -238,7 +238,8 @@ std::optional<std::vector<std::int64_t>> read_colours(const JsonObject& json, st
     if (!std::all_of(colours->begin(), colours->end(), [](const nlohmann::json& one) {
             return one.is_number_integer() && one.get<std::int64_t>() >= 0 && one.get<std::int64_t>() < 100;
         })) {
-        json.fail(key, "numbers from 0 to 99, one a run, such as [2, 0]: 0 is A's, 1 B's");
+        json.fail(key, "numbers from 0 to 99, one for each run, such as [2, 0]; 0 is the colour of A, 1 "
+                       "the colour of B");
     }
     return colours->get<std::vector<std::int64_t>>();
 }

@@ -49,7 +49,7 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
     }
     const std::string remedy = name == signal::jacobi_difference
                                    ? "record the run with --jacobi N; exact scoring has no refreshes"
-                                   : "record the run with --record steps, or choose one of those";
+                                   : "record the run with --record steps, or choose one of these signals";
     throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step",
                      known.empty() ? "none" : known, remedy);
 }
@@ -68,7 +68,7 @@ SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, cons
     }
     throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step and layer",
                      known.empty() ? "none" : known,
-                     "record the run with --record steps,layers, or choose one of those");
+                     "record the run with --record steps,layers, or choose one of these signals");
 }
 
 /// A 95 % interval of a mean between 0 and \p most, Student's over units by the delta method on its logit, so

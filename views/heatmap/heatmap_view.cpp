@@ -191,7 +191,7 @@ void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     request.pick = [name = info.name](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
         if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
             throw InputError("The signal \"" + name +
-                             "\" is not one value a token and step; record the trace again.");
+                             "\" does not have one value for each token and step; record the trace again.");
         }
         return to_floats(chunk);
     };

@@ -17,12 +17,14 @@ namespace {
 std::vector<float> values_of(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info) {
     if (chunk.shape.size() != 2 || chunk.shape[0] < 0 || chunk.shape[1] < 1 || chunk.first != 0) {
         throw InputError("The signal \"" + info.name +
-                         "\" is not one value a token and step; record the trace again.");
+                         "\" does not have one value for each token and step; record the trace again.");
     }
     std::vector<float> values = to_floats(chunk);
     const std::int64_t rows = std::min(chunk.shape[0], static_cast<std::int64_t>(sequence.tokens.size()));
     if (static_cast<std::int64_t>(values.size()) < rows * chunk.shape[1]) {
-        throw InputError("The signal \"" + info.name + "\" is shorter than it says; record the trace again.");
+        throw InputError("The signal \"" + info.name +
+                         "\" has fewer values than its shape; record the "
+                         "trace again.");
     }
     return values;
 }

@@ -120,7 +120,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     constexpr int settings = 33;
     if (look.over_flops && !table.flops) {
         throw InputError("\"quantity\": the trace of " + table.run +
-                         " does not say what steps cost; record it again, or choose \"steps\".");
+                         " has no FLOPs of steps; record the run again, or choose \"steps\".");
     }
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
@@ -229,7 +229,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     constexpr int settings = 41;
     if (quantity == Quantity::flops && !table.flops) {
         throw InputError("\"quantity\": the trace of " + table.run +
-                         " does not say what steps cost; record it again, or choose \"steps\".");
+                         " has no FLOPs of steps; record the run again, or choose \"steps\".");
     }
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;

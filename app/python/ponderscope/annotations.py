@@ -184,7 +184,7 @@ def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int
         nested = [_is_list(v) for v in items]
         if items and all(nested):
             if len(items) != len(lengths):
-                raise ValueError(f"{name}: expected values for {len(lengths)} sequences, found some for {len(items)}.")
+                raise ValueError(f"{name}: expected values for {len(lengths)} sequences, found values for {len(items)}.")
             given = dict(zip(lengths, items))
         else:
             total = sum(lengths.values())

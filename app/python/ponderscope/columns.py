@@ -156,7 +156,7 @@ def text_of(value: Any, what: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{what} has half a character at {error.start} that UTF-8 cannot hold; clean it first.") from None
+        raise ValueError(f"{what} has a lone surrogate at {error.start}, which UTF-8 cannot encode; remove it first.") from None
     return value
 
 
@@ -291,7 +291,7 @@ def signal_values(
     stored = signal.stored_type(array)
     if stored.kind in "iu":
         if array.dtype.kind == "f":
-            raise ValueError(f"signal {name} is kept as {stored.name} and was given {array.dtype}.")
+            raise ValueError(f"signal {name} is stored as {stored.name}; expected values of this type, found {array.dtype}.")
         limits = np.iinfo(stored)
         if array.size and (int(array.min()) < limits.min or int(array.max()) > limits.max):
             raise ValueError(f"signal {name} has values that {stored.name} cannot hold; name a wider dtype in its Signal.")

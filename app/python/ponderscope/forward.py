@@ -74,7 +74,7 @@ class Forward:
         self.max_steps = len(states) - 1
         if self.max_steps == 0 and (layers or steps is not None):
             what = "the stack has one block" if layers else "one step came"
-            raise ValueError(f"{what}: there are no steps to tell apart; name a module that is called several times in a forward.")
+            raise ValueError(f"{what}: the module runs once in a forward pass, so there are no steps; name a module that runs several times.")
         self._check_norm(states, sample)
         self.signals = self._signals(bool(layers), heard)
 

@@ -33,7 +33,7 @@ except ModuleNotFoundError as missing:
         raise
     raise ImportError("ponderscope.harness needs lm-evaluation-harness 0.4.2 or newer: pip install lm_eval.") from None
 except ImportError as other:
-    raise ImportError(f"ponderscope.harness needs lm-evaluation-harness 0.4.2 or newer, and this one is another ({other}).") from None
+    raise ImportError(f"ponderscope.harness needs lm-evaluation-harness 0.4.2 or newer, found another version ({other}).") from None
 
 logger = logging.getLogger("ponderscope")
 

@@ -79,9 +79,9 @@ class Trace:
             try:
                 self._database = layout.connect_for_reading(uri + "&immutable=1", self.path)
             except sqlite3.DatabaseError as error:
-                raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+                raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+            raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
 
     def close(self) -> None:
         self._database.close()
@@ -145,7 +145,7 @@ class Trace:
         return arrow_tables(self)
 
     def to_parquet(self, folder: str | os.PathLike[str]) -> None:
-        """The same tables as Parquet files in a folder that is new or empty; memory does not grow with the trace."""
+        """The same tables as Parquet files in a new or empty folder; memory does not grow with the trace."""
         from .tables import write_parquet
 
         write_parquet(self, folder)
@@ -156,7 +156,7 @@ class Trace:
         except sqlite3.ProgrammingError as error:
             raise ValueError(f"{self.path}: the trace was closed; open it again.") from error
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "a sound trace", f"a damaged one ({error})", layout.DAMAGED) from error
+            raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
 
 
 class SignalRow(NamedTuple):

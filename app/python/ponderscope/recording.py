@@ -296,7 +296,7 @@ def _sequence(item: Any, number: int, words: TokenBytes | None, add_special: boo
         row = row[0] if row.ndim == 2 and len(row) == 1 else row  # a batch of one
         sequence = Text(title, "", whole_numbers(row, title, 0, INT32_MAX), None)
     if len(sequence.ids) < 2:
-        raise ValueError(f"{what}: expected at least two tokens, found {len(sequence.ids)}; nothing can be predicted from less.")
+        raise ValueError(f"{what}: expected at least two tokens, found {len(sequence.ids)}; a prediction needs two.")
     return sequence
 
 

@@ -68,11 +68,11 @@ class SequenceWriter:
     def __init__(self, run: RunWriter, text: str, title: str | None, group: str | None) -> None:
         run._check_open()
         if run._open_sequence is not None:
-            raise ValueError("the sequence before is still open; end it first.")
+            raise ValueError("the previous sequence is still open; end that sequence first.")
         self._run = run
         self._text = text_of(text, "a text").encode("utf-8")
         if b"\0" in self._text:
-            raise ValueError(f"the text has a NUL byte at {self._text.index(0)}; take it out.")
+            raise ValueError(f"the text has a NUL byte at {self._text.index(0)}; remove it.")
         if title is None:
             title = " ".join(text[:60].split()) or f"sequence {run.sequences}"
         self._title = text_of(title, "a title")
@@ -177,7 +177,7 @@ class SequenceWriter:
                 raise ValueError(f"{what} has {len(whole[what])} entries for {n} tokens.")
         span_column = spans_of(spans, n, len(self._text))
         if n and self._text and span_column[0, 0] < self._text_end:
-            raise ValueError(f"token {self._tokens} begins at byte {span_column[0, 0]}, before the token in front of it ends.")
+            raise ValueError(f"token {self._tokens} begins at byte {span_column[0, 0]}, before the end of the previous token.")
         checked = {}
         for name, values in signals.items():
             if name not in run.signals:
@@ -185,7 +185,7 @@ class SequenceWriter:
             checked[name] = signal_values(name, run.signals[name], values, whole["steps"], run.max_steps, nll_column)
             known = run._signal_types.get(name)
             if n and known not in (None, TRACE_TYPES[checked[name].dtype]):
-                raise ValueError(f"signal {name} was kept as {known} before in this run; name a dtype in its Signal.")
+                raise ValueError(f"signal {name} was stored as {known} earlier in this run; set the dtype of its Signal.")
         if self._layout is not None and n and self._layout_of(checked) != self._layout:
             raise ValueError(f"the signals of a sequence changed their names, types or shapes at token {self._tokens}.")
         columns = {

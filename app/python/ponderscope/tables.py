@@ -38,7 +38,7 @@ def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
     target = Path(folder).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ValueError(
-            f"{folder}: expected a folder that is new or empty, found one with something in it or a file; choose another name."
+            f"{folder}: expected a new or empty folder, found a folder with files in it, or a file; choose another name."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     passing = Path(tempfile.mkdtemp(prefix=target.name + ".exporting-", dir=target.parent))

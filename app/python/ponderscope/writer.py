@@ -431,7 +431,7 @@ class RunWriter:
         """Keeps a sentence about what went wrong with the run."""
         self._check_open()
         if sequence is not None and sequence not in range(self.sequences):
-            raise ValueError(f"a fault names a sequence that was begun, below {self.sequences}, not {sequence!r:.80}.")
+            raise ValueError(f"a fault must name a sequence that has begun, below {self.sequences}, not {sequence!r:.80}.")
         values = {"run": self.id, "sequence": sequence, "time": layout.utc_now(), "message": text_of(message, "a fault")}
         with self._writer._said():
             self._writer._begin()
@@ -536,7 +536,7 @@ def _token_bytes(tokens: TokenTable, token: int) -> bytes | None:
     if isinstance(value, str):
         return text_of(value, f"token {token}").encode("utf-8")
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise ValueError(f"token {token} stands for {type(value).__name__}; tokens must give bytes or text.")
+        raise ValueError(f"tokens must map ids to bytes or text; id {token} maps to {type(value).__name__}.")
     return bytes(value)
 
 

@@ -89,8 +89,8 @@ void EngineParts::refuse_attention_by_token(RecordLevel level) const {
     options.read_out_every_step = level == RecordLevel::steps;
     if (!plan.attention.none() && schedule_of(backbone(), method(), options) == Schedule::token_by_token) {
         throw InputError(ErrorId::usage_unsuited,
-                         "Sequence attention is not recorded where tokens are computed one after the other; "
-                         "record it as a run of its own, with --kv full.");
+                         "Sequence attention cannot be recorded if tokens are computed one after the "
+                         "other; record attention in a separate run, with --kv full.");
     }
 }
 
@@ -177,7 +177,7 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
                              " could decide on; record it with --record layers, or leave --policy out.");
     }
     if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
-        throw InputError("--kv: expected a method whose steps see each other step by step, found " + name +
+        throw InputError("--kv: expected a method with the per-step rule, found " + name +
                          (steps ? ", which has its own rule; leave --kv out."
                                 : ", which has no such steps; leave --kv out."));
     }
@@ -237,8 +237,8 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     if (!plan.attention.none()) {
         throw InputError(
             ErrorId::usage_unsuited,
-            "Sequence attention is not recorded where the layers of a vanilla model are its steps; "
-            "record the exits and the attention as two runs.");
+            "Sequence attention cannot be recorded if the layers of a vanilla model are its steps; "
+            "record the exits and the attention in two runs.");
     }
     if (plan.states && !plan.states->layers.empty()) {
         throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "

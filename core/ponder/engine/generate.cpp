@@ -131,10 +131,12 @@ public:
             impl.check_ids(prompts[i]);
             const auto longest = static_cast<std::int64_t>(prompts[i].size()) + options.max_new_tokens - 1;
             if (longest > impl.backbone().longest_sequence()) {
-                throw InputError(
-                    "This model has positions for " + std::to_string(impl.backbone().longest_sequence()) +
-                    " tokens; a prompt of " + std::to_string(prompts[i].size()) + " leaves no room for " +
-                    std::to_string(options.max_new_tokens) + " new ones; shorten it, or generate fewer.");
+                throw InputError("This model has positions for " +
+                                 std::to_string(impl.backbone().longest_sequence()) +
+                                 " tokens; a prompt of " + std::to_string(prompts[i].size()) +
+                                 " leaves no room for " + std::to_string(options.max_new_tokens) +
+                                 " new tokens; shorten the prompt, or "
+                                 "generate fewer tokens.");
             }
             prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
             live_.push_back(i);

@@ -136,7 +136,7 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                const std::vector<std::int64_t>& numbers) const try {
     if (ids.empty()) {
-        throw InputError("There are no sequences to compute; give one at least.");
+        throw InputError("There are no sequences to compute; give at least one.");
     }
     const auto batch = static_cast<std::int64_t>(ids.size());
     const auto length = static_cast<std::int64_t>(ids.front().size());

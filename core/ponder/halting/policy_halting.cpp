@@ -192,9 +192,9 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
     if (!spec.kind->can_run()) {
         throw InputError(
             "Policy " + spec.text() +
-            " compares a recorded signal that the engine does not compute while it runs the "
-            "model, so only a replay can follow it (ponderscope policy); to run it, let your own "
-            "code halt and record that run.");
+            " reads a recorded signal that the engine does not compute, so the policy can only be "
+            "replayed (ponderscope policy); to run it, apply the rule in your own code and record that "
+            "run.");
     }
     PolicyContext context;
     // The steps of a vanilla model are its blocks (layer_steps.h).

@@ -441,7 +441,7 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
     }
     if (one.values.size() != sequences.size()) {
         throw InputError(where + "expected values for " + std::to_string(sequences.size()) +
-                         " sequences, found some for " + std::to_string(one.values.size()) + ".");
+                         " sequences, found values for " + std::to_string(one.values.size()) + ".");
     }
     bool any = false;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
@@ -488,8 +488,10 @@ void put_annotations(const fs::path& trace, const RunInfo& run, const std::vecto
         for (const std::string& name : names) {
             if (other.name != name && same_but_case(other.name, name)) {
                 throw InputError(ErrorId::trace_signal, trace.string() + "#" + run.name +
-                                                            ": there is an annotation named " + other.name +
-                                                            "; call it so, or rename " + name + ".");
+                                                            ": the run has an annotation with this name "
+                                                            "in other case, " +
+                                                            other.name + "; use that name, or rename " +
+                                                            name + ".");
             }
         }
     }

@@ -191,8 +191,8 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
         return;
     }
     if (errno == EEXIST) {
-        throw InputError(ErrorId::file_exists, output, "a name that is free",
-                         "something that appeared meanwhile", "choose another name");
+        throw InputError(ErrorId::file_exists, output, "an unused name",
+                         "a file that appeared during the work", "choose another name");
     }
     // Some file systems know no links.
     std::error_code error;
@@ -208,7 +208,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
 void require_free(const std::filesystem::path& output) {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
-        throw InputError(ErrorId::file_exists, output, "a name that is free", "something that exists",
+        throw InputError(ErrorId::file_exists, output, "an unused name", "an existing file",
                          "choose another name or remove it");
     }
 }
@@ -221,8 +221,9 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
     const bool stay = opened.size() == 1 && opened.front().annotations &&
                       std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
     if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
-        throw InputError(ErrorId::file_exists, beside, "a name that is free",
-                         "annotations of a trace that is gone", "remove them or choose another name");
+        throw InputError(ErrorId::file_exists, beside, "an unused name", "annotations of a deleted trace",
+                         "remove the annotations or choose "
+                         "another name");
     }
     const TemporaryDatabase passing(output.string() + ".merging-" + std::to_string(::getpid()));
     const TemporaryDatabase passing_annotations(annotations_path(passing.path));
@@ -309,7 +310,7 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
         throw InputError(ErrorId::shard_mixed, files.front(), "the shards of one run",
                          "those of " + std::to_string(runs.size()) + ": " + runs[0].name + ", " +
                              runs[1].name + (runs.size() > 2 ? " and others" : ""),
-                         "name those of one, as in NAME.r*.ponder");
+                         "name the shards of one run, as in NAME.r*.ponder");
     }
     if (!runs.front().complete) {
         std::string unfinished;
@@ -332,7 +333,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
                      const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     if (std::filesystem::equivalent(from, to, error)) {
-        throw InputError(to, "another trace than that of the run", "the same", "choose another name");
+        throw InputError(to, "a trace other than the run's own trace", "the same", "choose another name");
     }
     const TraceReader reader = TraceReader::open(from);
     const RunInfo info = run_of(reader, run);

@@ -135,7 +135,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
             go_on();
             fresh.vacuum();
             if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
-                throw InputError(target, "a sound trace", "a damaged one (" + answer + ")",
+                throw InputError(target, "an undamaged trace", "a damaged one (" + answer + ")",
                                  "take it from its source again");
             }
         }

@@ -55,7 +55,7 @@ void TraceWriter::Impl::open() {
         if (!empty) {
             check_trace_header(path);
             if (!options.append) {
-                throw InputError(ErrorId::file_exists, path, "a name that is free", "a trace",
+                throw InputError(ErrorId::file_exists, path, "an unused name", "a trace",
                                  "choose another name or append to it");
             }
         }
@@ -70,8 +70,7 @@ void TraceWriter::Impl::open() {
     }
     target = error ? absolute : real;
     if (fs::is_symlink(fs::symlink_status(target, looked))) {
-        throw InputError(ErrorId::file_kind, path, "a file", "links that lead back to themselves",
-                         "repair the links");
+        throw InputError(ErrorId::file_kind, path, "a file", "a loop of links", "repair the links");
     }
     lock.emplace(target);
     try {

@@ -78,7 +78,7 @@ def test_tables_have_them(path: Path, tmp_path: Path) -> None:
         ("score", [1.0] * 339, "a value for each of the 340 tokens, found 339"),
         ("score", {0: [1.0] * 299}, "sequence 0 has 300 tokens, found 299 values"),
         ("score", {2: [1.0]}, "no sequence 2"),
-        ("score", [[1.0] * 300], "for 2 sequences, found some for 1"),
+        ("score", [[1.0] * 300], "for 2 sequences, found values for 1"),
         ("score", [None] * 340, "for one token at least"),
         ("score", [float("inf")] * 340, "finite"),
         ("score", ["a", 1.0] * 170, "found both"),

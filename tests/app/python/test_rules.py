@@ -71,7 +71,7 @@ def test_what_is_no_rule_of_the_run_is_refused(ponderscope, tmp_path: Path) -> N
     ids = tmp_path / "ids.json"
     ids.write_text("[[1, 2, 3, 4, 5, 6]]")
     said = ponderscope("record", engine, "--ids", ids, "--policy", "signal:name=mine,theta=1", "-o", tmp_path / "e.ponder", code=2)
-    assert "only a replay" in said and not (tmp_path / "e.ponder").exists()
+    assert "can only be replayed" in said and not (tmp_path / "e.ponder").exists()
     assert "a model of your own" in ponderscope("policy", path, "--policy", "entropy:theta=2", "--rerun", engine, code=2)
     # What the engine computes itself it can follow.
     ponderscope("record", engine, "--ids", ids, "--policy", "signal:name=entropy,theta=4", "-o", tmp_path / "e.ponder", "--name", "signal")

@@ -251,8 +251,8 @@ WRONG = [
     ({"spans": np.tile([[0, 3]], (300, 1))}, "token 1 spans bytes 0 to 3 after byte 3"),
     ({"text": "short"}, "of a text of 5 bytes"),
     ({"text": "NUL \0 byte"}, "NUL byte at 4"),
-    ({"text": "half \ud800"}, "half a character at 5"),
-    ({"title": "half \ud800"}, "half a character"),
+    ({"text": "half \ud800"}, "lone surrogate at 5"),
+    ({"title": "half \ud800"}, "lone surrogate"),
     ({"signals": {"gates": np.zeros((300, 4))}}, "gates was not announced"),
     ({"signals": {"gate": np.zeros((300, 4, 1))}}, r"gate has shape \[300, 4, 1\], but its axes are"),
     ({"signals": {"gate": np.zeros((299, 4))}}, "the tokens are 300"),
@@ -260,7 +260,7 @@ WRONG = [
     ({"signals": {"gate": np.full((300, 4), np.nan)}}, r"gate is NaN at \[0, 0\]"),
     ({"signals": {"gate": np.full((300, 4), np.inf)}}, "infinite"),
     ({"signals": {"candidate_ids": np.full((300, 4, 2), 1 << 40)}}, "name a wider dtype"),
-    ({"signals": {"candidate_ids": np.zeros((300, 4, 2))}}, "is kept as int32 and was given float64"),
+    ({"signals": {"candidate_ids": np.zeros((300, 4, 2))}}, "is stored as int32; expected values of this type, found float64"),
 ]
 
 

@@ -137,7 +137,7 @@ TEST(Files, WrongPlacesEachHaveTheirSentence) {
     EXPECT_EQ(sentence([&] { read_file(folder / "pipe"); }),
               at("pipe") + ": expected a file, found a pipe; give the path of a file.");
     EXPECT_EQ(sentence([&] { read_file(folder / "loop"); }),
-              at("loop") + ": expected a file, found links that lead back to themselves; repair the links.");
+              at("loop") + ": expected a file, found a loop of links; repair the links.");
     EXPECT_EQ(sentence([&] { write_file_atomically(folder / "sub", std::string_view("x")); }),
               at("sub") + ": expected a file to write, found a folder; choose another name.");
     EXPECT_EQ(sentence([&] { write_file_atomically("/dev/null", std::string_view("x")); }),

@@ -150,8 +150,8 @@ TEST_F(CheckpointTest, ATokenizerMayBeALinkAndOneThatLeadsNowhereIsNotOverlooked
     ASSERT_TRUE(file);
     EXPECT_EQ(
         sentence(folder_.path(), [&] { (void)read_file(*file); }),
-        "tokenizer.json: expected a file, found a link to something that is not there; get the file that "
-        "it points to.");
+        "tokenizer.json: expected a file, found a link to a missing file; restore the file that the link "
+        "points to.");
 }
 
 TEST_F(CheckpointTest, TheMethodIsPassedOn) {
@@ -183,8 +183,7 @@ TEST_F(CheckpointTest, WrongPathsEachHaveTheirSentence) {
         opening(folder_ / "other.txt"),
         "other.txt: expected a checkpoint folder, found a file; give the folder that holds config.json.");
     fs::create_symlink("loop", folder_ / "loop");
-    EXPECT_EQ(opening(folder_ / "loop"),
-              "loop: expected a file, found links that lead back to themselves; repair the links.");
+    EXPECT_EQ(opening(folder_ / "loop"), "loop: expected a file, found a loop of links; repair the links.");
     fs::create_directory(folder_ / "sub");
     fs::create_directory(folder_.path() / "sub" / "config.json");
     EXPECT_EQ(opening(folder_ / "sub"),

@@ -136,7 +136,7 @@ TEST_F(WeightsTest, FaultyIndicesAreRefused) {
         {R"({"a":""})", "\"\""},
         {R"({"a":"1.safetensors\u0000"})", "\"1.safetensors\\x00\""},
         {R"({"a":"sub"})", "a folder"},
-        {R"({"a":"loop"})", "links that lead back to themselves"},
+        {R"({"a":"loop"})", "a loop of links"},
         {R"({"a":3})", "3"},
         {R"({"z":"1.safetensors"})", "no such tensor there"},
         {R"({"b":"1.safetensors","a":"2.safetensors"})", "\"a\", which 1.safetensors has too"},

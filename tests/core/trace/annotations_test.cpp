@@ -164,7 +164,7 @@ TEST_F(Annotated, WhatCannotBeIsRefusedAndNothingIsWritten) {
     one.values[0].pop_back();
     refused(one, "sequence 0 has 30 tokens, found 29 values");
     one.values.pop_back();
-    refused(one, "for 2 sequences, found some for 1");
+    refused(one, "for 2 sequences, found values for 1");
     one = numbers();
     one.values = {std::vector<double>(30, none), std::vector<double>(12, none)};
     refused(one, "a value for one token at least");
@@ -172,7 +172,7 @@ TEST_F(Annotated, WhatCannotBeIsRefusedAndNothingIsWritten) {
     one.classes.assign(257, "x");
     refused(one, "at most 256 classes");
     put({numbers("Score")});
-    EXPECT_NE(trouble(numbers("score")).find("an annotation named Score"), std::string::npos);
+    EXPECT_NE(trouble(numbers("score")).find("in other case, Score"), std::string::npos);
 }
 
 TEST_F(Annotated, ThoseOfAnotherTextAreNoticed) {

@@ -281,7 +281,7 @@ TEST(Continue, SaysWhatDoesNotFit) {
         const std::string said = outcome_of(folder, recipe).complaint;
         EXPECT_NE(said.find(part), std::string::npos) << "\"" << said << "\" lacks \"" << part << '"';
     };
-    refused(continued({{"hidden_size", 64}}), "\"model.hidden_size\" is decided by");
+    refused(continued({{"hidden_size", 64}}), "\"model.hidden_size\" is already set by");
     json nowhere = continued();
     nowhere["initialization"]["from"] = "elsewhere";
     refused(nowhere, "elsewhere, expected the folder of a checkpoint");

@@ -234,7 +234,7 @@ Fonts Fonts::load(const QString& family) {
     }
     if (fonts.empty()) {
         throw EnvironmentError("The font \"" + family.toStdString() +
-                               "\", which the figure is set in, was not found on this machine; install it" +
+                               "\", the typeface of the figure, was not found on this machine; install it" +
                                (family == QLatin1String(default_family)
                                     ? " (package fonts-dejavu-core)."
                                     : std::string(", or choose another, such as ") + default_family + "."));
