@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import struct
 from pathlib import Path
@@ -70,12 +69,3 @@ def test_load_and_repeats_are_counted(ponderscope: Any, trace: Path, reference: 
         load = np.bincount(chosen.reshape(-1), minlength=8) / chosen[..., 0].size
         assert np.allclose(layer["load"], load)
         assert np.isclose(layer["same_as_previous_token"], (chosen[:, 1:] == chosen[:, :-1]).all(-1).mean())
-
-
-def test_experts_are_exported(ponderscope: Any, trace: Path, reference: dict[str, np.ndarray], tmp_path: Path) -> None:
-    ponderscope("export", trace, "-o", tmp_path / "tables")
-    with open(tmp_path / "tables" / "signals" / "router_experts.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == reference["input_ids"].size * 3 * 3
-    assert [int(row["value"]) for row in rows[:3]] == reference["router.layer0.experts"][0, 0].tolist()
-    assert ponderscope("check", trace, "--json")["sound"]
