@@ -24,7 +24,6 @@ using testing::ProgramResult;
 using testing::refused;
 using testing::run_ponderscope;
 using testing::TemporaryFolder;
-using testing::test_data;
 using testing::TinyCheckpoint;
 
 class WrongInput : public ::testing::Test {
@@ -71,88 +70,136 @@ protected:
     TemporaryFolder folder_;
 };
 
-TEST_F(WrongInput, Checkpoints) {
-    const std::string text = at("text.txt");
-    expect_sentence({at("nowhere"), "--text", text}, {at("nowhere")});
-    std::filesystem::create_directory(folder_ / "empty");
-    expect_sentence({at("empty"), "--text", text}, {at("empty"), "config.json"});
-
-    change_config("unknown", [](nlohmann::json& config) { config["model_type"] = "rwkv"; });
-    expect_sentence({at("unknown"), "--text", text}, {"rwkv", "gpt_neox", "[checkpoint.architecture]"});
-    change_config("negative", [](nlohmann::json& config) { config["num_hidden_layers"] = -3; });
-    expect_sentence({at("negative"), "--text", text}, {"num_hidden_layers", "-3"});
-    change_config("wider", [](nlohmann::json& config) { config["hidden_size"] = 32; });
-    expect_sentence({at("wider"), "--text", text}, {"32", "16"});
-    change_config("deeper", [](nlohmann::json& config) { config["num_hidden_layers"] = 3; });
-    expect_sentence({at("deeper"), "--text", text}, {"layers.2"});
-    change_config("smaller", [](nlohmann::json& config) { config["vocab_size"] = 100; });
-    expect_sentence({at("smaller"), "--text", text}, {"100"});
-
-    const auto llama = [](nlohmann::json& config, nlohmann::json keys) {
-        config = {{"hidden_size", 16},        {"intermediate_size", 32}, {"num_hidden_layers", 4},
-                  {"num_attention_heads", 2}, {"vocab_size", 256},       {"max_position_embeddings", 64}};
-        config.update(keys);
+// Of every kind of input one: all that is refused of configs, weights, texts and plans is tested where they
+// are read.
+TEST_F(WrongInput, Recordings) {
+    write_file_atomically(folder_ / "ids.json", "[[1, 2, 256]]");
+    write_file_atomically(folder_ / "empty.txt", "");
+    write_file_atomically(folder_ / "latin1.txt", "caf\xe9 au lait");
+    write_file_atomically(folder_ / "long.txt", std::string(19000, 'a'));
+    const auto section = [](const char* method) {
+        return nlohmann::json{{"pondering", {{"method", method}, {"max_steps", 2}}}};
     };
-    change_config("unrotated", [&](nlohmann::json& config) {
-        llama(config, {{"model_type", "gpt2"}, {"use_depth_attention", true}, {"recurrent_model", true}});
-    });
-    expect_sentence({at("unrotated"), "--text", text}, {"Depth-Attention", "gpt2"});
-    change_config("narrow", [&](nlohmann::json& config) {
-        llama(config, {{"model_type", "opt"},
-                       {"ffn_dim", 32},
-                       {"word_embed_proj_dim", 8},
-                       {"pondering", {{"method", "looped"}, {"max_steps", 2}}}});
-    });
-    expect_sentence({at("narrow"), "--text", text}, {"loop", "8", "16"});
+    const auto tiny = [](nlohmann::json keys) {
+        keys.update({{"hidden_size", 16},
+                     {"intermediate_size", 32},
+                     {"num_hidden_layers", 4},
+                     {"num_attention_heads", 2},
+                     {"vocab_size", 256},
+                     {"max_position_embeddings", 64}});
+        return keys;
+    };
+    const nlohmann::json plain = nlohmann::json::object(), looped = section("looped");
+    struct Case {
+        nlohmann::json keys; ///< of config.json beside those of a sound one
+        std::vector<std::string> options;
+        std::vector<std::string> words;
+    };
+    const Case cases[] = {
+        {{{"model_type", "rwkv"}}, {}, {"rwkv", "gpt_neox", "[checkpoint.architecture]"}},
+        {{{"num_hidden_layers", 3}}, {}, {"layers.2", "[checkpoint.tensor]"}},
+        {tiny({{"model_type", "gpt2"}, {"use_depth_attention", true}, {"recurrent_model", true}}),
+         {},
+         {"Depth-Attention", "gpt2"}},
+        {tiny({{"model_type", "opt"},
+               {"ffn_dim", 32},
+               {"word_embed_proj_dim", 8},
+               {"pondering", looped["pondering"]}}),
+         {},
+         {"loop", "8", "16"}},
+        {{{"num_latent_thoughts", 2}, {"recurrent_model", true}},
+         {},
+         {"ponderlm2", "pause", "looped", "--method"}},
+        {plain, {"--method", "ponderlm3"}, {"pondering", "ponderlm3"}},
+        {plain, {"--method", "pondering"}, {"pondering", "ponderlm"}},
+        {section("ponderlm2"), {"--jacobi", "many"}, {"--jacobi", "many"}},
+        {section("ponderlm2"), {"--jacobi=-1"}, {"--jacobi", "-1"}},
+        {looped, {"--jacobi", "3"}, {"looped", "[usage.unsuited]"}},
+        {looped, {"--policy", "sometimes"}, {"sometimes", "[policy.unknown]"}},
+        {plain, {"--policy", "learned:theta=0.5"}, {"vanilla", "[policy.unsuited]"}},
+        {looped, {"--record", "layers"}, {"vanilla", "looped", "[usage.unsuited]"}},
+        {looped, {"--force-steps", "3"}, {"--force-steps", "'3'"}},
+        {looped, {"--force-steps", "1:3"}, {"--force-steps", "3", "2"}},
+        {looped, {"--force-steps", "1000:1"}, {"--force-steps", "1000"}},
+        {looped, {"--force-steps", "1:0,1:2"}, {"--force-steps", "twice"}},
+        {looped,
+         {"--kv", "shared", "--policy", "fixed:n=1", "--attention", "0"},
+         {"--kv full", "[usage.unsuited]"}},
+        {plain, {"--attention=2"}, {"--attention", "layers from 0 to 1", "2"}},
+        {plain, {"--attention=0:0-2"}, {"--attention", "heads from 0 to 1", "0-2"}},
+        {plain, {"--dtype", "float8"}, {"float8", "bfloat16"}},
+        {plain, {"--device", "tpu"}, {"tpu"}},
+        {plain, {"--context", "100000"}, {"100000", "64"}},
+        {plain, {"--context", "16", "--stride", "17"}, {"17", "16"}},
+        {plain, {"--record", "everything"}, {"everything"}},
+        {plain, {"--no-such-flag"}, {"--no-such-flag"}},
+        {plain, {"--prompt", "and this"}, {"--prompt"}}};
+    int number = 0;
+    for (const Case& one : cases) {
+        const std::string name = "case" + std::to_string(++number);
+        SCOPED_TRACE(name + " " + one.keys.dump());
+        change_config(name, [&](nlohmann::json& config) {
+            config = one.keys.contains("hidden_size") ? nlohmann::json::object() : config; // a whole one
+            config.update(one.keys);
+        });
+        std::vector<std::string> arguments{at(name), "--text", at("text.txt")};
+        arguments.insert(arguments.end(), one.options.begin(), one.options.end());
+        expect_sentence(arguments, one.words);
+    }
+    const std::pair<std::vector<std::string>, std::vector<std::string>> others[] = {
+        {{at("nowhere"), "--text", at("text.txt")}, {at("nowhere")}},
+        {{at("good"), "--text", at("absent.txt")}, {"absent.txt"}},
+        {{at("good"), "--text", at("good")}, {at("good")}},
+        {{at("good"), "--text", at("empty.txt")}, {"empty.txt", "[text.empty]"}},
+        {{at("good"), "--text", at("latin1.txt")}, {"latin1.txt", "3", "[text.bytes]"}},
+        {{at("good"), "--ids", at("ids.json")}, {"256"}},
+        {{at("good")}, {"--text"}}};
+    for (const auto& [arguments, words] : others) {
+        expect_sentence(arguments, words);
+    }
+    if (!std::filesystem::exists("/dev/nvidia0")) {
+        expect_sentence({at("good"), "--text", at("text.txt"), "--device", "cuda"}, {"cuda", "cpu"});
+    }
+    // More than fits into memory at once: the sentence says what would.
+    TinyCheckpoint long_one;
+    long_one.max_positions = 20000;
+    long_one.write(folder_ / "long");
+    expect_sentence({at("long"), "--text", at("long.txt"), "--context", "19000", "--attention", "all"},
+                    {"--attention", "19000 tokens", "MiB", "--context"});
+    const std::string whole = read_file(folder_ / "good" / "model.safetensors");
+    std::filesystem::copy(folder_ / "good", folder_ / "cut");
+    write_file_atomically(folder_ / "cut" / "model.safetensors", whole.substr(0, whole.size() - 100));
+    expect_sentence({at("cut"), "--text", at("text.txt")}, {"model.safetensors", "embed_out.weight"});
+}
 
+TEST_F(WrongInput, Tokenizers) {
     TinyCheckpoint few_words;
     few_words.vocab_size = 100;
     few_words.write(folder_ / "other-tokenizer");
-    expect_sentence({at("other-tokenizer"), "--text", text}, {"tokenizer.json", "100", "255"});
+    expect_sentence({at("other-tokenizer"), "--text", at("text.txt")}, {"tokenizer.json", "100", "255"});
     // A word that only the tokenizer knows is harmless until the text has it.
     nlohmann::json tokenizer = read_json_file(folder_ / "good" / "tokenizer.json");
-    tokenizer["added_tokens"].push_back({{"id", 256},
-                                         {"content", "<far>"},
-                                         {"single_word", false},
-                                         {"lstrip", false},
-                                         {"rstrip", false},
-                                         {"normalized", false},
-                                         {"special", true}});
+    nlohmann::json far{{"id", 256}, {"content", "<far>"}, {"special", true}};
+    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+        far[flag] = false;
+    }
+    tokenizer["added_tokens"].push_back(far);
     std::filesystem::copy(folder_ / "good", folder_ / "added");
     write_file_atomically(folder_ / "added" / "tokenizer.json", tokenizer.dump());
     expect_sentence({at("added"), "--prompt", "so <far> away"}, {"256"});
-    EXPECT_EQ(run_ponderscope({"record", at("added"), "--prompt", "so far", "-o", at("fine.ponder")}).code,
-              0);
-
+    testing::succeed({"record", at("added"), "--prompt", "so far", "-o", at("fine.ponder")});
     TinyCheckpoint{}.write(folder_ / "no-tokenizer", false);
-    expect_sentence({at("no-tokenizer"), "--text", text}, {"tokenizer.json", "--ids"});
-}
-
-TEST_F(WrongInput, Weights) {
-    const std::string text = at("text.txt");
-    const std::string whole = read_file(folder_ / "good" / "model.safetensors");
-    const auto with_weights = [&](const std::string& name, const std::string& bytes) {
-        std::filesystem::copy(folder_ / "good", folder_ / name);
-        write_file_atomically(folder_ / name / "model.safetensors", bytes);
-        return std::vector<std::string>{at(name), "--text", text};
-    };
-    expect_sentence(with_weights("cut", whole.substr(0, whole.size() - 100)),
-                    {"model.safetensors", "embed_out.weight"});
-    expect_sentence(with_weights("long", whole + "x"), {"model.safetensors"});
-    expect_sentence(with_weights("tiny", "abc"), {"model.safetensors"});
-    expect_sentence(with_weights("lfs", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"),
-                    {"Git LFS"});
-    expect_sentence(with_weights("zip", "PK\x03\x04 and so on, a torch.save file"), {"safetensors"});
-    // A config of another model of the same sizes: what would run is not what was trained.
-    std::filesystem::copy(folder_ / "good", folder_ / "half");
-    nlohmann::json config = read_json_file(folder_ / "half" / "config.json");
-    config["num_hidden_layers"] = 1;
-    write_file_atomically(folder_ / "half" / "config.json", config.dump());
-    expect_sentence({at("half"), "--text", text}, {"gpt_neox.layers", "config.json", "[checkpoint.tensor]"});
-    std::filesystem::copy(folder_ / "good", folder_ / "pickle");
-    std::filesystem::remove(folder_ / "pickle" / "model.safetensors");
-    write_file_atomically(folder_ / "pickle" / "pytorch_model.bin", std::string("\x80\x02}q\x00.", 6));
-    expect_sentence({at("pickle"), "--text", text}, {"pytorch_model.bin", "safetensors"});
+    expect_sentence({at("no-tokenizer"), "--text", at("text.txt")}, {"tokenizer.json", "--ids"});
+    // A single token is no text to record, and is tokenised all the same.
+    write_file_atomically(folder_ / "one.txt", "x");
+    expect_sentence({at("good"), "--text", at("one.txt")}, {"one.txt", "[text.empty]"});
+    const std::string one = testing::succeed({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
+    EXPECT_EQ(nlohmann::json::parse(one).at(0).size(), 1U);
+    write_file_atomically(folder_ / "ids.json", one);
+    EXPECT_EQ(testing::succeed({"tokenize", at("good"), "--decode", at("ids.json"), "--json"}), "[\"x\"]\n");
+    const std::string nothing = refused({"tokenize", at("good")}); // which takes no ids
+    EXPECT_NE(nothing.find("--prompt"), std::string::npos) << nothing;
+    EXPECT_EQ(nothing.find("--ids"), std::string::npos) << nothing;
 }
 
 TEST_F(WrongInput, NamesOfOtherMachines) {
@@ -165,35 +212,7 @@ TEST_F(WrongInput, NamesOfOtherMachines) {
                    {far, "[trace.remote]"});
 }
 
-TEST_F(WrongInput, Texts) {
-    const auto with_text = [&](const std::string& name, const std::string& bytes) {
-        write_file_atomically(folder_ / name, bytes);
-        return std::vector<std::string>{at("good"), "--text", at(name)};
-    };
-    expect_sentence({at("good"), "--text", at("absent.txt")}, {"absent.txt"});
-    expect_sentence({at("good"), "--text", at("good")}, {at("good")});
-    expect_sentence(with_text("empty.txt", ""), {"empty.txt", "[text.empty]"});
-    expect_sentence(with_text("latin1.txt", "caf\xe9 au lait"), {"latin1.txt", "3", "[text.bytes]"});
-    expect_sentence(with_text("nul.txt", std::string("a\0b", 3)), {"nul.txt", "[text.bytes]"});
-    expect_sentence(with_text("one.txt", "x"), {"one.txt", "[text.empty]"});
-    const ProgramResult one = run_ponderscope({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
-    EXPECT_EQ(one.code, 0) << one.err << "nothing is predicted here";
-    EXPECT_EQ(nlohmann::json::parse(one.out).at(0).size(), 1U);
-    write_file_atomically(folder_ / "ids.json", one.out);
-    const ProgramResult back =
-        run_ponderscope({"tokenize", at("good"), "--decode", at("ids.json"), "--json"});
-    EXPECT_EQ(back.out, "[\"x\"]\n") << back.err;
-    write_file_atomically(folder_ / "ids.json", "[[1, 2, 256]]");
-    expect_sentence({at("good"), "--ids", at("ids.json")}, {"256"});
-    expect_sentence({at("good")}, {"--text"});
-    const ProgramResult nothing = run_ponderscope({"tokenize", at("good")}); // which takes no ids
-    EXPECT_EQ(nothing.code, 2);
-    EXPECT_NE(nothing.err.find("--prompt"), std::string::npos) << nothing.err;
-    EXPECT_EQ(nothing.err.find("--ids"), std::string::npos) << nothing.err;
-    expect_sentence({at("good"), "--text", at("text.txt"), "--prompt", "and this"}, {"--prompt"});
-}
-
-TEST_F(WrongInput, Flags) {
+TEST_F(WrongInput, VerbsAndOptions) {
     expect_refusal(run_ponderscope({"recrod", at("good")}), {"recrod", "mean record?", "[usage.verb]"});
     expect_refusal(run_ponderscope({"unlike"}), {"unlike", "[usage.verb]"});
     expect_refusal(run_ponderscope({}), {"[usage.verb]"});
@@ -203,22 +222,6 @@ TEST_F(WrongInput, Flags) {
                    {"--devise", "mean --device?", "[usage.option]"});
     expect_refusal(run_ponderscope({"check", "a.ponder", "b.ponder"}), {"b.ponder", "[usage.option]"});
     expect_refusal(run_ponderscope({"inspect", at("nosuch.ponder")}), {"nosuch.ponder", "[file.missing]"});
-    const std::vector<std::string> good{at("good"), "--text", at("text.txt")};
-    const auto with = [&](std::vector<std::string> more) {
-        more.insert(more.begin(), good.begin(), good.end());
-        return more;
-    };
-    expect_sentence(with({"--dtype", "float8"}), {"float8", "bfloat16"});
-    expect_sentence(with({"--device", "tpu"}), {"tpu"});
-    expect_sentence(with({"--method", "pondering"}), {"pondering", "ponderlm"});
-    expect_sentence(with({"--context", "100000"}), {"100000", "64"});
-    expect_sentence(with({"--context", "16", "--stride", "17"}), {"17", "16"});
-    expect_sentence(with({"--context", "-1"}), {"--context"});
-    expect_sentence(with({"--record", "everything"}), {"everything"});
-    expect_sentence(with({"--no-such-flag"}), {"--no-such-flag"});
-    if (!std::filesystem::exists("/dev/nvidia0")) {
-        expect_sentence(with({"--device", "cuda"}), {"cuda", "cpu"});
-    }
 }
 
 #ifdef PONDERSCOPE_FEIGNED_GPU
@@ -246,92 +249,6 @@ TEST_F(WrongInput, GpusThatCannotBeUsed) {
     EXPECT_EQ(result.code, 0) << result.err;
 }
 #endif
-
-TEST_F(WrongInput, Methods) {
-    struct Case {
-        const char* name;
-        nlohmann::json keys;
-        std::vector<std::string> flags;
-        std::vector<std::string> words;
-    };
-    const auto section = [](nlohmann::json more) {
-        more["max_steps"] = more.value("max_steps", 2);
-        return nlohmann::json{{"pondering", more}};
-    };
-    const Case cases[] = {
-        {"pause-outside", section({{"method", "pause"}}), {}, {"pause_token_id", "50288"}},
-        {"several",
-         {{"num_latent_thoughts", 2}, {"recurrent_model", true}},
-         {},
-         {"ponderlm2", "pause", "looped", "--method"}},
-        {"no-section", nlohmann::json::object(), {"--method", "ponderlm3"}, {"pondering", "ponderlm3"}},
-        {"refreshes", section({{"method", "looped"}}), {"--jacobi", "3"}, {"looped", "[usage.unsuited]"}},
-        {"refreshes-one-step",
-         section({{"method", "ponderlm2"}, {"max_steps", 0}}),
-         {"--jacobi", "3"},
-         {"ponderlm2", "[usage.unsuited]"}},
-        {"refreshes-word", section({{"method", "ponderlm2"}}), {"--jacobi", "many"}, {"--jacobi", "many"}},
-        {"refreshes-minus", section({{"method", "ponderlm2"}}), {"--jacobi=-1"}, {"--jacobi", "-1"}},
-        {"policy",
-         section({{"method", "looped"}}),
-         {"--policy", "sometimes"},
-         {"sometimes", "[policy.unknown]"}},
-        {"policy-vanilla",
-         nlohmann::json::object(),
-         {"--policy", "learned:theta=0.5"},
-         {"vanilla", "[policy.unsuited]"}},
-        {"layers-of-one-that-ponders",
-         section({{"method", "looped"}}),
-         {"--record", "layers"},
-         {"vanilla", "looped", "[usage.unsuited]"}},
-        {"attention-of-exits",
-         nlohmann::json::object(),
-         {"--record", "layers", "--attention", "0"},
-         {"[usage.unsuited]"}},
-        {"forced-words", section({{"method", "looped"}}), {"--force-steps", "3"}, {"--force-steps", "'3'"}},
-        {"forced-far",
-         section({{"method", "looped"}}),
-         {"--force-steps", "1:3"},
-         {"--force-steps", "3", "2"}},
-        {"forced-nowhere",
-         section({{"method", "looped"}}),
-         {"--force-steps", "1000:1"},
-         {"--force-steps", "1000"}},
-        {"forced-twice",
-         section({{"method", "looped"}}),
-         {"--force-steps", "1:0,1:2"},
-         {"--force-steps", "twice"}}};
-    for (const Case& one : cases) {
-        SCOPED_TRACE(one.name);
-        change_config(one.name, [&](nlohmann::json& config) { config.update(one.keys); });
-        std::vector<std::string> arguments{at(one.name), "--text", at("text.txt")};
-        arguments.insert(arguments.end(), one.flags.begin(), one.flags.end());
-        expect_sentence(arguments, one.words);
-    }
-}
-
-TEST_F(WrongInput, Attention) {
-    const auto with = [&](const std::string& spec) {
-        return std::vector<std::string>{at("good"), "--text", at("text.txt"), "--attention=" + spec};
-    };
-    expect_sentence(with("2"), {"--attention", "layers from 0 to 1", "2"});
-    expect_sentence(with("0:0-2"), {"--attention", "heads from 0 to 1", "0-2"});
-    expect_sentence(with("first"), {"--attention", "'first'", "LAYERS:HEADS"});
-    expect_sentence(with("1-0"), {"--attention", "'1-0'"});
-    expect_sentence(with("0:"), {"--attention", "heads"});
-    // Tokens that are computed one after the other.
-    TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "pondering");
-    expect_sentence({at("pondering"), "--text", at("text.txt"), "--kv", "shared", "--policy", "fixed:n=1",
-                     "--attention", "0"},
-                    {"--kv full", "[usage.unsuited]"});
-    // More than fits into memory at once: the sentence says what would.
-    TinyCheckpoint long_one;
-    long_one.max_positions = 20000;
-    long_one.write(folder_ / "long");
-    write_file_atomically(folder_ / "long.txt", std::string(19000, 'a'));
-    expect_sentence({at("long"), "--text", at("long.txt"), "--context", "19000", "--attention", "all"},
-                    {"--attention", "19000 tokens", "MiB", "--context"});
-}
 
 TEST_F(WrongInput, Traces) {
     const std::vector<std::string> good{"record", at("good"), "--text", at("text.txt"), "-o"};
@@ -416,32 +333,7 @@ TEST_F(WrongInput, DiskFull) {
             EXPECT_EQ(inspected.code, 2) << inspected.err;
         }
     }
-    // What is written under a passing name leaves nothing, and the sentence says so of the name that was
-    // asked for.
-    std::filesystem::remove(folder_ / "small" / "t.ponder");
-    ASSERT_EQ(run_ponderscope({"record", at("good"), "--text", at("long.txt"), "-o", at("long.ponder")}).code,
-              0);
-    const std::string merged = refused({"merge", at("long.ponder"), "-o", at("small/m.ponder")});
-    EXPECT_TRUE(merged.find("small/m.ponder: ") < merged.find("[file.space]")) << merged;
-    EXPECT_TRUE(std::filesystem::is_empty(folder_ / "small"));
     ASSERT_EQ(::umount(at("small").c_str()), 0);
-}
-
-TEST_F(WrongInput, FilesMadeByOthers) {
-    PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed");
-    const std::filesystem::path malformed = test_data() / "external" / "malformed";
-    for (const char* name : {"index_without_shards", "lfs_pointer", "mlxd_shard_glob"}) {
-        expect_sentence({(malformed / name).string(), "--ids", at("text.txt")}, {});
-    }
-    const std::filesystem::path pickles = test_data() / "external" / "checkpoints" / "torch_pickle";
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(pickles)) {
-        if (entry.is_regular_file() &&
-            (entry.path().extension() == ".pt" || entry.path().extension() == ".bin" ||
-             entry.path().extension() == ".pth")) {
-            expect_sentence({entry.path().string(), "--ids", at("text.txt")},
-                            {entry.path().filename().string(), "safetensors"});
-        }
-    }
 }
 
 TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
