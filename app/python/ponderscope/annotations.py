@@ -60,8 +60,8 @@ def annotate(
     know it by ``name``. The trace stays as it is; the column lies beside it, in TRACE.annotations, and replaces one of that
     name.
 
-    ``values``: one a token, of the only sequence, of all one after the other, a list of them for each sequence, or a
-    dictionary by a sequence's number. Numbers, or texts for categories; None, NaN or "" where there is none.
+    ``values``: one a token, of all sequences one after the other, or a dictionary by a sequence's number. Numbers, or texts for
+    categories; None, NaN or "" where there is none.
     ``category=True`` takes numbers as classes. ValueError, one sentence, where they do not fit, and nothing is written.
     The program ponderscope writes the file: that of the wheel, on the PATH, or named by PONDERSCOPE_PROGRAM.
     """
@@ -181,19 +181,13 @@ def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int
         given = dict(values)
     else:
         items = _items(values, name)
-        nested = [_is_list(v) for v in items]
-        if items and all(nested):
-            if len(items) != len(lengths):
-                raise ValueError(f"{name}: expected values for {len(lengths)} sequences, found values for {len(items)}.")
-            given = dict(zip(lengths, items))
-        else:
-            total = sum(lengths.values())
-            if len(items) != total:
-                raise ValueError(f"{name}: expected a value for each of the {total} tokens, found {len(items)}.")
-            given, begin = {}, 0
-            for sequence, length in lengths.items():
-                given[sequence] = items[begin : begin + length]
-                begin += length
+        total = sum(lengths.values())
+        if len(items) != total:
+            raise ValueError(f"{name}: expected a value for each of the {total} tokens, found {len(items)}.")
+        given, begin = {}, 0
+        for sequence, length in lengths.items():
+            given[sequence] = items[begin : begin + length]
+            begin += length
     by_sequence = {}
     for sequence, part in given.items():
         if sequence not in lengths:
@@ -212,10 +206,6 @@ def _items(values: Any, where: str) -> list[Any]:
         return list(values)
     except TypeError:
         raise ValueError(f"{where}: expected a value for each token, found one {type(values).__name__}.") from None
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes)) or bool(getattr(value, "ndim", 0))
 
 
 def _is_absent(value: Any) -> bool:

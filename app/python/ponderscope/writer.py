@@ -427,12 +427,10 @@ class RunWriter:
         """A sequence that comes in parts: ``append`` them, then ``end``, or use it as a context manager."""
         return SequenceWriter(self, text, title, group)
 
-    def fault(self, message: str, sequence: int | None = None) -> None:
+    def fault(self, message: str) -> None:
         """Keeps a sentence about what went wrong with the run."""
         self._check_open()
-        if sequence is not None and sequence not in range(self.sequences):
-            raise ValueError(f"a fault must name a sequence that has begun, below {self.sequences}, not {sequence!r:.80}.")
-        values = {"run": self.id, "sequence": sequence, "time": layout.utc_now(), "message": text_of(message, "a fault")}
+        values = {"run": self.id, "time": layout.utc_now(), "message": text_of(message, "a fault")}
         with self._writer._said():
             self._writer._begin()
             self._writer._insert("fault", values)
