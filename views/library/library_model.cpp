@@ -57,15 +57,17 @@ void LibraryModel::synchronise(const QString& path) {
         return; // a generation is in no file yet
     }
     const auto made = [](const RunKey& key) {
-        auto* item = new QStandardItem;
-        item->setData(QVariant::fromValue(key), KeyRole);
+        QList<QStandardItem*> row{new QStandardItem, new QStandardItem};
+        row[0]->setData(QVariant::fromValue(key), KeyRole);
         // Traces on another machine are read-only.
-        item->setEditable(key.isValid() && !is_elsewhere(key.trace));
-        return item;
+        row[0]->setEditable(key.isValid() && !is_elsewhere(key.trace));
+        row[1]->setEditable(false);
+        return row;
     };
     const std::vector<RunInfo> fresh = context_.data.runs(path);
     const QModelIndex place = indexOf({path, 0});
-    QStandardItem* trace = place.isValid() ? itemFromIndex(place) : made({path, 0});
+    const QList<QStandardItem*> fresh_row = place.isValid() ? QList<QStandardItem*>() : made({path, 0});
+    QStandardItem* trace = place.isValid() ? itemFromIndex(place) : fresh_row[0];
     const auto id = [&](int row) { return trace->child(row)->data(KeyRole).value<RunKey>().run; };
     // Row by row, so that the chosen row and the place that was scrolled to stay. Both are in the order of
     // ids.
@@ -81,25 +83,27 @@ void LibraryModel::synchronise(const QString& path) {
         }
     }
     if (!place.isValid()) {
-        appendRow(trace);
+        appendRow(fresh_row);
     }
 }
 
 void LibraryModel::touch(const QModelIndex& index) {
     if (index.isValid()) {
-        Q_EMIT dataChanged(index, index);
+        Q_EMIT dataChanged(index, index.siblingAtColumn(1));
         if (const int runs = rowCount(index); runs > 0) {
-            Q_EMIT dataChanged(this->index(0, 0, index), this->index(runs - 1, 0, index));
+            Q_EMIT dataChanged(this->index(0, 0, index), this->index(runs - 1, 1, index));
         }
     }
 }
 
 QVariant LibraryModel::data(const QModelIndex& index, int role) const {
-    const auto key = QStandardItemModel::data(index, KeyRole).value<RunKey>();
-    return role == KeyRole   ? QStandardItemModel::data(index, role)
-           : key.isValid()   ? runData(key, role)
-           : index.isValid() ? traceData(key.trace, role)
-                             : QVariant();
+    const QVariant stored = QStandardItemModel::data(index.siblingAtColumn(0), KeyRole);
+    const auto key = stored.value<RunKey>();
+    return role == KeyRole       ? stored
+           : index.column() == 1 ? sideData(key, role)
+           : key.isValid()       ? runData(key, role)
+           : index.isValid()     ? traceData(key.trace, role)
+                                 : QVariant();
 }
 
 QVariant LibraryModel::traceData(const QString& path, int role) const {
@@ -108,6 +112,8 @@ QVariant LibraryModel::traceData(const QString& path, int role) const {
         return context_.data.isScratch(path) ? u"Temporary"_s : title_of(path);
     case DetailRole:
         return context_.data.isScratch(path) ? u"not saved"_s : QString();
+    case Qt::FontRole:
+        return context_.theme.strong();
     case Qt::ToolTipRole:
         return plain_tip(context_.data.isScratch(path)
                              ? u"What-if runs, reruns and generated runs are temporary until you save them "
@@ -128,15 +134,17 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     case Qt::DisplayRole:
     case Qt::EditRole:
         return QString::fromStdString(run.name);
-    case ColourRole:
+    case Qt::DecorationRole:
         return context_.theme.runColour(key, context_.selection);
+    case Qt::FontRole:
+        return key == context_.selection.runA() ? context_.theme.strong() : context_.theme.body();
     case DetailRole: {
         // No interval: Compare shows one, of the tokens that the compared runs have in common.
         QString detail = u"NLL %1"_s.arg(format_nats(mean_nll(run), 3));
         if (run.max_steps > 0) {
             detail += u"   "_s + u"%1 %2"_s.arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
         }
-        return detail;
+        return run.complete ? detail : detail + u"   partial"_s;
     }
     case PolicyRole:
         // The checkpoint's own rule is what one expects.
@@ -144,8 +152,6 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     case SideRole:
         return QString((key == context_.selection.runA() ? u"A"_s : QString()) +
                        (key == context_.selection.runB() ? u"B"_s : QString()));
-    case StateRole:
-        return run.complete ? QString() : u"partial"_s;
     case Qt::ToolTipRole: {
         const QStringList faults = context_.data.faults(key);
         const RecordedChoices chosen = recorded_choices(run);
@@ -171,6 +177,28 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     }
     case Qt::AccessibleTextRole:
         return QString::fromStdString(run.name) + u", "_s + runData(key, DetailRole).toString();
+    default:
+        return {};
+    }
+}
+
+/// The letter of the run's side; a faint B is where a click makes another run B.
+QVariant LibraryModel::sideData(const RunKey& key, int role) const {
+    const QString side = key.isValid() ? runData(key, SideRole).toString() : QString();
+    const Palette& colours = context_.theme.colours();
+    switch (role) {
+    case Qt::DisplayRole:
+        return key.isValid() && side.isEmpty() ? u"B"_s : side;
+    case Qt::AccessibleTextRole:
+        return side;
+    case Qt::ForegroundRole:
+        return side.isEmpty() ? colours.faint : side.startsWith(u'A') ? colours.a : colours.b;
+    case Qt::FontRole:
+        return context_.theme.strong();
+    case Qt::TextAlignmentRole:
+        return static_cast<int>(Qt::AlignHCenter | Qt::AlignTop);
+    case Qt::ToolTipRole:
+        return key.isValid() ? u"Compare as B"_s : QString();
     default:
         return {};
     }

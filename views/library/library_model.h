@@ -7,17 +7,16 @@
 
 namespace ponderscope {
 
-/// Open traces, and below each its runs. Items hold keys; all other data comes from TraceData on request.
+/// Open traces, and below each its runs. The second column says which run is A or B. Items hold keys; all
+/// other data comes from TraceData on request.
 class LibraryModel : public QStandardItemModel {
     Q_OBJECT
 public:
     enum Role {
         KeyRole = Qt::UserRole, ///< RunKey (for a trace: its path with run 0)
-        ColourRole,             ///< QColor of a run
-        DetailRole,             ///< "NLL 3.214   steps 2.31"; for a trace: "not saved", or empty
+        DetailRole,             ///< "NLL 3.214   steps 2.31   partial"; for a trace: "not saved", or empty
         PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own rule
         SideRole,               ///< "A", "B", "AB" or empty
-        StateRole,              ///< "partial", or empty
     };
 
     explicit LibraryModel(const ViewContext& context, QObject* parent = nullptr);
@@ -36,6 +35,7 @@ private:
     void touch(const QModelIndex& index); ///< reports new data for the item and the runs below it
     [[nodiscard]] QVariant traceData(const QString& path, int role) const;
     [[nodiscard]] QVariant runData(const RunKey& key, int role) const;
+    [[nodiscard]] QVariant sideData(const RunKey& key, int role) const;
 
     ViewContext context_;
 };

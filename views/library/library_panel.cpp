@@ -9,6 +9,7 @@
 
 #include <QClipboard>
 #include <QGuiApplication>
+#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -41,10 +42,13 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     hint_->setMargin(14);
     hint_->setForegroundRole(QPalette::PlaceholderText);
     runs_->setModel(model_);
-    runs_->setItemDelegate(new RunRows(context_.theme, runs_));
+    runs_->setItemDelegate(new RunRows(runs_));
     runs_->setHeaderHidden(true);
-    runs_->setRootIsDecorated(false);
-    runs_->setIndentation(0);
+    runs_->setIndentation(14);
+    runs_->setIconSize({10, 10});
+    runs_->setTextElideMode(Qt::ElideMiddle); // names that begin alike differ at their ends
+    runs_->header()->setStretchLastSection(false);
+    runs_->header()->setMinimumSectionSize(28);
     runs_->setFrameShape(QFrame::NoFrame);
     runs_->setMouseTracking(true);
     runs_->setContextMenuPolicy(Qt::CustomContextMenu);
@@ -78,6 +82,9 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
                 for (int row = first; !above.isValid() && row <= last; ++row) {
                     runs_->expand(model_->index(row, 0));
                 }
+                runs_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+                runs_->header()->setSectionResizeMode(1, QHeaderView::Fixed);
+                runs_->header()->resizeSection(1, 28);
                 if (above.isValid() && model_->rowCount(above) == last - first + 1) {
                     runs_->expand(above);
                 }
@@ -118,6 +125,9 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     });
     const auto dress = [this] {
         sequenceHeader_->setFont(context_.theme.caps());
+        QPalette pale = runs_->palette();
+        pale.setColor(QPalette::Highlight, context_.theme.colours().selected);
+        runs_->setPalette(pale);
         runs_->viewport()->update();
         sequences_->viewport()->update();
     };
@@ -172,7 +182,8 @@ void LibraryPanel::showRun() {
     }
     const QModelIndex run = model_->indexOf(context_.selection.runA());
     if (run.isValid()) {
-        runs_->selectionModel()->setCurrentIndex(run, QItemSelectionModel::ClearAndSelect);
+        runs_->selectionModel()->setCurrentIndex(run, QItemSelectionModel::ClearAndSelect |
+                                                          QItemSelectionModel::Rows);
     } else {
         runs_->selectionModel()->clear();
     }
@@ -243,16 +254,8 @@ bool LibraryPanel::eventFilter(QObject* watched, QEvent* event) {
         const auto* mouse = static_cast<QMouseEvent*>(event);
         const QModelIndex index = runs_->indexAt(mouse->pos());
         if (index.isValid() && mouse->button() == Qt::LeftButton) {
-            if (!index.parent().isValid()) {
-                runs_->setExpanded(index, !runs_->isExpanded(index));
-            } else {
-                const bool onSide = RunRows::sideRect(runs_->visualRect(index))
-                                        .adjusted(-4, -10, 4, 4)
-                                        .contains(mouse->pos());
-                const bool isA =
-                    index.data(LibraryModel::KeyRole).value<RunKey>() == context_.selection.runA();
-                choose(index, (onSide && !isA) || (mouse->modifiers() & Qt::ControlModifier) != 0);
-            }
+            const bool isA = index.data(LibraryModel::KeyRole).value<RunKey>() == context_.selection.runA();
+            choose(index, (index.column() == 1 && !isA) || (mouse->modifiers() & Qt::ControlModifier) != 0);
         }
     } else if (watched == runs_ && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);

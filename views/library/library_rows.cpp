@@ -35,100 +35,14 @@ void paint_row(QPainter* painter, const QRect& rect, const QStyleOptionViewItem&
 
 } // namespace
 
-RunRows::RunRows(const Theme& theme, QObject* parent) : QStyledItemDelegate(parent), theme_(theme) {}
-
-QSize RunRows::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
-    const bool third = !index.data(LibraryModel::PolicyRole).toString().isEmpty();
-    return {160, !index.parent().isValid() ? 28 : third ? 58 : 42};
-}
-
-QRect RunRows::sideRect(const QRect& row) {
-    constexpr int two_lines = 42;
-    return {row.right() - 32, row.top() + (std::min(row.height(), two_lines) - 18) / 2, 18, 18};
-}
-
-void RunRows::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
-    const Palette& colours = theme_.colours();
-    painter->save();
-    painter->setRenderHint(QPainter::Antialiasing);
-    const QString name = index.data(Qt::DisplayRole).toString();
-    if (!index.parent().isValid()) {
-        painter->setFont(theme_.strong());
-        painter->setPen(colours.text);
-        const QString remark = index.data(LibraryModel::DetailRole).toString();
-        const int taken = remark.isEmpty() ? 0 : QFontMetrics(theme_.small()).horizontalAdvance(remark) + 10;
-        const QRect field = option.rect.adjusted(32, 0, -12 - taken, 0);
-        painter->drawText(field, Qt::AlignVCenter | Qt::AlignLeft,
-                          QFontMetrics(theme_.strong()).elidedText(name, Qt::ElideMiddle, field.width()));
-        painter->setFont(theme_.small());
-        painter->setPen(colours.soft);
-        painter->drawText(option.rect.adjusted(32, 0, -12, 0), Qt::AlignVCenter | Qt::AlignRight, remark);
-        const bool open = (option.state & QStyle::State_Open) != 0;
-        const QPointF middle(20, option.rect.center().y() + 0.5);
-        QPolygonF triangle;
-        if (open) {
-            triangle << middle + QPointF(-4, -2.5) << middle + QPointF(4, -2.5) << middle + QPointF(0, 3);
-        } else {
-            triangle << middle + QPointF(-2.5, -4) << middle + QPointF(-2.5, 4) << middle + QPointF(3, 0);
+void RunRows::initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const {
+    QStyledItemDelegate::initStyleOption(option, index);
+    option->palette.setColor(QPalette::HighlightedText, option->palette.color(QPalette::Text));
+    for (const int role : {LibraryModel::DetailRole, LibraryModel::PolicyRole}) {
+        if (const QString line = index.data(role).toString(); !line.isEmpty()) {
+            option->text += QChar::LineSeparator + line;
         }
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(colours.text);
-        painter->drawPolygon(triangle);
-        painter->restore();
-        return;
     }
-    // Name and numbers, and the policy as a third line where it is not the model's own.
-    const QString policy = index.data(LibraryModel::PolicyRole).toString();
-    constexpr int third = 16;
-    const QRect whole(0, option.rect.top(), option.rect.right() + 1, option.rect.height());
-    const QRect row = policy.isEmpty() ? whole : whole.adjusted(0, 0, 0, -third);
-    const QString side = index.data(LibraryModel::SideRole).toString();
-    paint_row(painter, whole, option, colours);
-    if (!policy.isEmpty()) {
-        painter->setFont(theme_.small());
-        painter->setPen(colours.soft);
-        const QRect line(32, row.bottom() - 3, whole.right() - 44, third);
-        painter->drawText(line, Qt::AlignVCenter | Qt::AlignLeft,
-                          QFontMetrics(theme_.small()).elidedText(policy, Qt::ElideMiddle, line.width()));
-    }
-    painter->setPen(Qt::NoPen);
-    painter->setBrush(index.data(LibraryModel::ColourRole).value<QColor>());
-    painter->drawEllipse(QRectF(15, row.top() + 9, 10, 10));
-
-    const QRect badge = sideRect(row);
-    const bool offered = side.isEmpty() && (option.state & QStyle::State_MouseOver) != 0;
-    const int end = side.isEmpty() && !offered ? row.right() - 8 : badge.left();
-    const QRect text = QRect(32, row.top() + 4, end - 36, row.height() - 8);
-    const QFont font = side.contains(u'A') ? theme_.strong() : theme_.body();
-    painter->setFont(font);
-    painter->setPen(colours.text);
-    painter->drawText(text, Qt::AlignTop | Qt::AlignLeft,
-                      QFontMetrics(font).elidedText(name, Qt::ElideMiddle, text.width()));
-    const QString state = index.data(LibraryModel::StateRole).toString();
-    QString detail = index.data(LibraryModel::DetailRole).toString();
-    const QFontMetrics small(theme_.small());
-    painter->setFont(theme_.small());
-    painter->setPen(colours.soft);
-    const int wide = row.right() - 44;
-    painter->drawText(QRect(32, text.top(), wide, text.height()), Qt::AlignBottom | Qt::AlignLeft,
-                      small.elidedText(detail, Qt::ElideRight, wide));
-    if (!state.isEmpty()) {
-        const int at = 32 + small.horizontalAdvance(detail) + 10;
-        painter->setPen(colours.warningText);
-        painter->drawText(QRect(at, text.top(), row.right() - at - 10, text.height()),
-                          Qt::AlignBottom | Qt::AlignLeft, state);
-    }
-    if (!side.isEmpty() || offered) {
-        const bool a = side.contains(u'A');
-        const QRectF box = QRectF(badge).translated(0, -7);
-        painter->setPen(offered ? QPen(colours.border, 1) : QPen(Qt::NoPen));
-        painter->setBrush(offered ? QBrush(colours.panel) : QBrush(a ? colours.a : colours.b));
-        painter->drawRoundedRect(box.adjusted(1, 1, -1, -1), 3, 3);
-        painter->setFont(theme_.caps());
-        painter->setPen(offered ? colours.soft : a ? colours.onA : colours.onB);
-        painter->drawText(box, Qt::AlignCenter, a ? u"A"_s : u"B"_s);
-    }
-    painter->restore();
 }
 
 void RunRows::setEditorData(QWidget* editor, const QModelIndex& index) const {
@@ -136,11 +50,6 @@ void RunRows::setEditorData(QWidget* editor, const QModelIndex& index) const {
         editor->setProperty("filled", true);
         QStyledItemDelegate::setEditorData(editor, index);
     }
-}
-
-void RunRows::updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
-                                   const QModelIndex&) const {
-    editor->setGeometry(28, option.rect.top() + 1, option.rect.right() - 36, 26);
 }
 
 SequenceRows::SequenceRows(const Theme& theme, QObject* parent)

@@ -7,23 +7,16 @@ namespace ponderscope {
 
 class Theme;
 
-/// Draws rows of LibraryModel: a run's colour, name and numbers, and whether it is A or B.
+/// Rows of LibraryModel: below a run's name its numbers, its state and a policy that is not the model's own.
 class RunRows : public QStyledItemDelegate {
     Q_OBJECT
 public:
-    explicit RunRows(const Theme& theme, QObject* parent = nullptr);
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override;
-    [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+    using QStyledItemDelegate::QStyledItemDelegate;
     /// Fills the editor only when it opens, so that updates of a recording do not overwrite typed text.
     void setEditorData(QWidget* editor, const QModelIndex& index) const override;
-    void updateEditorGeometry(QWidget* editor, const QStyleOptionViewItem& option,
-                              const QModelIndex& index) const override;
-    /// The area of a row's "B" button. A click on it selects the run as B.
-    [[nodiscard]] static QRect sideRect(const QRect& row);
 
-private:
-    const Theme& theme_;
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override;
 };
 
 /// Draws rows of SequenceModel: number, strip, mean NLL.
