@@ -3,6 +3,7 @@
 #include "core/base/files.h"
 #include "core/base/half.h"
 #include "core/trace/schema.h"
+#include "core/trace/reader.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/page_examples.h"
