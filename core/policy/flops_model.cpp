@@ -4,7 +4,7 @@
 #include "core/base/json.h"
 
 #include <algorithm>
-#include <tuple>
+#include <type_traits>
 
 namespace ponderscope {
 namespace {
@@ -158,27 +158,52 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
     }
 }
 
+namespace {
+
+template <typename Value>
+struct ModelField {
+    const char* name;
+    Value FlopsModel::*value;
+    bool optional = false; ///< left out if it is zero or empty
+};
+
+constexpr ModelField<std::int64_t> number_fields[] = {
+    {"key", &FlopsModel::key},
+    {"input", &FlopsModel::input},
+    {"read_out", &FlopsModel::read_out},
+    {"prelude", &FlopsModel::prelude, true},
+    {"prelude_layers", &FlopsModel::prelude_layers, true},
+    {"coda_layers", &FlopsModel::coda_layers, true},
+};
+constexpr ModelField<std::vector<std::int64_t>> list_fields[] = {
+    {"steps", &FlopsModel::steps},
+    {"windows", &FlopsModel::windows},
+    {"decisions", &FlopsModel::decisions},
+    {"exited", &FlopsModel::exited},
+    {"prelude_windows", &FlopsModel::prelude_windows, true},
+    {"coda_windows", &FlopsModel::coda_windows, true},
+};
+
+bool is_number(const nlohmann::json& value) {
+    return value.is_number_integer() &&
+           (!value.is_number_unsigned() || value.get<std::uint64_t>() <= most_in_field) &&
+           value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= most_in_field;
+}
+
+} // namespace
+
 std::string FlopsModel::to_json() const {
     nlohmann::json json{{"visibility", visibility_names[static_cast<std::size_t>(visibility)]},
-                        {"steps", steps},
-                        {"key", key},
-                        {"windows", windows},
-                        {"input", input},
-                        {"decisions", decisions},
-                        {"read_out", read_out},
-                        {"input_reads_out", input_reads_out},
-                        {"exited", exited}};
-    if (prelude > 0 || prelude_layers > 0 || coda_layers > 0) {
-        json["prelude"] = prelude;
-        json["prelude_layers"] = prelude_layers;
-        json["coda_layers"] = coda_layers;
-    }
-    if (!prelude_windows.empty()) {
-        json["prelude_windows"] = prelude_windows;
-    }
-    if (!coda_windows.empty()) {
-        json["coda_windows"] = coda_windows;
-    }
+                        {"input_reads_out", input_reads_out}};
+    const auto write = [&](const auto& fields) {
+        for (const auto& [name, value, optional] : fields) {
+            if (!optional || this->*value != std::decay_t<decltype(this->*value)>{}) {
+                json[name] = this->*value;
+            }
+        }
+    };
+    write(number_fields);
+    write(list_fields);
     return json.dump();
 }
 
@@ -187,65 +212,33 @@ std::optional<FlopsModel> FlopsModel::from_json(const std::string& text) {
     if (!json.is_object()) {
         return std::nullopt;
     }
-    bool sound = true;
-    const auto whole = [&](const nlohmann::json& value) -> std::int64_t {
-        if (!value.is_number_integer() ||
-            (value.is_number_unsigned() && value.get<std::uint64_t>() > most_in_field) ||
-            value.get<std::int64_t>() < 0 || value.get<std::int64_t>() > most_in_field) {
-            sound = false;
-            return 0;
-        }
-        return value.get<std::int64_t>();
-    };
-    const auto field = [&](const char* name) -> const nlohmann::json& {
-        static const nlohmann::json absent;
-        const auto found = json.find(name);
-        return found == json.end() ? absent : *found;
-    };
-    const auto list = [&](const char* name) {
-        std::vector<std::int64_t> values;
-        const nlohmann::json& array = field(name);
-        if (!array.is_array() || array.size() > most_entries) {
-            sound = false;
-            return values;
-        }
-        for (const nlohmann::json& value : array) {
-            values.push_back(whole(value));
-        }
-        return values;
-    };
-    const auto flag = [&](const char* name) {
-        sound = sound && field(name).is_boolean();
-        return sound && field(name).get<bool>();
-    };
-    FlopsModel model;
-    const auto* const found =
-        std::find(std::begin(visibility_names), std::end(visibility_names), field("visibility"));
-    if (found == std::end(visibility_names)) {
+    const auto* const kind = std::find(std::begin(visibility_names), std::end(visibility_names),
+                                       json.value("visibility", nlohmann::json()));
+    const nlohmann::json flag = json.value("input_reads_out", nlohmann::json());
+    if (kind == std::end(visibility_names) || !flag.is_boolean()) {
         return std::nullopt;
     }
-    model.visibility = static_cast<Visibility>(found - std::begin(visibility_names));
-    model.steps = list("steps");
-    model.key = whole(field("key"));
-    model.windows = list("windows");
-    model.input = whole(field("input"));
-    model.decisions = list("decisions");
-    model.read_out = whole(field("read_out"));
-    model.input_reads_out = flag("input_reads_out");
-    model.exited = list("exited");
-    // Absent where there are none.
-    for (const auto& [key, value] : {std::pair{"prelude", &model.prelude},
-                                     {"prelude_layers", &model.prelude_layers},
-                                     {"coda_layers", &model.coda_layers}}) {
-        *value = json.contains(key) ? whole(field(key)) : 0;
-    }
-    for (const auto& [name, own, layers] :
-         {std::tuple{"prelude_windows", &model.prelude_windows, model.prelude_layers},
-          {"coda_windows", &model.coda_windows, model.coda_layers}}) {
-        if (json.contains(name)) {
-            *own = list(name);
-            sound = sound && static_cast<std::int64_t>(own->size()) == layers;
+    FlopsModel model;
+    model.visibility = static_cast<Visibility>(kind - std::begin(visibility_names));
+    model.input_reads_out = flag;
+    bool sound = true;
+    const auto read = [&](const auto& fields, const auto& is_sound) {
+        for (const auto& [name, value, optional] : fields) {
+            const auto found = json.find(name);
+            if (found == json.end() || !is_sound(*found)) {
+                sound = sound && optional && found == json.end();
+            } else {
+                found->get_to(model.*value);
+            }
         }
+    };
+    read(number_fields, is_number);
+    read(list_fields, [](const nlohmann::json& list) {
+        return list.is_array() && list.size() <= most_entries && std::ranges::all_of(list, is_number);
+    });
+    for (const auto& [own, layers] : {std::pair{&model.prelude_windows, model.prelude_layers},
+                                      {&model.coda_windows, model.coda_layers}}) {
+        sound = sound && (own->empty() || static_cast<std::int64_t>(own->size()) == layers);
     }
     constexpr std::int64_t most_layers = std::int64_t{1} << 16;
     sound = sound && model.prelude_layers <= most_layers && model.coda_layers <= most_layers;
