@@ -156,41 +156,20 @@ TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
             unit = unit * most_test_units / units;
         }
     }
-    std::vector<std::int32_t> ids(tokens.id); // of the types
-    std::ranges::sort(ids);
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    std::map<std::string, std::int32_t> classes;
-    for (const std::int32_t id : ids) {
-        classes.emplace(token_class(bytes_of(id)), 0);
-    }
-    for (std::int32_t next = 0; auto& [name, number] : classes) {
-        number = next++;
-    }
-    std::vector<std::int32_t> class_of_type, type, of_class; // the last two: of each token
-    for (const std::int32_t id : ids) {
-        class_of_type.push_back(classes.at(token_class(bytes_of(id))));
-    }
-    for (const std::int32_t id : tokens.id) {
-        type.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(ids, id) - ids.begin()));
-        of_class.push_back(class_of_type[static_cast<std::size_t>(type.back())]);
-    }
-    groups.types =
-        tested_groups({type, tokens.steps, tokens.nll, unit_of}, ids.size(), max_steps, options.least);
-    for (std::size_t t = 0; t < ids.size(); ++t) {
-        groups.types[t].id = ids[t];
-        groups.types[t].name = bytes_of(ids[t]);
-    }
+    const auto tested = [&](const TokenGrouping& grouping, std::int64_t least) {
+        std::vector<TokenGroup> found = tested_groups({grouping.group, tokens.steps, tokens.nll, unit_of},
+                                                      grouping.groups.size(), max_steps, least);
+        for (std::size_t g = 0; g < found.size(); ++g) {
+            found[g].id = grouping.groups[g].id;
+            found[g].name = grouping.groups[g].name;
+        }
+        return found;
+    };
+    groups.types = tested(group_by_type(tokens.id, bytes_of, SIZE_MAX), options.least);
     std::erase_if(groups.types, [&](const TokenGroup& one) { return one.count < options.least; });
-    groups.classes =
-        tested_groups({of_class, tokens.steps, tokens.nll, unit_of}, classes.size(), max_steps, 2);
-    for (const auto& [name, number] : classes) {
-        groups.classes[static_cast<std::size_t>(number)].name = name;
-    }
-    for (std::vector<TokenGroup>* table : {&groups.types, &groups.classes}) {
-        std::stable_sort(table->begin(), table->end(),
-                         [](const TokenGroup& a, const TokenGroup& b) { return a.count > b.count; });
-        control_false_discoveries(*table);
-    }
+    groups.classes = tested(group_by_class(tokens.id, bytes_of), 2);
+    control_false_discoveries(groups.types);
+    control_false_discoveries(groups.classes);
     return groups;
 }
 
