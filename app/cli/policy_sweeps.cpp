@@ -10,10 +10,6 @@
 namespace ponderscope::cli {
 namespace {
 
-std::string name_in(const std::string& spec) {
-    return spec.substr(0, spec.find(':'));
-}
-
 /// One --sweep option: [KIND:]KEY=VALUES.
 struct NamedSweep {
     std::string text;
@@ -28,7 +24,8 @@ struct NamedSweep {
     }
     /// The parameter of \p swept that this sweep varies; nullptr: none.
     [[nodiscard]] const PolicyParameter* of(const PolicyKind& swept) const {
-        if ((!kind.empty() && kind != name_in(swept.name)) || swept.parameters.empty()) {
+        if ((!kind.empty() && kind != swept.name.substr(0, swept.name.find(':'))) ||
+            swept.parameters.empty()) {
             return nullptr;
         }
         return over.key == "threshold" ? &swept.parameters.front() : swept.find(over.key);
@@ -43,15 +40,6 @@ struct NamedSweep {
     }
 };
 
-/// nullptr: there is none. InputError: a rule over a signal with a mistake.
-const PolicyKind* kind_in(const std::string& spec) {
-    if (name_in(spec) == "signal") {
-        const Sweep any{"threshold", {0}};
-        return PolicySpec::parse(spec, &any).kind;
-    }
-    return find_policy_kind(name_in(spec));
-}
-
 } // namespace
 
 std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
@@ -62,10 +50,10 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
         std::vector<std::string> keys;
         bool known = false;
         for (const std::string& text : policies) {
-            const PolicyKind* kind = kind_in(text);
-            known = known || (kind != nullptr && one.of(*kind) != nullptr);
-            if (kind != nullptr && !kind->parameters.empty()) {
-                keys.push_back(kind->name + ": " + joined(kind->parameters, &PolicyParameter::key));
+            const PolicyKind& kind = PolicySpec::named_kind(text);
+            known = known || one.of(kind) != nullptr;
+            if (!kind.parameters.empty()) {
+                keys.push_back(kind.name + ": " + joined(kind.parameters, &PolicyParameter::key));
             }
         }
         if (!known) {
@@ -83,10 +71,10 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
         }
     };
     for (const std::string& text : policies) {
-        const PolicyKind* kind = kind_in(text);
+        const PolicyKind& kind = PolicySpec::named_kind(text);
         bool swept = false;
         for (const NamedSweep& one : all) {
-            const PolicyParameter* parameter = kind == nullptr ? nullptr : one.of(*kind);
+            const PolicyParameter* parameter = one.of(kind);
             if (parameter == nullptr) {
                 continue;
             }
@@ -98,8 +86,8 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             swept = true;
             const std::vector<double> values = one.values(*parameter);
             if (values.empty()) {
-                notices.push_back(kind->name + " is left out of --sweep " + one.text + ": " + parameter->key +
-                                  " is a whole number; add --sweep " + kind->name + ":" + parameter->key +
+                notices.push_back(kind.name + " is left out of --sweep " + one.text + ": " + parameter->key +
+                                  " is a whole number; add --sweep " + kind.name + ":" + parameter->key +
                                   "=FIRST:LAST:COUNT.");
                 continue;
             }

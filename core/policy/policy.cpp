@@ -47,10 +47,6 @@ bool PolicyKind::can_run() const {
     return causal && std::none_of(needs.begin(), needs.end(), is_named);
 }
 
-const PolicyParameter* PolicyKind::find_swept(std::string_view key) const {
-    return key == "threshold" && !parameters.empty() ? &parameters.front() : find(key);
-}
-
 std::string PolicyKind::with_keys(const std::string& pairs) const {
     return pairs.empty() ? name : name + (is_signal_rule() ? "," : ":") + pairs;
 }

@@ -91,9 +91,6 @@ struct PolicyKind {
     /// Whether the rule needs the read-out, so that a run with this rule computes the head at each decision.
     [[nodiscard]] bool reads_head() const;
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
-    /// The parameter that a sweep of \p key varies; "threshold" means the first. nullptr: the kind has no
-    /// such parameter.
-    [[nodiscard]] const PolicyParameter* find_swept(std::string_view key) const;
     /// Whether the engine can run a model with this rule: the rule uses neither the next token nor a signal
     /// known only by name.
     [[nodiscard]] bool can_run() const;

@@ -160,23 +160,34 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);
 }
 
-} // namespace
-
-PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
+/// The kind that a policy's text names, and its other keys.
+std::pair<const PolicyKind&, Pairs> split_policy(std::string_view text) {
     text = trimmed(text);
     if (text.empty()) {
         throw InputError("Expected a policy such as full, learned or calm_margin:lambda=0.9, found nothing.");
     }
     const std::size_t colon = text.find(':');
     const std::string_view name = trimmed(text.substr(0, colon));
-    const bool of_signal = name == signal_rules;
-    const PolicyKind* found = of_signal ? nullptr : &find_kind(name);
+    const PolicyKind* kind = name == signal_rules ? nullptr : &find_kind(name);
     Pairs pairs;
     if (colon != std::string_view::npos) {
-        pairs =
-            split_pairs(std::string(name), of_signal ? signal_keys : keys_of(*found), text.substr(colon + 1));
+        pairs = split_pairs(std::string(name), kind == nullptr ? signal_keys : keys_of(*kind),
+                            text.substr(colon + 1));
     }
-    const PolicyKind& kind = of_signal ? take_signal_kind(pairs) : *found;
+    if (kind == nullptr) {
+        kind = &take_signal_kind(pairs);
+    }
+    return {*kind, std::move(pairs)};
+}
+
+} // namespace
+
+const PolicyKind& PolicySpec::named_kind(std::string_view text) {
+    return split_policy(text).first;
+}
+
+PolicySpec PolicySpec::parse(std::string_view text) {
+    const auto [kind, pairs] = split_policy(text);
     PolicySpec spec;
     spec.kind = &kind;
     for (const auto& [key, value] : pairs) {
@@ -192,14 +203,13 @@ PolicySpec PolicySpec::parse(std::string_view text, const Sweep* sweep) {
         if (spec.has(parameter.key)) {
             continue;
         }
-        if (sweep != nullptr && kind.find_swept(sweep->key) == &parameter) {
-            spec = spec.with(parameter.key, sweep->values.front());
-        } else if (parameter.absent == PolicyParameter::Absent::refused) {
+        if (parameter.absent == PolicyParameter::Absent::refused) {
             throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": expected " +
                                                         range_of(parameter) + " for " + parameter.key + " (" +
                                                         parameter.meaning + "), found none; write " +
                                                         kind.with_keys(parameter.key + "=NUMBER") + ".");
-        } else if (parameter.absent == PolicyParameter::Absent::preset) {
+        }
+        if (parameter.absent == PolicyParameter::Absent::preset) {
             spec.given.emplace(parameter.key, parameter.value);
         }
     }
@@ -232,15 +242,10 @@ std::uint64_t PolicySpec::whole(const std::string& key) const {
 }
 
 PolicySpec PolicySpec::with(const std::string& key, double value) const {
-    if (kind->parameters.empty()) {
-        throw InputError(ErrorId::policy_value,
-                         "Policy " + kind->name + " has no threshold to sweep; leave it out of --sweep.");
-    }
-    const PolicyParameter* parameter = kind->find_swept(key);
+    const PolicyParameter* parameter = kind->find(key);
     if (parameter == nullptr) {
         throw InputError(ErrorId::policy_value, "Policy " + kind->name + ": unknown key " + in_quotes(key) +
-                                                    " to sweep; its keys: " + keys_of(*kind) +
-                                                    ", or threshold for the first.");
+                                                    "; its keys: " + keys_of(*kind) + ".");
     }
     PolicySpec changed = *this;
     Value next = value;
@@ -252,18 +257,12 @@ PolicySpec PolicySpec::with(const std::string& key, double value) const {
 }
 
 const PolicyKind* find_policy_kind(std::string_view name) {
-    for (const PolicyKind& kind : policy_kinds()) {
-        if (kind.name == name) {
-            return &kind;
-        }
+    if (trimmed(name.substr(0, name.find(':'))) == signal_rules && name.find(':') != std::string_view::npos) {
+        const auto [kind, pairs] = split_policy(name);
+        return pairs.empty() ? &kind : nullptr;
     }
-    const std::size_t colon = name.find(':');
-    if (trimmed(name.substr(0, colon)) != signal_rules || colon == std::string_view::npos) {
-        return nullptr;
-    }
-    Pairs pairs = split_pairs(std::string(signal_rules), signal_keys, name.substr(colon + 1));
-    const PolicyKind& kind = take_signal_kind(pairs);
-    return pairs.empty() ? &kind : nullptr;
+    const auto found = std::ranges::find(policy_kinds(), name, &PolicyKind::name);
+    return found != policy_kinds().end() ? &*found : nullptr;
 }
 
 namespace {

@@ -11,7 +11,6 @@
 namespace ponderscope {
 
 struct PolicyKind;
-struct Sweep;
 
 /// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. Command line, trace
 /// and window use the same text: NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the
@@ -24,10 +23,11 @@ struct PolicySpec {
     std::map<std::string, Value> given; ///< checked against the kind; includes defaults
 
     /// InputError for every mistake: an unknown name (the message suggests the nearest), an unknown or
-    /// repeated key, a missing value or key, a value that is not a number or is out of range. The key that \p
-    /// sweep varies may be missing; it takes the sweep's first value.
-    static PolicySpec parse(std::string_view text, const Sweep* sweep = nullptr);
+    /// repeated key, a missing value or key, a value that is not a number or is out of range.
+    static PolicySpec parse(std::string_view text);
 
+    /// The kind that a text names. Keys with numbers may be missing. InputError: unknown.
+    static const PolicyKind& named_kind(std::string_view text);
     /// The kind of a recorded run's policy, whose text is untrusted; nullptr: unknown.
     static const PolicyKind* kind_of(std::string_view text);
 
@@ -39,8 +39,8 @@ struct PolicySpec {
     [[nodiscard]] double number(const std::string& key) const;
     [[nodiscard]] std::uint64_t whole(const std::string& key) const;
 
-    /// The same policy with another value for \p key. "threshold" means the kind's first parameter.
-    /// InputError: the policy has no such parameter, or the value is out of range.
+    /// The same policy with another value for \p key. InputError: the policy has no such parameter, or the
+    /// value is out of range.
     [[nodiscard]] PolicySpec with(const std::string& key, double value) const;
 
     bool operator==(const PolicySpec&) const = default;

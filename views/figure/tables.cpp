@@ -89,9 +89,8 @@ ReplayTable replay_of(const Gathering& figure) {
     std::vector<PolicySignal> signals;
     for (const std::string& policy : spec.policies) {
         // Names of kinds; in tables, policies with their numbers.
-        const Sweep any{"threshold", {0}};
-        const PolicyKind* kind = PolicySpec::parse(policy, &any).kind;
-        signals.insert(signals.end(), kind->needs.begin(), kind->needs.end());
+        const std::vector<PolicySignal>& needs = PolicySpec::named_kind(policy).needs;
+        signals.insert(signals.end(), needs.begin(), needs.end());
     }
     ReplayTable table = ReplayTable::load(reader, info, figure.progress, figure.stop, signals);
     if (table.halted) {

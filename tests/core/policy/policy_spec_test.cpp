@@ -134,25 +134,21 @@ TEST(PolicySpec, EveryMistakeHasItsSentence) {
     EXPECT_THROW(PolicySpec::parse("full\n:x=1"), InputError);
 }
 
-TEST(PolicySpec, ASweepMovesTheThreshold) {
-    EXPECT_EQ(PolicySpec::parse("learned").with("threshold", 0.5).text(), "learned:theta=0.5");
-    EXPECT_EQ(PolicySpec::parse("calm_margin:lambda=0.9").with("lambda", 0.25).text(),
-              "calm_margin:lambda=0.25");
-    EXPECT_EQ(PolicySpec::parse("fixed:n=0").with("threshold", 3).text(), "fixed:n=3");
+TEST(PolicySpec, ASweepMovesAKey) {
+    EXPECT_EQ(PolicySpec::parse("learned").with("theta", 0.5).text(), "learned:theta=0.5");
+    EXPECT_EQ(PolicySpec::parse("fixed:n=0").with("n", 3).text(), "fixed:n=3");
     EXPECT_EQ(PolicySpec::parse("uniform:seed=7").with("rate", 1.5).text(), "uniform:rate=1.5,seed=7");
     EXPECT_THROW((void)PolicySpec::parse("fixed:n=0").with("n", 1.5), InputError);
-    EXPECT_THROW((void)PolicySpec::parse("full").with("threshold", 1), InputError);
+    EXPECT_THROW((void)PolicySpec::parse("full").with("theta", 1), InputError);
     EXPECT_THROW((void)PolicySpec::parse("learned").with("lambda", 0.5), InputError);
     EXPECT_THROW((void)PolicySpec::parse("calm_margin:lambda=1").with("lambda", 3), InputError);
-    EXPECT_EQ(PolicySpec::parse("signal:name=g,theta=1").with("threshold", -2).text(),
+    EXPECT_EQ(PolicySpec::parse("signal:name=g,theta=1").with("theta", -2).text(),
               "signal:name=g,stops=below,theta=-2");
     // The key that is swept need not be given.
-    const Sweep theta{"theta", {0.25, 0.5}};
-    EXPECT_EQ(PolicySpec::parse("entropy", &theta).text(), "entropy:theta=0.25");
-    EXPECT_EQ(PolicySpec::parse("signal:name=g,stops=above", &theta).text(),
-              "signal:name=g,stops=above,theta=0.25");
-    EXPECT_EQ(PolicySpec::parse("entropy:theta=3", &theta).text(), "entropy:theta=3");
-    EXPECT_THROW((void)PolicySpec::parse("fixed", &theta), InputError);
+    EXPECT_EQ(PolicySpec::named_kind("entropy").name, "entropy");
+    EXPECT_EQ(PolicySpec::named_kind("signal:name=g,stops=above").name, "signal:name=g,stops=above");
+    EXPECT_EQ(PolicySpec::named_kind("entropy:theta=3").name, "entropy");
+    EXPECT_THROW((void)PolicySpec::named_kind("entrop"), InputError);
 }
 
 TEST(PolicyKinds, RulesOverASignalAreFoundByName) {

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::require(PolicySpec::parse(spec.text()) == spec, spec.text());
         fuzz::ask(
             [&] { (void)make_policy(spec, {.max_steps = 3, .own_threshold = 0.5, .learned_rate = 1.5}); });
-        fuzz::ask([&] { (void)spec.with("threshold", 0.25); });
+        fuzz::ask([&] { (void)spec.with("theta", 0.25); });
     });
     fuzz::ask([&] {
         const Sweep sweep = Sweep::parse(text);
