@@ -441,7 +441,7 @@ std::string notice_of_missing(const std::vector<char32_t>& missing) {
            (std::ranges::all_of(missing, is_emoji)
                 ? ""
                 : " The packages fonts-noto-core and fonts-noto-cjk have those of most scripts.") +
-           (std::ranges::any_of(missing, is_emoji) ? " The package fonts-noto-color-emoji has emoji." : "");
+           (std::ranges::any_of(missing, is_emoji) ? " The package fonts-symbola has emoji." : "");
 }
 
 } // namespace

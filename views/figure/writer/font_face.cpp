@@ -113,8 +113,7 @@ void FontFace::damaged() const {
         "\" is damaged on this machine; install it again, or choose another for the figure.");
 }
 
-FontFace::FontFace(const std::string& path, unsigned index, QString family, bool pictures)
-    : family_(std::move(family)), pictures_(pictures) {
+FontFace::FontFace(const std::string& path, unsigned index, QString family) : family_(std::move(family)) {
     const Blob blob(hb_blob_create_from_file_or_fail(path.c_str()));
     const Face face(blob ? hb_face_create(blob.get(), index) : nullptr);
     if (!face || table(face.get(), "head").isEmpty() || table(face.get(), "hmtx").isEmpty() ||
@@ -122,11 +121,7 @@ FontFace::FontFace(const std::string& path, unsigned index, QString family, bool
         damaged();
     }
     cff_ = !table(face.get(), "CFF ").isEmpty();
-    if (pictures_) {
-        if (hb_ot_color_has_png(face.get()) == 0) {
-            unusable("it has no pictures");
-        }
-    } else if (!cff_ && (table(face.get(), "glyf").isEmpty() || table(face.get(), "loca").isEmpty())) {
+    if (!cff_ && (table(face.get(), "glyf").isEmpty() || table(face.get(), "loca").isEmpty())) {
         unusable("it has no outlines");
     }
     if (!table(face.get(), "fvar").isEmpty()) {
@@ -172,25 +167,6 @@ int FontFace::units_per_em() const {
 std::uint32_t FontFace::glyph_of(char32_t character) const {
     hb_codepoint_t glyph = 0;
     return hb_font_get_nominal_glyph(font_.get(), character, &glyph) != 0 ? glyph : 0;
-}
-
-const QImage& FontFace::picture(std::uint32_t glyph) const {
-    const auto found = images_.find(glyph);
-    if (found != images_.end()) {
-        return found->second;
-    }
-    const QByteArray png = bytes_of(Blob(hb_ot_color_glyph_reference_png(font_.get(), glyph)));
-    return images_.emplace(glyph, QImage::fromData(png, "PNG").convertToFormat(QImage::Format_RGBA8888))
-        .first->second;
-}
-
-QRectF FontFace::picture_box(std::uint32_t glyph) const {
-    const double em = units_per_em();
-    hb_glyph_extents_t box;
-    if (hb_font_get_glyph_extents(font_.get(), glyph, &box) == 0 || box.width <= 0 || box.height >= 0) {
-        return {0, -ascender_, advance(glyph), advance(glyph)}; // the font does not say
-    }
-    return {box.x_bearing / em, -box.y_bearing / em, box.width / em, -box.height / em};
 }
 
 double FontFace::advance(std::uint32_t glyph) const {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <QByteArray>
-#include <QImage>
 #include <QPainterPath>
-#include <QRectF>
 #include <QString>
 
 #include <cstdint>
@@ -30,9 +28,8 @@ struct FontSubset {
 class FontFace {
 public:
     /// Face \p index of a file. EnvironmentError: the face is damaged or cannot be embedded (no outlines, a
-    /// variable font, or the licence in OS/2 fsType forbids it). \p pictures: accept a face with coloured
-    /// pictures instead of outlines (CBDT, sbix), as for emoji.
-    FontFace(const std::string& path, unsigned index, QString family, bool pictures = false);
+    /// variable font, or the licence in OS/2 fsType forbids it).
+    FontFace(const std::string& path, unsigned index, QString family);
 
     [[nodiscard]] hb_font_t* font() const { return font_.get(); } ///< one em is units_per_em() units
     [[nodiscard]] int units_per_em() const;
@@ -46,10 +43,6 @@ public:
     [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< the glyph of a character, before
                                                                     ///< shaping; 0: no glyph
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
-    [[nodiscard]] bool is_pictures() const { return pictures_; } ///< no outlines
-    /// The picture of a glyph with alpha; null: the font has none, or it is damaged.
-    [[nodiscard]] const QImage& picture(std::uint32_t glyph) const;
-    [[nodiscard]] QRectF picture_box(std::uint32_t glyph) const; ///< em, y downwards, from the baseline
     [[nodiscard]] double advance(std::uint32_t glyph) const;
     /// y downwards, origin on the baseline.
     [[nodiscard]] const QPainterPath& outline(std::uint32_t glyph) const;
@@ -69,13 +62,11 @@ private:
     QByteArray name_;
     std::unique_ptr<hb_font_t, Release> font_;
     bool cff_ = false;
-    bool pictures_ = false;
     double ascender_ = 0;
     double descender_ = 0;
     double cap_height_ = 0;
     double x_height_ = 0;
     mutable std::unordered_map<std::uint32_t, QPainterPath> outlines_;
-    mutable std::unordered_map<std::uint32_t, QImage> images_;
 };
 
 } // namespace ponderscope::figure

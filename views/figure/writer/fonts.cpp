@@ -48,21 +48,6 @@ bool is_usable(const FcPattern* pattern) {
     return flag_of(pattern, FC_OUTLINE) && !flag_of(pattern, FC_COLOR) && !flag_of(pattern, FC_VARIABLE);
 }
 
-/// Coloured pictures: emoji.
-bool has_pictures(const FcPattern* pattern) {
-    return flag_of(pattern, FC_COLOR) && !flag_of(pattern, FC_VARIABLE);
-}
-
-/// Shown as a picture wherever there is one: pictographs and flags, and what a selector asks for.
-bool wants_picture(const QString& grapheme) {
-    constexpr char32_t first_pictograph = 0x1f000;
-    const QList<uint> characters = grapheme.toUcs4();
-    return !grapheme.contains(QChar(0xfe0e)) &&
-           (grapheme.contains(QChar(0xfe0f)) ||
-            (!characters.isEmpty() && characters.first() >= first_pictograph &&
-             QChar::category(characters.first()) != QChar::Letter_Other));
-}
-
 bool is_upright(const FcPattern* pattern) {
     return integer_of(pattern, FC_SLANT, FC_SLANT_ROMAN) == FC_SLANT_ROMAN &&
            integer_of(pattern, FC_WIDTH, FC_WIDTH_NORMAL) == FC_WIDTH_NORMAL;
@@ -97,15 +82,14 @@ struct Fonts::Shelf {
     std::map<std::pair<std::string, int>, std::unique_ptr<FontFace>> loaded; ///< null: cannot be used
     struct Order {
         FontSet set{nullptr, &FcFontSetDestroy};
-        std::vector<FcPattern*> fonts;    ///< of the set
-        std::vector<FcPattern*> pictures; ///< of the set, those of coloured pictures
+        std::vector<FcPattern*> fonts; ///< of the set
     };
     std::map<std::pair<bool, std::string>, Order> orders; ///< by weight and language
     std::map<std::pair<bool, QString>, const FontFace*>
         fallbacks; ///< by weight and grapheme, with its language
     std::unordered_map<std::string, ShapedText> shaped[2];
 
-    const FontFace* load(const FcPattern* font, bool pictures = false) {
+    const FontFace* load(const FcPattern* font) {
         const std::pair<std::string, int> place(text_of(font, FC_FILE), integer_of(font, FC_INDEX, 0));
         const auto found = loaded.find(place);
         if (found != loaded.end()) {
@@ -113,7 +97,7 @@ struct Fonts::Shelf {
         }
         auto& entry = loaded[place];
         entry = std::make_unique<FontFace>(place.first, static_cast<unsigned>(place.second),
-                                           QString::fromStdString(text_of(font, FC_FAMILY)), pictures);
+                                           QString::fromStdString(text_of(font, FC_FAMILY)));
         return entry.get();
     }
 
@@ -133,8 +117,6 @@ struct Fonts::Shelf {
         for (int i = 0; order.set && i < order.set->nfont; ++i) {
             if (is_usable(order.set->fonts[i]) && is_upright(order.set->fonts[i])) {
                 order.fonts.push_back(order.set->fonts[i]);
-            } else if (has_pictures(order.set->fonts[i])) {
-                order.pictures.push_back(order.set->fonts[i]);
             }
         }
         std::stable_partition(order.fonts.begin(), order.fonts.end(), [](const FcPattern* font) {
@@ -144,10 +126,8 @@ struct Fonts::Shelf {
     }
 
     /// The first face that has all of these; null: none has.
-    const FontFace* find(const std::vector<char32_t>& characters, bool bold, const char* language,
-                         bool pictures = false) {
-        const Order& those = order(bold, language);
-        for (const FcPattern* font : pictures ? those.pictures : those.fonts) {
+    const FontFace* find(const std::vector<char32_t>& characters, bool bold, const char* language) {
+        for (const FcPattern* font : order(bold, language).fonts) {
             FcCharSet* has = nullptr;
             if (FcPatternGetCharSet(font, FC_CHARSET, 0, &has) != FcResultMatch ||
                 !std::all_of(characters.begin(), characters.end(),
@@ -155,10 +135,7 @@ struct Fonts::Shelf {
                 continue;
             }
             try {
-                const FontFace* face = load(font, pictures);
-                if (face != nullptr &&
-                    (!pictures || !face->picture(face->glyph_of(characters.front())).isNull() ||
-                     characters.size() > 1)) {
+                if (const FontFace* face = load(font)) {
                     return face;
                 }
             } catch (const EnvironmentError&) {
@@ -177,18 +154,6 @@ struct Fonts::Shelf {
                 characters.push_back(character);
             }
         }
-        const auto picture = [&] {
-            const auto [known, fresh] = fallbacks.try_emplace({bold, u"picture "_s + grapheme}, nullptr);
-            if (fresh && !characters.empty()) {
-                known->second = find(characters, bold, language, true);
-            }
-            return known->second;
-        };
-        if (wants_picture(grapheme)) {
-            if (const FontFace* face = picture()) {
-                return face;
-            }
-        }
         for (const FontFace* face : {own, before}) { // what stands beside each other looks alike
             if (face != nullptr &&
                 std::all_of(characters.begin(), characters.end(), [&](char32_t c) { return face->has(c); })) {
@@ -199,9 +164,6 @@ struct Fonts::Shelf {
             fallbacks.try_emplace({bold, QLatin1String(language) + grapheme}, nullptr);
         if (fresh) {
             known->second = find(characters, bold, language);
-            if (known->second == nullptr) {
-                known->second = picture();
-            }
             if (known->second == nullptr && !own->has(characters.front())) {
                 known->second = find({characters.front()}, bold, language); // at least the letter itself
             }
@@ -358,54 +320,24 @@ std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& f
     return {missing.begin(), missing.end()};
 }
 
-namespace {
-
-/// Calls \p draw with each glyph and its place, in which an em is one unit, on the page.
-template <typename Draw>
-void each_glyph(const TextItem& item, const Fonts& fonts, Draw draw) {
+QPainterPath outline_of(const TextItem& item, const Fonts& fonts) {
     const ShapedText& shaped = fonts.shape(item.text, item.style.bold);
     const double size = item.style.size;
     const double width = shaped.width * size;
     const double x = item.align == Align::left ? 0 : item.align == Align::center ? -width / 2 : -width;
-    QTransform to_page = QTransform::fromTranslate(item.at.x(), item.at.y());
-    to_page.rotate(-item.rotation);
+    QPainterPath path;
+    path.setFillRule(Qt::WindingFill);
     for (const ShapedCluster& cluster : shaped.clusters) {
         for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
             const ShapedGlyph& glyph = shaped.glyphs[i];
             QTransform place = QTransform::fromTranslate(x + glyph.x * size, -glyph.y * size);
             place.scale(size, size);
-            draw(*cluster.face, glyph.number, place, to_page);
+            path.addPath(place.map(cluster.face->outline(glyph.number)));
         }
     }
-}
-
-} // namespace
-
-std::vector<PlacedPicture> pictures_of(const TextItem& item, const Fonts& fonts) {
-    std::vector<PlacedPicture> pictures;
-    each_glyph(item, fonts,
-               [&](const FontFace& face, std::uint32_t glyph, QTransform place, const QTransform& to_page) {
-                   if (face.is_pictures() && !face.picture(glyph).isNull()) {
-                       const QRectF box = face.picture_box(glyph);
-                       place.translate(box.x(), box.y());
-                       place.scale(box.width(), box.height());
-                       pictures.push_back({&face, glyph, place * to_page});
-                   }
-               });
-    return pictures;
-}
-
-QPainterPath outline_of(const TextItem& item, const Fonts& fonts) {
-    QPainterPath path;
-    path.setFillRule(Qt::WindingFill);
-    QTransform page;
-    each_glyph(
-        item, fonts,
-        [&](const FontFace& face, std::uint32_t glyph, const QTransform& place, const QTransform& to_page) {
-            path.addPath(place.map(face.outline(glyph)));
-            page = to_page;
-        });
-    return page.map(path);
+    QTransform to_page = QTransform::fromTranslate(item.at.x(), item.at.y());
+    to_page.rotate(-item.rotation);
+    return to_page.map(path);
 }
 
 } // namespace ponderscope::figure

@@ -7,7 +7,6 @@
 #include <QPainterPath>
 #include <QString>
 #include <QStringList>
-#include <QTransform>
 
 #include <memory>
 #include <vector>
@@ -18,8 +17,8 @@ namespace ponderscope::figure {
 inline constexpr const char* default_family = "DejaVu Sans";
 
 /// The typeface of a figure, regular and bold, with fallback fonts of this machine for missing letters. The
-/// order is Noto Sans first, then fontconfig's order. The user's language has no effect. Emoji come from a
-/// font with coloured pictures if the machine has one. Copies share loaded fonts. For one thread.
+/// order is Noto Sans first, then fontconfig's order. The user's language has no effect. Fonts of coloured
+/// pictures are not used. Copies share loaded fonts. For one thread.
 class Fonts {
 public:
     /// EnvironmentError: the family is not installed, is damaged or cannot be embedded (FontFace).
@@ -49,16 +48,7 @@ private:
 /// They are drawn as empty boxes.
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts);
 
-/// A picture within a text: an emoji.
-struct PlacedPicture {
-    const FontFace* face = nullptr;
-    std::uint32_t glyph = 0;
-    QTransform place; ///< maps the unit square, with the picture's upper left corner at (0, 0), to the page
-};
-std::vector<PlacedPicture> pictures_of(const TextItem& item, const Fonts& fonts);
-
-/// The text without its pictures as one outline, moved and rotated as the item requires, for back ends
-/// without text output.
+/// The text as one outline, moved and rotated as the item requires, for back ends without text output.
 QPainterPath outline_of(const TextItem& item, const Fonts& fonts);
 
 } // namespace ponderscope::figure

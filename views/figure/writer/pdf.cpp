@@ -161,8 +161,8 @@ int add_font(Objects& objects, const EmbeddedFont& font) {
                        reference(unicode) + " >>");
 }
 
-/// An image with transparent pixels gets a mask (11.6.5.3). \p smooth: a picture, not cells.
-int add_image(Objects& objects, const QImage& source, bool smooth) {
+/// An image with transparent pixels gets a mask (11.6.5.3).
+int add_image(Objects& objects, const QImage& source) {
     const QImage image = source.convertToFormat(QImage::Format_RGBA8888);
     QByteArray rows;
     QByteArray mask;
@@ -176,23 +176,12 @@ int add_image(Objects& objects, const QImage& source, bool smooth) {
     }
     const QByteArray entries = "/Type /XObject /Subtype /Image /Width " + QByteArray::number(image.width()) +
                                " /Height " + QByteArray::number(image.height()) +
-                               " /BitsPerComponent 8 /Interpolate " + (smooth ? "true" : "false");
+                               " /BitsPerComponent 8 /Interpolate false";
     const QByteArray soft =
         source.hasAlphaChannel()
             ? " /SMask " + reference(objects.add_stream(mask, entries + " /ColorSpace /DeviceGray "))
             : QByteArray();
     return objects.add_stream(rows, entries + soft + " /ColorSpace /DeviceRGB ");
-}
-
-/// The face and glyph that the text uses. A picture (emoji) is set as a space of the figure's own font, has
-/// its character as replacement text, and is drawn over the space.
-std::pair<const FontFace*, std::uint32_t> set_as(const ShapedCluster& cluster, std::uint32_t glyph,
-                                                 const Fonts& fonts, bool bold) {
-    if (!cluster.face->is_pictures()) {
-        return {cluster.face, glyph};
-    }
-    const FontFace& own = fonts.face(bold);
-    return {&own, own.glyph_of(U' ')};
 }
 
 /// Writes the page's operators; remembers what is set, so that 20,000 cells of a few colours stay small.
@@ -240,7 +229,7 @@ public:
         std::size_t said = 0; // up to where a word stands beside its glyphs
         for (std::size_t at = 0; at < clusters.size(); ++at) {
             const ShapedCluster& cluster = clusters[at];
-            const EmbeddedFont& wanted = font_of(set_as(cluster, 0, fonts_, item.style.bold).first);
+            const EmbeddedFont& wanted = font_of(cluster.face);
             if (&wanted != font) {
                 flush();
                 font = &wanted;
@@ -250,11 +239,10 @@ public:
             QString word; // where its glyphs do not say it
             if (at >= said) {
                 said = end_of_word(item.text, clusters, at);
-                word = unsaid(item, shaped, at, said);
+                word = unsaid(item.text, shaped, at, said);
             }
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
-                ShapedGlyph glyph = shaped.glyphs[i];
-                glyph.number = set_as(cluster, glyph.number, fonts_, item.style.bold).second;
+                const ShapedGlyph& glyph = shaped.glyphs[i];
                 if (!word.isEmpty()) {
                     flush();
                 }
@@ -277,18 +265,8 @@ public:
                     shown += "> " + number((pen - glyph.x) * 1000, 2) + " <";
                     moved = true;
                 }
-                const bool picture = cluster.face->is_pictures();
-                const double advance = cluster.face->advance(shaped.glyphs[i].number);
-                if (picture) { // its space is as wide as the picture
-                    flush();
-                    out_ += " " + number(100 * advance / font->used.face->advance(glyph.number)) + " Tz";
-                }
                 shown += hex(font->subset.codes.at(glyph.number), 4);
-                pen = glyph.x + advance;
-                if (picture) {
-                    flush();
-                    out_ += " 100 Tz";
-                }
+                pen = glyph.x + cluster.face->advance(glyph.number);
             }
             if (open && at + 1 == said) {
                 flush();
@@ -298,21 +276,11 @@ public:
         }
         flush();
         out_ += " ET\n";
-        for (const PlacedPicture& picture : pictures_of(item, fonts_)) {
-            opacity(state_.fill_alpha, fill_alphas_, 'f', 1);
-            QByteArray& name = pictures_[{picture.face, picture.glyph}]; // each is in the file once
-            if (name.isEmpty()) {
-                name = image(picture.face->picture(picture.glyph), true);
-            }
-            const QTransform& at = picture.place; // of an image whose y grows downwards; PDF's grow upwards
-            out_ += "q " + number(at.m11(), 5) + " " + number(at.m12(), 5) + " " + number(-at.m21(), 5) +
-                    " " + number(-at.m22(), 5) + " " + number(at.dx() + at.m21()) + " " +
-                    number(at.dy() + at.m22()) + " cm /" + name + " Do Q\n";
-        }
     }
     void operator()(const ImageItem& item) {
         opacity(state_.fill_alpha, fill_alphas_, 'f', 1);
-        const QByteArray name = image(item.image, false);
+        const QByteArray name = "I" + QByteArray::number(static_cast<int>(images_.size()) + 1);
+        images_.emplace_back(name, add_image(objects_, item.image));
         out_ += "q " + number(item.target.width()) + " 0 0 " + number(-item.target.height()) + " " +
                 number(item.target.x()) + " " + number(item.target.bottom()) + " cm /" + name + " Do Q\n";
     }
@@ -361,11 +329,6 @@ private:
         QByteArray pen;
     };
 
-    QByteArray image(const QImage& image, bool smooth) {
-        QByteArray name = "I" + QByteArray::number(static_cast<int>(images_.size()) + 1);
-        images_.emplace_back(name, add_image(objects_, image, smooth));
-        return name;
-    }
     const EmbeddedFont& font_of(const FontFace* face) const {
         return *std::find_if(embedded_.begin(), embedded_.end(),
                              [&](const EmbeddedFont& font) { return font.used.face == face; });
@@ -382,15 +345,14 @@ private:
     }
     /// The word as replacement text (ActualText, 14.9.4), if its glyphs map to other text (a syllable whose
     /// parts change places). Readers order words from right to left themselves, from single letters.
-    QString unsaid(const TextItem& item, const ShapedText& shaped, std::size_t begin, std::size_t end) const {
+    QString unsaid(const QString& text, const ShapedText& shaped, std::size_t begin, std::size_t end) const {
         QString own;
         QString said;
         for (std::size_t at = begin; at < end; ++at) {
             const ShapedCluster& cluster = shaped.clusters[at];
-            own += QStringView(item.text).mid(cluster.from, cluster.to - cluster.from);
+            own += QStringView(text).mid(cluster.from, cluster.to - cluster.from);
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
-                const auto [face, glyph] = set_as(cluster, shaped.glyphs[i].number, fonts_, item.style.bold);
-                said += font_of(face).used.glyphs.at(glyph);
+                said += font_of(cluster.face).used.glyphs.at(shaped.glyphs[i].number);
             }
         }
         return shaped.clusters[begin].right_to_left || own == said ? QString() : own;
@@ -484,7 +446,6 @@ private:
     std::map<int, QByteArray> fill_alphas_;
     std::map<int, QByteArray> stroke_alphas_;
     std::vector<std::pair<QByteArray, int>> images_;
-    std::map<std::pair<const FontFace*, std::uint32_t>, QByteArray> pictures_;
 };
 
 } // namespace
@@ -514,18 +475,12 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
         }
         const ShapedText& shaped = fonts.shape(text->text, text->style.bold);
         for (const ShapedCluster& cluster : shaped.clusters) {
-            const auto [face, space] = set_as(cluster, 0, fonts, text->style.bold);
             auto used = std::find_if(faces.begin(), faces.end(),
-                                     [wanted = face](const UsedFace& one) { return one.face == wanted; });
+                                     [&](const UsedFace& one) { return one.face == cluster.face; });
             if (used == faces.end()) {
-                used = faces.insert(faces.end(), UsedFace{face, {}, {}, false, false});
+                used = faces.insert(faces.end(), UsedFace{cluster.face, {}, {}, false, false});
             }
             (text->style.bold ? used->bold : used->regular) = true;
-            if (cluster.face->is_pictures()) {
-                used->glyphs.try_emplace(space, u" "_s);
-                used->characters.insert(U' ');
-                continue;
-            }
             const QString own = text->text.mid(cluster.from, cluster.to - cluster.from);
             for (const char32_t character : own.toUcs4()) {
                 used->characters.insert(character);

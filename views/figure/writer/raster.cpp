@@ -57,13 +57,6 @@ struct Painting {
     }
     void operator()(const TextItem& item) const {
         painter.fillPath(outline_of(item, fonts), item.style.color);
-        for (const PlacedPicture& picture : pictures_of(item, fonts)) {
-            painter.save();
-            painter.setRenderHint(QPainter::SmoothPixmapTransform);
-            painter.setTransform(picture.place, true);
-            painter.drawImage(QRectF(0, 0, 1, 1), picture.face->picture(picture.glyph));
-            painter.restore();
-        }
     }
     void operator()(const ImageItem& item) const {
         painter.setRenderHint(QPainter::SmoothPixmapTransform, false);

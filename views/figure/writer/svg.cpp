@@ -4,8 +4,6 @@
 #include <QBuffer>
 #include <QImageWriter>
 
-#include <map>
-
 namespace ponderscope::figure {
 namespace {
 
@@ -92,15 +90,8 @@ public:
                     number(item.at.y()) + ")\"";
         }
         out_ += " textLength=\"" + number(shaped.width * item.style.size) +
-                "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + words(item, shaped) +
+                "\" lengthAdjust=\"spacingAndGlyphs\"" + fill(item.style.color) + ">" + escaped(item.text) +
                 "</text>\n";
-        for (const PlacedPicture& picture : pictures_of(item, fonts_)) {
-            const QTransform& at = picture.place;
-            out_ += "<image width=\"1\" height=\"1\" preserveAspectRatio=\"none\" transform=\"matrix(" +
-                    number(at.m11(), 5) + " " + number(at.m12(), 5) + " " + number(at.m21(), 5) + " " +
-                    number(at.m22(), 5) + " " + number(at.dx()) + " " + number(at.dy()) +
-                    ")\" xlink:href=\"" + data_of(picture.face->picture(picture.glyph)) + "\"/>\n";
-        }
     }
     void operator()(const ImageItem& item) {
         out_ += "<image x=\"" + number(item.target.x()) + "\" y=\"" + number(item.target.y()) +
@@ -127,25 +118,6 @@ private:
         buffer.open(QIODevice::WriteOnly);
         QImageWriter(&buffer, "png").write(image);
         return "data:image/png;base64," + png.toBase64();
-    }
-    /// Letters whose pictures are drawn by us stand in the text unseen, as wide as the pictures are.
-    static QByteArray words(const TextItem& item, const ShapedText& shaped) {
-        std::map<qsizetype, const ShapedCluster*> pictures; // as the text reads
-        for (const ShapedCluster& cluster : shaped.clusters) {
-            if (cluster.face->is_pictures()) {
-                pictures.emplace(cluster.from, &cluster);
-            }
-        }
-        QByteArray text;
-        qsizetype at = 0;
-        for (const auto& [from, cluster] : pictures) {
-            text += escaped(item.text.mid(at, from - at)) + "<tspan fill=\"none\" textLength=\"" +
-                    number((cluster->right - cluster->left) * item.style.size) +
-                    "\" lengthAdjust=\"spacingAndGlyphs\">" +
-                    escaped(item.text.mid(from, cluster->to - from)) + "</tspan>";
-            at = cluster->to;
-        }
-        return text + escaped(item.text.mid(at));
     }
     static QByteArray fill(const QColor& color) {
         QByteArray text =
