@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // model.safetensors.index.json beside a shard that is sound.
-#include "core/checkpoint/safetensors.h"
+#include "core/checkpoint/checkpoint.h"
 #include "tests/fuzz/harness/harness.h"
 
 #include <array>
