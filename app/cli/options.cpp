@@ -36,6 +36,9 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
                         "), in the place of the config's; steps are then counted from 0 to N - 1")
         ->type_name("N")
         ->check(number_from<std::int64_t>(1));
+    verb.add_option("--layers", layers, "Run only the first N layers of a plain stack, for a quick look")
+        ->type_name("N")
+        ->check(number_from<std::int64_t>(1));
     verb.add_option("--device", device,
                     "cpu, cuda, cuda:N, or auto (a GPU with room for the model, else the CPU)")
         ->capture_default_str();
@@ -61,6 +64,9 @@ Checkpoint ModelOptions::open() const {
         const auto name = [](MethodKind candidate) { return to_string(candidate); };
         throw InputError((opened.folder / "config.json").string() + ": the keys match several methods (" +
                          joined(opened.config.candidate_methods, name) + "). Choose one with --method.");
+    }
+    if (layers > 0) {
+        keep_first_layers(opened.config, layers);
     }
     return opened;
 }

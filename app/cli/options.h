@@ -22,6 +22,7 @@ struct ModelOptions {
     std::filesystem::path checkpoint;
     std::string method;
     std::int64_t steps = 0;  ///< recurrences; 0: the config's number
+    std::int64_t layers = 0; ///< number of first layers to keep; 0: all
     std::string device = "cpu";
     std::string dtype = "float32";
 

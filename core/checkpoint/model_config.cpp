@@ -250,6 +250,37 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
     return config;
 }
 
+void keep_first_layers(ModelConfig& config, std::int64_t layers) {
+    const std::string flag = "--layers " + std::to_string(layers) + ": ";
+    if (config.recurs() || config.architecture == Architecture::hrm_text) {
+        throw InputError(flag + "the stack of " + to_string(config.architecture) +
+                         " models has several parts, and its first layers are no model; leave --layers out.");
+    }
+    if (!config.tah.gate_layers.empty() ||
+        (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention)) {
+        throw InputError(flag + "the checkpoint has tensors that belong to its number of layers (" +
+                         (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
+                                                          : to_string(config.depth.kind)) +
+                         "); leave --layers out.");
+    }
+    if (layers < 1 || layers > config.layers) {
+        throw InputError(flag + "the checkpoint has " + std::to_string(config.layers) +
+                         " layers. Give a number from 1 to " + std::to_string(config.layers) + ".");
+    }
+    if (layers == config.layers) {
+        return;
+    }
+    config.notices.push_back("Runs the first " + std::to_string(layers) + " of the " +
+                             std::to_string(config.layers) + " layers (--layers).");
+    config.layers_left_out = config.layers - layers;
+    config.layers = layers;
+    config.sliding_windows.resize(static_cast<std::size_t>(layers));
+    if (!config.layer_rope.empty()) {
+        config.layer_rope.resize(static_cast<std::size_t>(layers));
+    }
+    std::erase_if(config.experts.layers, [&](std::int64_t layer) { return layer >= layers; });
+}
+
 std::string to_string(Architecture architecture) {
     for (const ArchitectureReader& reader : architectures) {
         if (reader.architecture == architecture) {

@@ -224,6 +224,7 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;      ///< rows of the embedding, including padding
     std::int64_t hidden_size = 0;     ///< d
     std::int64_t layers = 0;          ///< L
+    std::int64_t layers_left_out = 0; ///< layers of the file beyond the first L (--layers)
     std::int64_t query_heads = 0;     ///< n_q
     std::int64_t kv_heads = 0;        ///< g
     std::int64_t head_dim = 0;        ///< d_h
@@ -305,6 +306,10 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
                                std::optional<MethodKind> method = std::nullopt,
                                std::optional<std::int64_t> steps = std::nullopt,
                                const TensorNames& tensors = {});
+
+/// Keeps the first \p layers layers of a plain stack. InputError if the model has fewer layers, if its stack
+/// has several parts, or if tensors of its method or mixture depend on the number of layers.
+void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"
 std::string to_string(Activation activation);     ///< "gelu_tanh"

@@ -312,7 +312,9 @@ ParameterLayout backbone_layout(const ModelConfig& config) {
     TensorBuilder builder(config);
     (void)build(config, builder);
     (void)make_residual_structure(config, builder);
-    return builder.finish();
+    ParameterLayout layout = builder.finish();
+    layout.first_layers = config.layers_left_out > 0;
+    return layout;
 }
 
 std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters) {

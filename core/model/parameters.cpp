@@ -225,6 +225,9 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
             unused.push_back(name);
         }
     }
+    if (layout.first_layers) {
+        unused.clear(); // most of them are of layers that are left out
+    }
     refuse_longer_lists(checkpoint, used, unused);
     const std::size_t others = std::erase_if(unused, [&](const std::string& name) {
         return std::any_of(layout.other_parts.begin(), layout.other_parts.end(),

@@ -47,6 +47,7 @@ struct ParameterLayout {
     std::string head;                     ///< name of the output table; `tensors` always contains it, even if
                                           ///< it is tied
     bool tied = false;                    ///< the config ties embedding and head
+    bool first_layers = false;            ///< the file has further layers, which the model does not use
     std::vector<std::string> prefixes;    ///< what names in files may begin with
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
     bool strict = false;                  ///< unused tensors are an error, because the file is of another

@@ -41,6 +41,9 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (engine.plan().prefix) {
         choices["prefix"] = *engine.plan().prefix;
     }
+    if (config.layers_left_out > 0) {
+        choices["layers"] = config.layers; // the first ones, not all
+    }
     if (const std::vector<std::int64_t> lengths = source.planned_lengths(); !lengths.empty()) {
         choices["planned_lengths"] = lengths;
     }

@@ -284,6 +284,20 @@ TEST(Families, AQuantisedCheckpointIsToldWhatToDo) {
     }
 }
 
+TEST(Families, TheFirstLayersAlone) {
+    ModelConfig config = read(family("smollm3"));
+    keep_first_layers(config, 4);
+    EXPECT_EQ(config.layers, 4);
+    EXPECT_EQ(config.layers_left_out, 2);
+    EXPECT_EQ(config.layer_rope.size(), 4U);
+    EXPECT_EQ(config.sliding_windows.size(), 4U);
+    ModelConfig same = read(family("smollm3"));
+    EXPECT_THROW(keep_first_layers(same, 7), InputError);
+    EXPECT_THROW(keep_first_layers(same, 0), InputError);
+    ModelConfig looped = read(dory());
+    EXPECT_THROW(keep_first_layers(looped, 2), InputError);
+}
+
 TEST(Families, ThePageListsEveryArchitecture) {
     const std::string page =
         read_file(std::filesystem::path(PONDERSCOPE_SOURCE) / "resources" / "docs" / "architectures.md");
