@@ -6,6 +6,7 @@
 #include "views/common/same_runs.h"
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
+#include "views/compare/task_answers.h"
 #include "views/figure/figure_command.h"
 #include "views/figure/figure_panel.h"
 
@@ -52,6 +53,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       pairs_(new FigurePanel(context, figure_of(figure::FigureKind::token_pairs), this)),
       winners_(new FigurePanel(context, figure_of(figure::FigureKind::winners), this)),
       detail_(new QComboBox(this)),
+      tasks_(new TaskAnswers(context, this)),
       beside_(new QStackedWidget(this)),
       choosing_(this),
       message_(new QLabel(this)),
@@ -90,10 +92,13 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     splitter->addWidget(left);
     detail_->setAccessibleName(u"Beside the table"_s);
     detail_->setToolTip(u"Quantity of each token in A and in B"_s);
-    for (const auto& [name, panel] :
-         {std::pair(u"Token against token"_s, pairs_), std::pair(u"Who wins where"_s, winners_)}) {
+    const std::pair<QString, QWidget*> details[] = {
+        {u"Token against token"_s, pairs_}, {u"Who wins where"_s, winners_}, {u"Tasks: answers"_s, tasks_}};
+    for (const auto& [name, widget] : details) {
         detail_->addItem(name);
-        beside_->addWidget(panel);
+        beside_->addWidget(widget);
+    }
+    for (FigurePanel* panel : {pairs_, winners_}) {
         panel->embed();
     }
     screenChanged();
@@ -137,8 +142,8 @@ CompareView::~CompareView() {
 }
 
 bool CompareView::isBusy() const {
-    return job_.isBusy() || pending_.isActive() || choosing_.isBusy() || pairs_->isBusy() ||
-           winners_->isBusy();
+    return job_.isBusy() || pending_.isActive() || choosing_.isBusy() || tasks_->isBusy() ||
+           pairs_->isBusy() || winners_->isBusy();
 }
 
 std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
@@ -366,6 +371,9 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
 void CompareView::showDetail() {
     beside_->setCurrentIndex(detail_->currentIndex());
     screenChanged();
+    if (beside_->currentWidget() == tasks_) {
+        tasks_->renew();
+    }
 }
 
 /// The figure that lies behind another one is not on the screen.
@@ -386,18 +394,20 @@ ViewCommand CompareView::viewCommand() const {
     if (const QString why = why_no_run(data_, selection_); !why.isEmpty()) {
         return no_command(why);
     }
-    QStringList line{u"compare"_s};
+    const bool tasks = beside_->currentWidget() == tasks_;
+    QStringList line{tasks ? u"tasks"_s : u"compare"_s};
     for (const RunKey& key : request().second) {
         line << run_reference(key, *data_.run(key));
     }
     using figure::FigureKind;
     const RunInfo* b = data_.run(selection_.runB());
     const bool both = b != nullptr && same_text(*data_.run(selection_.runA()), *b);
-    figure::FigureSpec spec =
-        both && beside_->currentWidget() == winners_
-            ? winners_->spec()
-            : figure::window_figure(data_, selection_,
-                                    both ? FigureKind::nll_comparison : FigureKind::perplexity_table);
+    figure::FigureSpec spec = both && beside_->currentWidget() == winners_
+                                  ? winners_->spec()
+                                  : figure::window_figure(data_, selection_,
+                                                          tasks  ? FigureKind::task_accuracy
+                                                          : both ? FigureKind::nll_comparison
+                                                                 : FigureKind::perplexity_table);
     spec.sequence.reset(); // all of them
     // A run that is alone has its own numbers and no difference.
     return {ViewCommand::Kind::shell,

@@ -27,11 +27,12 @@ namespace ponderscope {
 class DataTableModel;
 class FigurePanel;
 class SubsetChip;
+class TaskAnswers;
 
 /// The Compare panel: every open run over the text of run A as a row with its NLL, interval and paired
-/// difference. Beside the table is a figure of A and B (token against token, or which run predicts which
-/// tokens better). Computes on its own thread, starts by itself when A, B or the open traces change, and can
-/// be cancelled. Needs only per-token numbers.
+/// difference. Beside the table are figures of A and B (token against token, or which run predicts which
+/// tokens better), or the answers to tasks. Computes on its own thread, starts by itself when A, B or the
+/// open traces change, and can be cancelled. Needs only per-token numbers.
 class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -44,6 +45,7 @@ public:
     [[nodiscard]] QComboBox* detail() const { return detail_; }     ///< chooses the detail beside the table
     [[nodiscard]] FigurePanel* pairs() const { return pairs_; }     ///< figure "token against token"
     [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< who wins which tokens
+    [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
     /// The shown comparison; null before the first one has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
@@ -82,6 +84,7 @@ private:
     FigurePanel* pairs_;
     FigurePanel* winners_;
     QComboBox* detail_;
+    TaskAnswers* tasks_;
     QStackedWidget* beside_;
     Task choosing_; ///< selects the subset's tokens from all tokens
     QLabel* message_;

@@ -8,6 +8,7 @@
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
 #include "views/compare/compare_view.h"
+#include "views/compare/task_answers.h"
 #include "views/figure/figure.h"
 #include "views/figure/figure_command.h"
 #include "views/figure/figure_form.h"
@@ -125,6 +126,41 @@ private Q_SLOTS:
                      nullptr, nullptr, nullptr),
                  SQLITE_OK);
         sqlite3_close(database);
+    }
+
+    void answersToTasksLeadToTheText() {
+        make_tasks(folder_ / "tasks.ponder");
+        Fixture fixture;
+        fixture.open(folder_ / "tasks.ponder");
+        QComboBox* detail = fixture.view.detail();
+        detail->setCurrentIndex(detail->findText(u"Tasks: answers"_s));
+        const TaskAnswers* tasks = fixture.view.tasks();
+        QTRY_VERIFY(!tasks->isBusy() && tasks->topLevelItemCount() == 1);
+        const QTreeWidgetItem* task = tasks->topLevelItem(0);
+        QCOMPARE(task->text(0), u"letters"_s);
+        QVERIFY2(task->text(1).startsWith(QLatin1String("A ")), qPrintable(task->text(1)));
+        const TraceReader reader = TraceReader::open(folder_ / "tasks.ponder");
+        const std::vector<TaskSample> samples = read_tasks(reader, reader.runs().front());
+        const TaskReport report = report_task(samples.front());
+        std::size_t flips = 0;
+        for (const StepFlips& step : report.flips) {
+            flips += step.became_right.size() + step.became_wrong.size();
+        }
+        std::size_t listed = 0;
+        for (QTreeWidgetItemIterator at(const_cast<TaskAnswers*>(tasks)); *at != nullptr; ++at) {
+            const bool of_step = (*at)->childCount() == 0 && (*at)->data(0, Qt::UserRole).isValid() &&
+                                 (*at)->parent()->parent()->parent() != nullptr;
+            listed += of_step ? 1 : 0;
+            if ((*at)->data(0, Qt::UserRole).isValid()) {
+                Q_EMIT const_cast<TaskAnswers*>(tasks)->itemClicked(*at, 0);
+                QCOMPARE(fixture.selection.sequence(), (*at)->data(0, Qt::UserRole).toLongLong());
+                QVERIFY(fixture.selection.token() > 0);
+            }
+        }
+        QCOMPARE(listed, flips);
+        const QString command = fixture.view.viewCommand().text;
+        QVERIFY2(command.contains(QLatin1String("tasks")) && command.contains(QLatin1String("task_accuracy")),
+                 qPrintable(command));
     }
 
     void aFigureSetsAccuracyAgainstItsCost() {
