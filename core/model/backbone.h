@@ -65,6 +65,9 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; with two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
+    /// Each sliding window with its ranges, which replace the ranges of `visibility` in its layers. Filled
+    /// only if rows are not in the order of positions.
+    std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the rows are the slots of this pass only
     at::Tensor rows;      ///< int64 [n], with `kv`: the row for each slot's K and V
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row

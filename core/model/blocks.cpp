@@ -186,6 +186,13 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     Visibility visibility = pass.visibility;
     if (!config.sliding_windows.empty()) {
         visibility.window = config.sliding_windows[static_cast<std::size_t>(layer)];
+        for (const auto& [window, ranges] : pass.window_ranges) {
+            if (window == visibility.window) {
+                visibility.ranges = ranges;
+                visibility.window = 0;
+                break;
+            }
+        }
     }
     const double factor = scale.value_or(
         config.scales.attention.value_or(1.0 / std::sqrt(static_cast<double>(config.head_dim))));

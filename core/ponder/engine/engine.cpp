@@ -181,12 +181,6 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
                          (steps ? ", which has its own rule; leave --kv out."
                                 : ", which has no such steps; leave --kv out."));
     }
-    if (plan.kv == KvPolicy::skip && std::any_of(config.sliding_windows.begin(), config.sliding_windows.end(),
-                                                 [](std::int64_t window) { return window > 0; })) {
-        throw InputError(
-            "--kv skip: expected a model whose layers see the whole text, found sliding windows; "
-            "choose another --kv.");
-    }
     const std::int64_t prefix = plan.prefix.value_or(0);
     if (prefix > 0 && !config.released.prefix_lm) {
         throw InputError("--prefix: the model reads every token causally; only HRM-Text with prefix_lm sees "

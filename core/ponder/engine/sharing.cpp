@@ -251,8 +251,10 @@ bool may_share(const EngineParts& parts, std::span<const Window> windows) {
     const bool rescaled = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
         return static_cast<std::int64_t>(window.ids.size()) > alike;
     });
-    return plan.prefix.value_or(0) == 0 && !by_place && !by_start && !recorded_on_request && !rescaled &&
-           !plan.iterates(parts.method());
+    // Where tokens are skipped, sliding windows are counted in tokens of the own cache.
+    const bool skips = plan.stops(parts.method()) && plan.kv_policy(parts.method()) == KvPolicy::skip;
+    return plan.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request &&
+           !rescaled && !plan.iterates(parts.method());
 }
 
 } // namespace

@@ -50,6 +50,18 @@ bool RunPlan::counts_refreshes(const Method& method) const {
 
 namespace {
 
+/// The sliding windows of the steps' layers, each once.
+std::vector<std::int64_t> windows_of(const ModelConfig& config) {
+    std::vector<std::int64_t> windows;
+    for (std::int64_t l = config.core_begin(); l < config.core_end(); ++l) {
+        const std::int64_t window = config.sliding_windows[static_cast<std::size_t>(l)];
+        if (window > 0 && std::find(windows.begin(), windows.end(), window) == windows.end()) {
+            windows.push_back(window);
+        }
+    }
+    return windows;
+}
+
 /// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
 class KeptRows {
 public:
@@ -95,8 +107,13 @@ public:
             }
             own_ = backbone.kv_rows(rows);
         }
+        at::Tensor seen = cache != nullptr ? cache->seen : at::Tensor();
+        const std::vector<std::int64_t> windows = skips ? windows_of(config_) : std::vector<std::int64_t>();
+        if (cache == nullptr && !windows.empty()) {
+            seen = at::zeros({own_segments_, batch.space.segment_rows}, batch.space.position.options());
+        }
         planner_.emplace(method.visibility(), batch.space, every_step,
-                         cache != nullptr ? cache->counts : at::Tensor(), skips);
+                         cache != nullptr ? cache->counts : at::Tensor(), skips, windows, seen);
     }
 
     /// Blocks that lie outside of the steps, whose tokens have one row each: the prelude's, and the coda's
@@ -140,6 +157,7 @@ public:
         }
         if (!plain_ || slots.tokens.defined() || on_device_ || prefix_.defined()) {
             see(pass, with_prefix(rows.ranges, slots.tokens));
+            pass.window_ranges = rows.window_ranges;
             return;
         }
         pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
@@ -147,8 +165,12 @@ public:
 
     /// After the last step that ran: the steps that no token reached see the same rows.
     void finish(std::int64_t last_step, std::int64_t max_steps) {
-        for (std::int64_t step = last_step + 1; copies_ && step <= max_steps; ++step) {
-            carry_rows(cache_->rows, step);
+        for (std::int64_t step = last_step + 1; step <= max_steps; ++step) {
+            if (copies_) {
+                carry_rows(cache_->rows, step);
+            } else if (planner_ && cache_ != nullptr) {
+                planner_->skip_step(step);
+            }
         }
     }
 
@@ -361,7 +383,11 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
         counts = at::zeros({segments, sequences},
                            at::TensorOptions(at::kLong).device(backbone.head().head.device()));
     }
-    return {backbone.kv_rows(rows), room, std::move(counts), {}, coda_each_step};
+    at::Tensor seen;
+    if (skips && !windows_of(config).empty()) {
+        seen = at::zeros({segments, room}, counts.options());
+    }
+    return {backbone.kv_rows(rows), room, std::move(counts), {}, std::move(seen), coda_each_step};
 }
 
 namespace {

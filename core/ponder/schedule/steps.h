@@ -66,6 +66,7 @@ struct StepCache {
     /// rule: int64 [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], bias of the keys; undefined: none
+    at::Tensor seen;             ///< see StepRowPlanner; for skipped tokens with sliding windows
     bool coda_each_step = false; ///< the coda's blocks, too, have a segment for each step
 };
 

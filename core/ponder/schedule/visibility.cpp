@@ -32,12 +32,15 @@ at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows) {
 }
 
 StepRowPlanner::StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
-                               at::Tensor earlier_counts, bool skips)
+                               at::Tensor earlier_counts, bool skips, std::vector<std::int64_t> windows,
+                               at::Tensor seen)
     : rule_(rule),
       space_(std::move(space)),
       segment_each_step_(segment_each_step),
       skips_(skips),
-      earlier_counts_(std::move(earlier_counts)) {
+      earlier_counts_(std::move(earlier_counts)),
+      windows_(std::move(windows)),
+      seen_(std::move(seen)) {
     TORCH_CHECK(rule != VisibilityRule::interleaved, "interleaved slots are not planned by step");
     TORCH_CHECK(rule != VisibilityRule::two_dimensional || segment_each_step,
                 "two-dimensional visibility needs every step's rows");
@@ -62,7 +65,19 @@ StepRows StepRowPlanner::next(const at::Tensor& tokens) {
     if (skips_) {
         const at::Tensor begin = sequence_row + segment(k);
         const at::Tensor rows = begin + select_rows(before, tokens);
-        return {rows, as_ranges({begin}, {rows + 1})};
+        StepRows result{rows, as_ranges({begin}, {rows + 1})};
+        if (seen_.defined()) {
+            const at::Tensor seen = seen_.select(0, segment_each_step_ ? k : 0);
+            seen.index_copy_(0, space_.sequence_row + space_.position, before + active);
+            for (const std::int64_t window : windows_) {
+                const at::Tensor last =
+                    select_rows(space_.position, tokens) - window; // outside of the window
+                const at::Tensor outside = seen.index_select(0, sequence_row + last.clamp_min(0));
+                result.window_ranges.emplace_back(
+                    window, as_ranges({begin + outside.masked_fill(last < 0, 0)}, {rows + 1}));
+            }
+        }
+        return result;
     }
     visible_.push_back(before + active);
     std::vector<at::Tensor> begins;
@@ -72,6 +87,14 @@ StepRows StepRowPlanner::next(const at::Tensor& tokens) {
         ends.push_back(begins.back() + select_rows(visible_[static_cast<std::size_t>(j)], tokens));
     }
     return {begins.back() + select_rows(before, tokens), as_ranges(begins, ends)};
+}
+
+void StepRowPlanner::skip_step(std::int64_t k) const {
+    if (seen_.defined() && earlier_counts_.defined()) {
+        seen_.select(0, segment_each_step_ ? k : 0)
+            .index_copy_(0, space_.sequence_row + space_.position,
+                         earlier_counts_.select(0, k).index_select(0, space_.sequence));
+    }
 }
 
 InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence,

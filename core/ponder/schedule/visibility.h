@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -28,6 +29,8 @@ struct RowSpace {
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as in Visibility::ranges
+    /// Each sliding window with its ranges. Filled only if rows are not in the order of positions.
+    std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 
 /// Assigns rows step by step for the two rules that run all tokens of a step together. All data stays on the
@@ -42,13 +45,18 @@ class StepRowPlanner {
 public:
     /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
     /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
-    /// per_step, and a query sees only slots of its own step, which are contiguous.
+    /// per_step, and a query sees only slots of its own step, which are contiguous. \p windows and \p seen
+    /// are for sliding windows of skipped tokens, which count tokens: \p seen, int64 [segments,
+    /// segment_rows], has the number of slots up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
-                   at::Tensor earlier_counts = {}, bool skips = false);
+                   at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
+                   at::Tensor seen = {});
 
     /// The rows of the next step; the first call is for step 0. \p tokens: int64 [n], ascending, a subset of
     /// the previous step's tokens; undefined: all tokens.
     [[nodiscard]] StepRows next(const at::Tensor& tokens);
+    /// Call it if no token of the run reached step \p k.
+    void skip_step(std::int64_t k) const;
     /// First row of the segment of step \p k.
     [[nodiscard]] std::int64_t segment(std::int64_t k) const {
         return segment_each_step_ ? k * space_.segment_rows : 0;
@@ -60,6 +68,8 @@ private:
     bool segment_each_step_;
     bool skips_;
     at::Tensor earlier_counts_;
+    std::vector<std::int64_t> windows_;
+    at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
     std::vector<at::Tensor>
         visible_; ///< two_dimensional: number of a step's slots at tokens <= t of t's sequence, int64 [N]

@@ -54,7 +54,6 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
     load("llama", tiny_llama());
     load("mhc", streams);
     load("ponderlm", testing::with_ponderlm(tiny_gpt_neox(), 3));
-    load("windows", testing::with_ponderlm(testing::tiny_mistral(), 3));
     load("ponderlm2", own_section(tiny_llama(), {{"method", "ponderlm2"}, {"max_steps", 2}}));
     nlohmann::json cycles = nlohmann::json::parse(
         read_file(testing::source_tree() / "tests/golden/next_hrm_text_1x2_tied_start_state/config.json"));
@@ -84,7 +83,6 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
         {"mhc", [](RunPlan& plan) { plan.layers_are_steps = true; }, ""},
         {"ponderlm", [](RunPlan& plan) { plan.layers_are_steps = true; }, ""},
         {"ponderlm", [](RunPlan& plan) { plan.refreshes = 2; }, "exactly in one go"},
-        {"windows", [](RunPlan& plan) { plan.kv = KvPolicy::skip; }, "sliding windows"},
         {"ponderlm2", [](RunPlan& plan) { plan.refreshes = -1; }, "0 or more"},
         {"ponderlm2", [](RunPlan& plan) { plan.kv = KvPolicy::full; }, "its own rule"},
         {"hrm", [](RunPlan& plan) { plan.prefix = -1; }, "0 or more"},

@@ -134,11 +134,6 @@ TEST_P(EveryModelShares, EqualsWindowsScoredAlone) {
             if (engine_->kv().empty()) {
                 break;
             }
-            const std::vector<std::int64_t>& windows = engine_->config().sliding_windows;
-            if (kv == KvPolicy::skip &&
-                std::count(windows.begin(), windows.end(), 0) < static_cast<std::ptrdiff_t>(windows.size())) {
-                continue; // refused where windows slide
-            }
             engine_->choose(&RunPlan::kv, kv);
             expect_alike(*engine_, tolerance(1e-4), std::string(policy) + ", kv " + engine_->kv());
             engine_->choose(&RunPlan::kv, std::nullopt);
