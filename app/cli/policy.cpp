@@ -10,7 +10,6 @@
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/words.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
@@ -31,14 +30,13 @@ namespace {
 struct PolicyVerb : ReportOptions {
     std::vector<std::string> policies;
     std::vector<std::string> sweeps;
-    std::filesystem::path per_token;
     RerunOptions reruns;
 
     void run();
 };
 
-/// Fills in intervals and the front of outcomes, all of replays or all of reruns. \p settings, \p outcomes: in
-/// the order of \p specs, full first.
+/// Fills in intervals and the front of outcomes, all of replays or all of reruns. \p settings, \p outcomes:
+/// in the order of \p specs, full first.
 Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetting> settings,
                    const RowLayout& rows, const BootstrapOptions& options,
                    const std::vector<PolicyOutcome*>& outcomes) {
@@ -62,24 +60,6 @@ Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetti
         outcomes[i]->on_front = front[i];
     }
     return differences.resampling;
-}
-
-/// A row a token and policy: what the replay says and what the rerun found.
-std::string token_table(const ReplayTable& table, const std::vector<PolicySpec>& specs,
-                        const std::vector<ReplayResult>& replays, const std::vector<ReplayResult>& reruns) {
-    std::string text = "policy,sequence,token,replay_steps,replay_nll,rerun_steps,rerun_nll\n";
-    for (std::size_t p = 0; p < specs.size(); ++p) {
-        const std::string name = "\"" + specs[p].text() + "\",";
-        for (std::size_t i = 0; i < table.tokens(); ++i) {
-            text += name + std::to_string(table.places[i].sequence) + "," +
-                    std::to_string(table.places[i].position) + "," + std::to_string(replays[p].steps[i]) +
-                    "," + exact_digits(static_cast<double>(replays[p].nll[i]));
-            text += reruns.empty() ? ",,\n"
-                                   : "," + std::to_string(reruns[p].steps[i]) + "," +
-                                         exact_digits(static_cast<double>(reruns[p].nll[i])) + "\n";
-        }
-    }
-    return text;
 }
 
 /// The signals that the policies need. Reading the others would double the time for a long run.
@@ -114,36 +94,28 @@ void PolicyVerb::run() {
     scored.add_up_clusters(bootstrap);
     // A block bootstrap uses one block length for all intervals of the report. The run determines it.
     const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
-    const bool keep = reruns.wanted() || !per_token.empty(); // values of tokens
     std::vector<ScoredSetting> settings;
-    std::vector<ReplayResult> replays(keep ? specs.size() : 1);
-    for (std::size_t i = 0; i < specs.size(); ++i) {
+    ReplayResult replayed;
+    for (PolicySpec& spec : specs) {
         if (bootstrap.stop.stop_requested()) {
             throw Cancelled();
         }
-        specs[i] = spelled_out(specs[i], table.context);
-        ReplayResult& result = replays[keep ? i : 0];
-        replay(table, specs[i], result);
-        settings.push_back(scored.of(specs[i].text(), result));
-        report.scored = result.scored;
+        spec = spelled_out(spec, table.context);
+        replay(table, spec, replayed);
+        settings.push_back(scored.of(spec.text(), replayed));
+        report.scored = replayed.scored;
         report.points.push_back(
-            {specs[i], {result.mean_steps, result.mean_nll, result.mean_flops}, result.histogram, {}});
+            {spec, {replayed.mean_steps, replayed.mean_nll, replayed.mean_flops}, replayed.histogram, {}});
     }
-    std::vector<ReplayResult> exact_results;
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
         const TraceReader exact_reader = TraceReader::open(reruns.trace(reader));
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            RerunDifference difference =
-                rerun_difference(table, replays[i], reader, run, exact_reader, runs[i], bootstrap.stop);
-            ReplayResult& exact = exact_results.emplace_back();
-            exact.steps = std::move(difference.steps);
-            exact.nll = std::move(difference.nll);
-            exact.flops = std::move(difference.flops);
-            const PolicyOutcome outcome{difference.mean_steps, difference.mean_nll, difference.mean_flops};
-            report.points[i].exact = {
-                exact_reader.name_of(runs[i]), outcome, std::move(difference),
-                agreement_of(table, replays[i].steps, replays[i].nll, exact.steps, exact.nll, settled)};
+            replay(table, specs[i], replayed);
+            RerunDifference exact =
+                rerun_difference(table, replayed, reader, run, exact_reader, runs[i], bootstrap.stop);
+            const PolicyOutcome outcome{exact.mean_steps, exact.mean_nll, exact.mean_flops};
+            report.points[i].exact = {exact_reader.name_of(runs[i]), outcome, std::move(exact)};
         }
     }
 
@@ -152,18 +124,18 @@ void PolicyVerb::run() {
         outcomes.push_back(&point.replayed);
     }
     report.resampling = compare(specs, std::move(settings), scored.layout(), settled, outcomes);
-    if (!exact_results.empty()) {
+    if (reruns.wanted()) {
         std::vector<std::span<const float>> nll;
-        for (const ReplayResult& one : exact_results) {
-            nll.emplace_back(one.nll);
+        for (const PolicyPoint& point : report.points) {
+            nll.emplace_back(point.exact->difference.nll);
         }
         ScoredRows reran(table, nll);
         reran.add_up_clusters(bootstrap);
         std::vector<ScoredSetting> exact;
         outcomes.clear();
-        for (std::size_t i = 0; i < specs.size(); ++i) {
-            exact.push_back(reran.of(specs[i].text(), exact_results[i]));
-            outcomes.push_back(&report.points[i].exact->outcome);
+        for (PolicyPoint& point : report.points) {
+            exact.push_back(reran.of(point.spec.text(), point.exact->difference));
+            outcomes.push_back(&point.exact->outcome);
         }
         compare(specs, std::move(exact), reran.layout(), settled, outcomes);
     }
@@ -181,15 +153,11 @@ void PolicyVerb::run() {
         report.notices.push_back(notice);
     }
     report.notices.emplace_back(
-        exact_results.empty()
-            ? "a replay assumes that tokens do not affect each other; single tokens can differ by nats from "
-              "a "
-              "rerun (--rerun CHECKPOINT)."
-            : "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
-              "rerun is right.");
-    if (!per_token.empty()) {
-        write_file_atomically(per_token, token_table(table, specs, replays, exact_results));
-    }
+        reruns.wanted()
+            ? "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
+              "rerun is right."
+            : "a replay assumes that tokens do not affect each other; single tokens can differ by nats from "
+              "a rerun (--rerun CHECKPOINT).");
     if (!give([&] { return csv_of(report.table()); }, [&] { return report.to_json(intervals); })) {
         report.print(intervals);
     }
@@ -253,10 +221,6 @@ void add_policy(CLI::App& program) {
         ->type_name("SWEEP")
         ->allow_extra_args(false);
     verb->reruns.add_to(*app);
-    app->add_option("--per-token", verb->per_token,
-                    "Also write steps and NLL of every token, replayed and rerun")
-        ->type_name("FILE.csv")
-        ->check(replaces_no_trace());
     verb->add_to(*app, "Also write the rows as CSV");
     app->footer(list_of_policies());
     app->callback([verb] { verb->run(); });

@@ -31,8 +31,6 @@ DataTable outcome_table(bool exit) {
              {"p", "", CellFormat::p},
              {"on_front", "front", text},
              {"run", "", text},
-             {"agreement.equal_steps", "", number},
-             {"agreement.mean_steps_difference", "", number},
              {"minus_replay.mean_nll", "", number},
              {"minus_replay.largest", "", number},
              {"minus_replay.largest_sequence", "", count},
@@ -64,9 +62,7 @@ std::vector<Cell> row_of(const PolicyPoint& point, const PolicyPoint::Exact* exa
     if (exact != nullptr) {
         const RerunDifference& difference = exact->difference;
         const std::vector<Cell> more{exact->run,
-                                     exact->agreement.equal_steps,
-                                     exact->agreement.steps,
-                                     exact->agreement.nll,
+                                     difference.difference,
                                      difference.largest,
                                      difference.largest_sequence,
                                      difference.largest_row,
@@ -78,21 +74,13 @@ std::vector<Cell> row_of(const PolicyPoint& point, const PolicyPoint::Exact* exa
     return row;
 }
 
-void print_agreement(const PolicyPoint& point) {
+void print_difference(const PolicyPoint& point) {
     const RerunDifference& difference = point.exact->difference;
-    const Agreement& agreement = point.exact->agreement;
-    std::cout << point.spec.text() << ", rerun - replay: " << interval(agreement.equal_steps)
-              << " of the tokens stop at the same step; steps:";
-    for (const auto& [steps, tokens] : agreement.step_differences) {
-        std::cout << " " << (steps > 0 ? "+" : "") << steps << ": " << with_separators(tokens);
-    }
-    std::cout << "; NLL " << interval(agreement.nll) << ", middle 90 % of the tokens "
-              << fixed(agreement.nll_quantiles[1].second, 4) << " to "
-              << fixed(agreement.nll_quantiles[5].second, 4) << "; largest of a token "
-              << fixed(difference.largest, 4) << " at token " << difference.largest_row << " of sequence "
-              << difference.largest_sequence << "; " << with_separators(difference.steps_changed) << " of "
-              << with_separators(difference.tokens) << " tokens stopped elsewhere; run " << point.exact->run
-              << "\n";
+    std::cout << point.spec.text() << ", rerun - replay: mean NLL " << fixed(difference.difference, 4)
+              << "; largest of a token " << fixed(difference.largest, 4) << " at token "
+              << difference.largest_row << " of sequence " << difference.largest_sequence << "; "
+              << with_separators(difference.steps_changed) << " of " << with_separators(difference.tokens)
+              << " tokens stopped elsewhere; run " << point.exact->run << "\n";
 }
 
 } // namespace
@@ -117,7 +105,7 @@ void PolicyReport::print(const IntervalOptions& intervals) const {
     std::cout << text_of(table());
     for (const PolicyPoint& point : points) {
         if (point.exact) {
-            print_agreement(point);
+            print_difference(point);
         }
     }
     std::cout << intervals.sentence(resampling) << "\n";
@@ -131,15 +119,7 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
         rows.push_back(all[at++]);
         rows.back()["steps_histogram"] = point.histogram;
         if (point.exact) {
-            nlohmann::json rerun = all[at++];
-            nlohmann::json& agreement = rerun["agreement"];
-            for (const auto& [change, tokens] : point.exact->agreement.step_differences) {
-                agreement["steps"].push_back({{"rerun_minus_replay", change}, {"tokens", tokens}});
-            }
-            for (const auto& [q, nats] : point.exact->agreement.nll_quantiles) {
-                agreement["nll_quantiles"].push_back({{"q", q}, {"nats", number_or_null(nats)}});
-            }
-            rows.back()["rerun"] = std::move(rerun);
+            rows.back()["rerun"] = all[at++];
         }
     }
     nlohmann::json report{{"run", run},

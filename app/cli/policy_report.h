@@ -24,7 +24,6 @@ struct PolicyPoint {
         std::string run; ///< TRACE#RUN
         PolicyOutcome outcome;
         RerunDifference difference; ///< difference from the replay
-        Agreement agreement;
     };
     std::optional<Exact> exact;
 };

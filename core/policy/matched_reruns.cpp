@@ -73,10 +73,9 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
             ReplayResult nothing;
             nothing.steps = table.ran;
             nothing.nll = table.nll;
-            const RerunDifference exact =
-                rerun_difference(table, nothing, trace, run, rerun_trace, rerun, options.stop);
             one.settings.push_back(
-                {rerun.policy, scored.of(exact.steps), scored.of(exact.nll), scored.of(exact.flops)});
+                scored.of(rerun.policy,
+                          rerun_difference(table, nothing, trace, run, rerun_trace, rerun, options.stop)));
         }
         return one;
     };

@@ -2,14 +2,11 @@
 #pragma once
 
 #include "core/policy/replay.h"
-#include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
 
 #include <cstdint>
-#include <span>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -43,24 +40,5 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,
                                  const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
                                  const RunInfo& rerun, const std::stop_token& stop = {});
-
-/// Agreement of a replay with its rerun, over the tokens with a target in both.
-struct Agreement {
-    std::int64_t tokens = 0;
-    Estimate equal_steps; ///< share of tokens that stop at the same step
-    Estimate steps;       ///< mean steps, rerun minus replay
-    Estimate nll;         ///< mean NLL, rerun minus replay, nats a token
-    std::vector<std::pair<std::int32_t, std::int64_t>>
-        step_differences; ///< (rerun - replay, number of tokens), ascending
-    /// Quantiles (q, nats) of the difference in a token's NLL, q = 0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.
-    std::vector<std::pair<double, double>> nll_quantiles;
-    Resampling resampling;
-};
-
-/// Steps and NLL (NaN: no target) have a value for each row of the table. InputError: no token with a target
-/// in both.
-Agreement agreement_of(const ReplayTable& table, std::span<const std::int32_t> replay_steps,
-                       std::span<const float> replay_nll, std::span<const std::int32_t> rerun_steps,
-                       std::span<const float> rerun_nll, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -42,11 +42,6 @@ void ScoredRows::add_up_clusters(const BootstrapOptions& options) {
     layout_ = RowLayout::of_clusters(std::move(counts));
 }
 
-ScoredSetting ScoredRows::of(const std::string& policy, const ReplayResult& result) const {
-    return {policy, of(result.steps), of(result.nll),
-            result.flops.empty() ? std::vector<double>() : of(result.flops)};
-}
-
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options) {
     if (rows.tokens().empty() || rows.layout().by_cluster() || options.block != 0) {

@@ -42,8 +42,12 @@ public:
         }
         return values;
     }
-    /// A replay or a rerun, reduced to the rows.
-    [[nodiscard]] ScoredSetting of(const std::string& policy, const ReplayResult& result) const;
+    /// A replay or a rerun, reduced to the rows. \p result: steps, nll and flops of each token of the table.
+    template <typename Result>
+    [[nodiscard]] ScoredSetting of(const std::string& policy, const Result& result) const {
+        return {policy, of(result.steps), of(result.nll),
+                result.flops.empty() ? std::vector<double>() : of(result.flops)};
+    }
 
 private:
     std::vector<std::size_t> tokens_;

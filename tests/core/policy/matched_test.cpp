@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/base/words.h"
-#include "core/policy/rerun_difference.h"
 #include "core/policy/thresholds.h"
 
 #include <gtest/gtest.h>
@@ -435,35 +434,6 @@ TEST(SecondOrder, NeedsThreeStatesAndSoManyHits) {
     EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.2")).mean_steps, 2);
     EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.1")).mean_steps, 3);
     EXPECT_EQ(replay(table, PolicySpec::parse("second_order:theta=0.2,hits=2")).mean_steps, 3);
-}
-
-TEST(Agreement, CountsWhatBothDid) {
-    const ReplayTable table = made_up(2);
-    const ReplayResult one = replay(table, PolicySpec::parse("fixed:n=2"));
-    std::vector<std::int32_t> steps = one.steps;
-    std::vector<float> nll = one.nll;
-    steps[0] = 1;
-    steps[5] = 3;
-    steps[6] = 3;
-    steps[39] = 0; // has no target
-    nll[5] += 0.5F;
-    BootstrapOptions options;
-    options.replicates = 200;
-    const Agreement found = agreement_of(table, one.steps, one.nll, steps, nll, options);
-    EXPECT_EQ(found.tokens, 78);
-    EXPECT_NEAR(found.equal_steps.value, 75.0 / 78, 1e-12);
-    EXPECT_NEAR(found.steps.value, 1.0 / 78, 1e-12);
-    EXPECT_NEAR(found.nll.value, 0.5 / 78, 1e-6);
-    EXPECT_EQ(found.step_differences,
-              (std::vector<std::pair<std::int32_t, std::int64_t>>{{-1, 1}, {0, 75}, {1, 2}}));
-    std::vector<double> quantiles;
-    std::ranges::transform(found.nll_quantiles, std::back_inserter(quantiles),
-                           &std::pair<double, double>::first);
-    EXPECT_EQ(quantiles, (std::vector<double>{0, 0.05, 0.25, 0.5, 0.75, 0.95, 1}));
-    EXPECT_NEAR(found.nll_quantiles.back().second, 0.5, 1e-6);
-    EXPECT_EQ(found.nll_quantiles[3].second, 0);
-    const std::vector<float> none(table.tokens(), std::numeric_limits<float>::quiet_NaN());
-    EXPECT_THROW(agreement_of(table, one.steps, one.nll, steps, none, options), InputError);
 }
 
 } // namespace
