@@ -51,8 +51,8 @@ void Greeting::write() {
         return u"<a href=\"do:%1\">%2</a>"_s.arg(links_.size() - 1).arg(text.toHtmlEscaped());
     };
     QString page =
-        u"<h1>Ponderscope</h1><p>Which words cost a model another step, its answer after each step, and "
-        "whether the step helped.</p><p>Drop a trace (.ponder) or a checkpoint folder here.</p>"_s;
+        u"<h1>Ponderscope</h1><p>See which words cost a model another step, the answer after each step, "
+        "and whether the step helped.</p><p>Drop a trace (.ponder) or a checkpoint folder here.</p>"_s;
     const auto line = [&page](const QString& of, const QString& about) {
         page += u"<p>%1<br>%2</p>"_s.arg(of, about.toHtmlEscaped());
     };
@@ -68,7 +68,8 @@ void Greeting::write() {
     }
     line(link(u"First Steps"_s, [this] { show_panel_help(*panel_help(u"First steps"_s), welcome_, theme_); }),
          u"Shows where to look in the recorded samples"_s);
-    line(link(u"Show the Empty Window"_s, [this] { hideWelcome(); }), u"Help shows this page again"_s);
+    line(link(u"Show the Empty Window"_s, [this] { hideWelcome(); }), u"The Help menu shows this page "
+                                                                      "again"_s);
     const QStringList recent = settings_.recent();
     page += recent.isEmpty() ? QString() : u"<h3>Open Again</h3>"_s;
     for (const QString& path : recent) {

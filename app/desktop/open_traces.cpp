@@ -515,7 +515,7 @@ void Opener::askElsewhere() {
                 Q_EMIT trainingFound();
                 openTrace(url + u"/training.ponder"_s, run);
             } else if (found.looked.kind == remote::Kind::folder) {
-                Q_EMIT failed(u"%1 is a folder. Name a trace or a checkpoint in it."_s.arg(url));
+                Q_EMIT failed(u"%1 is a folder. Choose a trace or a checkpoint in the folder."_s.arg(url));
             } else {
                 openTrace(url, run);
             }

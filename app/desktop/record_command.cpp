@@ -130,7 +130,7 @@ QString problem_of(const RecordRequest& request) {
     }
     const QFileInfo trace(request.trace);
     if (trace.isDir()) {
-        return u"%1 is a folder. Name a file in it."_s.arg(request.trace);
+        return u"%1 is a folder. Choose a file in the folder."_s.arg(request.trace);
     }
     const QFileInfo parent(trace.absolutePath());
     if (!parent.isDir()) {

@@ -364,7 +364,7 @@ void RunController::attachThink(ThinkPanel& panel) {
         think_->setStatus(tokens < thinker_.promptTokens()
                               ? u"Reading the prompt: %1 of %2 tokens"_s.arg(
                                     format_count(tokens), format_count(thinker_.promptTokens()))
-                              : u"Thinking: %1 tokens after the prompt"_s.arg(
+                              : u"Generating: %1 tokens after the prompt"_s.arg(
                                     format_count(tokens - thinker_.promptTokens())));
     });
     connect(&thinker_, &Thinker::recorded, this, [this](const QString& trace, const QString& run) {

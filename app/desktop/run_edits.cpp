@@ -148,11 +148,12 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
     if (run == nullptr) {
         return;
     }
-    const QString sentence = u"The checkpoint %1 of “%2” was not found%3. Choose its folder."_s.arg(
-        QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
-        QDir::isRelativePath(QString::fromStdString(run->checkpoint))
-            ? u" (its path was recorded relative to another folder)"_s
-            : QString());
+    const QString sentence =
+        u"The checkpoint %1 of “%2” was not found%3. Choose the folder of the "
+        "checkpoint."_s.arg(QString::fromStdString(run->checkpoint), QString::fromStdString(run->name),
+                            QDir::isRelativePath(QString::fromStdString(run->checkpoint))
+                                ? u" (its path was recorded relative to another folder)"_s
+                                : QString());
     messages_->show("checkpoint.missing", sentence);
     auto* dialog = new QFileDialog(
         window_, u"Choose the checkpoint folder of “%1”"_s.arg(QString::fromStdString(run->name)));

@@ -193,8 +193,8 @@ void SessionState::openSession(const QString& file) {
     docks_.leaveMaximised();
     if (!session->layout.isEmpty() && !docks_.restoreLayout(session->layout)) {
         messages_->show("session.old-layout",
-                        u"The session has the panel layout of another version. The panels were not "
-                        "changed."_s,
+                        u"The session has a panel layout of another version of Ponderscope. The panels "
+                        "were not changed."_s,
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
@@ -285,7 +285,7 @@ void SessionState::present() {
         return;
     }
     if (!selection_.runA().isValid()) {
-        messages_->show("present.no-trace", u"Open a trace first, then present it."_s,
+        messages_->show("present.no-trace", u"Open a trace first. A presentation shows the text of a run."_s,
                         MessageBar::Kind::notice);
         return;
     }

@@ -68,7 +68,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     topP_->setValue(1);
     name(topP_, u"Top p"_s,
          u"Top-p: sample from the most probable of the top-k tokens, up to this total probability. 1 "
-         "keeps all of them"_s);
+         "keeps all top-k tokens"_s);
     seed_->setRange(0, 1'000'000'000);
     name(seed_, u"Seed"_s, u"Seed of sampling: the same seed draws the same tokens"_s);
     policy_->addItem(u"its own"_s, QString());

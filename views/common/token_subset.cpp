@@ -26,7 +26,7 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     label_->setTextFormat(Qt::PlainText);
     label_->setWordWrap(true);
     label_->setMaximumWidth(most_wide);
-    label_->setAccessibleName(u"Tokens that this panel covers"_s);
+    label_->setAccessibleName(u"Tokens that this panel shows"_s);
     auto* shut = new QToolButton(this);
     shut->setText(u"×"_s);
     shut->setToolTip(u"Show All Tokens"_s);
@@ -50,7 +50,8 @@ void SubsetChip::show(const TokenSubset& subset) {
     if (query.size() > most_letters) {
         query = query.left(most_letters) + u'…';
     }
-    label_->setText(u"Only %1 tokens %2: %3"_s.arg(format_count(subset.size()), subset.where, query));
+    label_->setText(
+        u"Restricted to %1 tokens %2: %3"_s.arg(format_count(subset.size()), subset.where, query));
     setVisible(!subset.isEmpty());
 }
 

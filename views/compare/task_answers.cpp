@@ -102,7 +102,7 @@ void TaskAnswers::renew() {
         },
         [this, note](const AllFindings& all) {
             if (all.empty()) {
-                note(u"Run A has no tasks. Record one with ponderscope score or lm-evaluation-harness."_s);
+                note(u"Run A has no tasks. Record tasks with ponderscope score or lm-evaluation-harness."_s);
             }
             const auto documents = [](QTreeWidgetItem* parent, const QString& title, const TaskSample& sample,
                                       const std::vector<std::size_t>& numbers) {

@@ -167,7 +167,7 @@ void DepthView::refreshData() {
                                       : u"This run has no weights by layer and source. Models with depth "
                                         "attention or a cross-layer baseline record them."_s;
     } else if (data_.isLive(run.trace)) {
-        hint = u"The model is generating. The weights appear when the run is recorded."_s;
+        hint = u"The model is generating. The weights appear after the run is recorded."_s;
     } else {
         info_ = *info;
         sequence_ = data_.sequence(run, selection_.sequence());
@@ -289,9 +289,10 @@ void DepthView::refreshChart() {
         }
     } else {
         const auto all = static_cast<std::int64_t>(sequence_->tokens.size());
-        title = averages_->used_rows < all
-                    ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
-                    : u"over %1 tokens"_s.arg(format_count(all));
+        title =
+            averages_->used_rows < all
+                ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
+                : u"over %1 tokens"_s.arg(format_count(all));
     }
     Chart chart = depth_weights_chart(*depth_, *averages_, shown_, values);
     chart.title = title + (depth_->steps() == 1 ? QString()

@@ -316,7 +316,7 @@ void FigurePanel::renew() {
                      ? u"No training is open. Drop the output folder of “ponderscope train RECIPE.json "
                        "-o FOLDER” on the window, during or after the training."_s
                  : context_.data.isLive(context_.selection.runA().trace)
-                     ? u"The model is generating. The figure appears when the run is recorded."_s
+                     ? u"The model is generating. The figure appears after the run is recorded."_s
                      : u"Open a trace to see this figure of its run."_s);
         return;
     }

@@ -109,7 +109,7 @@ void FigurePreview::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(QPointF(8, 8), page + QSizeF(16, 16)), Qt::white);
     if (zoom() < 1) {
         painter.drawText(rect().adjusted(0, 0, -8, 0), Qt::AlignRight | Qt::AlignBottom,
-                         u"at %1 % of its size"_s.arg(std::lround(100 * zoom())));
+                         u"at %1 % of the true size"_s.arg(std::lround(100 * zoom())));
     }
     if (vision_ != Vision::normal) {
         const double ratio = devicePixelRatioF();

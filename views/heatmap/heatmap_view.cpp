@@ -128,7 +128,7 @@ void HeatmapView::refreshMap() {
         header_->clear();
     };
     if (!run.isValid()) {
-        nothing(u"Open a trace or choose a run in the library to see its steps."_s);
+        nothing(u"Open a trace, or choose a run in the library, to see the steps of the run."_s);
         return;
     }
     if (chooser_->count() == 0) {

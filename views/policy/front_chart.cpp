@@ -166,8 +166,9 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
         chart.note += u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy full."_s;
     }
     if (marked) {
-        chart.note +=
-            u' ' + u"Dots: lower NLL than the best blind rule at the same cost, with the 95 % interval."_s;
+        chart.note += u' ' +
+                      u"Dots: the NLL is lower than the NLL of the best blind rule at the same cost (whole "
+                      "95 % interval)."_s;
     }
     for (const RunPoint& run : runs) {
         chart.series.push_back(series_of_run(run, time ? run.seconds : place(run)));

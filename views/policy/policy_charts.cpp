@@ -201,8 +201,8 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         }
     }
     if (marked) {
-        note << u"Dots: the rule thinks better. The whole band of its NLL minus NLL of the best blind "
-                "rule is below 0."_s;
+        note << u"Dots: the rule thinks better. The whole band of the difference to the best blind rule "
+                "is below 0."_s;
     }
     if (bound) {
         note << u"No rule can be below the oracle, which knows the next token."_s;

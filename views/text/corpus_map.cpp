@@ -270,7 +270,7 @@ void CorpusMap::paintEvent(QPaintEvent*) {
         painter.setPen(colours.soft);
         painter.drawText(
             viewport()->rect(), Qt::AlignCenter,
-            u"Open a trace, or choose a run in the library, to see all of its sequences at once."_s);
+            u"Open a trace, or choose a run in the library, to see all sequences of the run at once."_s);
         return;
     }
     const qint64 wide = columns();

@@ -71,7 +71,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     progress_->setInterval(200);
     connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
     listed_->setText(u"List"_s);
-    listed_->setToolTip(u"All hits with the words around them"_s);
+    listed_->setToolTip(u"Lists all hits with the words around them"_s);
     listed_->setAccessibleName(u"List of hits"_s);
     listed_->setCheckable(true);
     listed_->setAutoRaise(true);

@@ -44,7 +44,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
         "the trace stores the label"_s);
     auto* figure = new QToolButton(this);
     figure->setText(u"Figure…"_s);
-    figure->setToolTip(u"A figure of the span"_s);
+    figure->setToolTip(u"Makes a figure of the span"_s);
     auto* send = new QToolButton(this);
     send->setText(u"Send to Compare"_s);
     send->setToolTip(u"Restrict Compare to the span (means with intervals)"_s);
@@ -99,7 +99,7 @@ void SpanBar::showSpan() {
         span_means(*a, b.get(), run == nullptr ? 0 : run->max_steps, span, context_.selection.attribution()),
         span));
     copy_->setEnabled(span.size() <= most_copied);
-    copy_->setToolTip(copy_->isEnabled() ? u"Copies the text of the span"_s
+    copy_->setToolTip(copy_->isEnabled() ? u"Copies the text of the span to the clipboard"_s
                                          : u"The span is too long: at most %1 tokens can be copied"_s.arg(
                                                format_count(most_copied)));
     const QString trace = context_.selection.runA().trace;
@@ -204,9 +204,10 @@ void SpanBar::askForLabel(const QString& wanted) {
     const TokenAnnotation* present = about->annotation(wanted);
     name->setEditText(present == nullptr ? QString()
                                          : format_annotation(*present, static_cast<std::size_t>(span.first)));
-    name->lineEdit()->setPlaceholderText(u"A few words. Leave this empty to remove the label"_s);
+    name->lineEdit()->setPlaceholderText(u"Enter a few words, or leave the field empty to remove the "
+                                         "label"_s);
     name->lineEdit()->selectAll();
-    annotation->setToolTip(u"The annotation that holds the labels: letters, digits and underscores"_s);
+    annotation->setToolTip(u"Name of the annotation for the labels: letters, digits and underscores"_s);
     name->setMinimumWidth(300);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
     auto* form = new QFormLayout(&dialog);
