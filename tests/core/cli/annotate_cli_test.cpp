@@ -67,9 +67,7 @@ TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0]["name"], "gain");
     EXPECT_GT(rows[0]["tokens_with_value"], 600);
-    EXPECT_EQ(
-        run_ponderscope({"annotate", trace("one"), "--derive", "zero=nll@0", "--from", trace("one")}).code,
-        0);
+    testing::succeed({"annotate", trace("one"), "--derive", "zero=nll@0", "--from", trace("one")});
 }
 
 TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
@@ -98,11 +96,10 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     EXPECT_EQ(list[1]["tokens_with_value"], 525);
     EXPECT_EQ(list[2]["kind"], "number");
 
-    const ProgramResult stats =
-        run_ponderscope({"stats", trace("one"), "--by", "part_of_speech", "--by", "score", "--label-of",
-                         "token", "--json", "--replicates", "100"});
-    ASSERT_EQ(stats.code, 0) << stats.err;
-    const nlohmann::json report = nlohmann::json::parse(stats.out);
+    const std::string stats =
+        testing::succeed({"stats", trace("one"), "--by", "part_of_speech", "--by", "score", "--label-of",
+                          "token", "--json", "--replicates", "100"});
+    const nlohmann::json report = nlohmann::json::parse(stats);
     ASSERT_EQ(report["by"].size(), 2U);
     const nlohmann::json& classes = report["by"][0]["classes"];
     ASSERT_EQ(classes.size(), 2U);

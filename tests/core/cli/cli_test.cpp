@@ -46,10 +46,8 @@ protected:
 
     ProgramResult record(const std::string& model, const std::string& trace,
                          std::vector<std::string> more = {}) const {
-        std::vector<std::string> arguments{"record", at(model), "--text", at("text.txt"),
-                                           "-o",     at(trace), "--json"};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        return run_ponderscope(arguments);
+        return run_ponderscope(
+            testing::Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace), "--json"} + more);
     }
 
     TemporaryFolder folder_;
@@ -138,10 +136,9 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
 TEST_F(CommandLine, LayersAsStepsSayThatTheyKeepNoDepthWeights) {
     const std::string model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
     const auto said = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> line{"record",          model, "--prompt", "The stone of the water.", "-o",
-                                      at("depth.ponder")};
-        line.insert(line.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(line);
+        const ProgramResult result = run_ponderscope(
+            testing::Words{"record", model, "--prompt", "The stone of the water.", "-o", at("depth.ponder")} +
+            more);
         EXPECT_EQ(result.code, 0) << result.err;
         return result.err.find("no depth weights") != std::string::npos;
     };
@@ -261,12 +258,11 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
     // Whichever comes first.
     for (const auto& [first, second] : {std::pair{"plain.txt", "text.txt"}, {"text.txt", "plain.txt"}}) {
         std::filesystem::remove(folder_ / "nan.ponder");
-        const nlohmann::json part =
-            parse(succeed({"record", at("nan"), "--text", at(first), "--text", at(second), "--batch", "1",
-                           "--json", "-o", at("nan.ponder")}));
+        const nlohmann::json part = testing::json_of({"record", at("nan"), "--text", at(first), "--text",
+                                                      at(second), "--batch", "1", "-o", at("nan.ponder")});
         EXPECT_EQ(part.at("scored_tokens"), 19);
         EXPECT_EQ(part.at("lost_tokens"), std::strlen(short_story) - 1);
-        const nlohmann::json about = parse(succeed({"inspect", at("nan.ponder"), "--json"}));
+        const nlohmann::json about = testing::json_of({"inspect", at("nan.ponder")});
         EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
         const ProgramResult checked = run_ponderscope({"check", at("nan.ponder")});
         EXPECT_EQ(checked.code, 0) << checked.out;
@@ -274,10 +270,9 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
 }
 
 TEST_F(CommandLine, TokenizeAndBack) {
-    const ProgramResult ids = run_ponderscope({"tokenize", at("vanilla"), "--text", at("text.txt")});
-    ASSERT_EQ(ids.code, 0) << ids.err;
-    EXPECT_EQ(parse(ids.out).at(0).size(), std::strlen(short_story));
-    write_file_atomically(folder_ / "ids.json", ids.out);
+    const std::string ids = testing::succeed({"tokenize", at("vanilla"), "--text", at("text.txt")});
+    EXPECT_EQ(parse(ids).at(0).size(), std::strlen(short_story));
+    write_file_atomically(folder_ / "ids.json", ids);
     const std::string back = succeed({"tokenize", at("vanilla"), "--decode", at("ids.json")});
     EXPECT_EQ(back, std::string(short_story) + "\n");
 }

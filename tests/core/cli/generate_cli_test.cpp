@@ -54,11 +54,9 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsAloneWhereverTheyStop) {
     const auto recorded = [&](const std::string& ids, const std::vector<std::string>& more) {
         write_file_atomically(folder_ / "ids.json", ids);
         std::filesystem::remove(trace_);
-        std::vector<std::string> arguments{
-            "record",     model.string(), "--ids", (folder_ / "ids.json").string(),
-            "--generate", "12",           "-o",    trace_};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        succeed(arguments);
+        succeed(testing::Words{"record", model.string(), "--ids", (folder_ / "ids.json").string(),
+                               "--generate", "12", "-o", trace_} +
+                more);
         const TraceReader reader = TraceReader::open(trace_);
         std::vector<TokenColumns> all;
         for (const SequenceInfo& sequence : reader.sequences(1)) {
@@ -177,9 +175,8 @@ TEST_F(Generate, EveryLineIsWhatTheTraceHolds) {
 
 TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
     const auto ids = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> arguments{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        const std::string result = succeed(arguments);
+        const std::string result =
+            succeed(testing::Words{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"} + more);
         std::vector<int> all;
         for (const nlohmann::json& line : lines(result)) {
             if (line["event"] == "token" && line["given"] == false) {
@@ -282,9 +279,7 @@ TEST_F(Generate, SamplingIsRecordedAsItIsPrinted) {
 }
 
 TEST_F(Generate, BranchesThatCannotBeAreRefused) {
-    ASSERT_EQ(
-        run_ponderscope({"generate", model_, "--prompt", "The ferry", "--tokens", "4", "-o", trace_}).code,
-        0);
+    testing::succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "4", "-o", trace_});
     testing::TinyCheckpoint{.pondering_steps = 2, .seed = 5}.write(folder_ / "other");
     for (const auto& [wrong, id] : std::vector<std::pair<std::vector<std::string>, std::string>>{
              {{model_, "--at", "0"}, "usage.value"},
@@ -295,10 +290,12 @@ TEST_F(Generate, BranchesThatCannotBeAreRefused) {
              {{model_, "--prompt", "x"}, "usage.conflict"},
              {{model_, "--tokens", "64"}, ""},
              {{(folder_ / "other").string()}, "resume.differs"}}) {
-        std::vector<std::string> arguments{"generate", "--from", trace_, "-o",
-                                           (folder_ / "new.ponder").string()};
-        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
-        EXPECT_NE(refused(arguments).find(id), std::string::npos) << id;
+        EXPECT_NE(
+            refused(testing::Words{"generate", "--from", trace_, "-o", (folder_ / "new.ponder").string()} +
+                    wrong)
+                .find(id),
+            std::string::npos)
+            << id;
         EXPECT_FALSE(std::filesystem::exists(folder_ / "new.ponder"));
     }
     refused({"generate", model_, "--prompt", "x", "--at", "1"});
@@ -336,9 +333,7 @@ TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
 }
 
 TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
-    ASSERT_EQ(
-        run_ponderscope({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_}).code,
-        0);
+    testing::succeed({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_});
     succeed({"record", model_, "--from", trace_ + "#1", "-o", trace_, "--name", "again"});
     succeed({"record", model_, "--from", trace_ + "#1", "--force-steps", "5:0", "-o", trace_, "--name",
              "changed"});

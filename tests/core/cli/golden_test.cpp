@@ -36,10 +36,10 @@ TEST(Golden, ASourceCanBeLeftOut) {
                                                         {"--ablate-source", "2:5"},
                                                         {"--ablate-source", "0", "--ablate-source", "4:5"}};
     for (const std::vector<std::string>& change : changes) {
-        std::vector<std::string> arguments{"record", model, "--ids", (temporary / "ids.json").string(),
-                                           "-o",     trace, "--json"};
-        arguments.insert(arguments.end(), change.begin(), change.end());
-        const std::string result = succeed(arguments);
+        const std::string result =
+            succeed(testing::Words{"record", model, "--ids", (temporary / "ids.json").string(), "-o", trace,
+                                   "--json"} +
+                    change);
         const nlohmann::json report = nlohmann::json::parse(result);
         means.insert(report.at("mean_nll").dump());
         names.insert(report.at("run").get<std::string>());

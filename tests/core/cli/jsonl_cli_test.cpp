@@ -47,17 +47,14 @@ protected:
 };
 
 TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
-    const auto recorded = run_ponderscope({"record", model, "--jsonl", corpus, "--group-field", "author",
-                                           "--label-field", "kind", "-o", trace, "--json"});
-    ASSERT_EQ(recorded.code, 0) << recorded.err;
-    const auto result = nlohmann::json::parse(recorded.out);
+    const nlohmann::json result = testing::json_of({"record", model, "--jsonl", corpus, "--group-field",
+                                                    "author", "--label-field", "kind", "-o", trace});
     EXPECT_EQ(result.at("sequences"), 12);
     EXPECT_EQ(result.at("lines_left_out"), 0);
     EXPECT_EQ(TraceReader::open(trace).sequences(1).at(1).group, "Bo");
 
-    const auto stats = run_ponderscope({"stats", trace, "--json"});
-    ASSERT_EQ(stats.code, 0) << stats.err;
-    const auto labels = nlohmann::json::parse(stats.out).at("labels");
+    const std::string stats = testing::succeed({"stats", trace, "--json"});
+    const auto labels = nlohmann::json::parse(stats).at("labels");
     ASSERT_EQ(labels.size(), 2U) << labels;
 
     // A model of one step a token: nothing of steps, and no policy.
@@ -65,7 +62,7 @@ TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
     EXPECT_EQ(text.find("NaN"), std::string::npos) << text;
     EXPECT_EQ(text.find("Spearman"), std::string::npos) << text;
     EXPECT_EQ(text.find("drops last"), std::string::npos) << text;
-    EXPECT_TRUE(nlohmann::json::parse(stats.out).at("steps_correlations").empty());
+    EXPECT_TRUE(nlohmann::json::parse(stats).at("steps_correlations").empty());
     const std::string about = succeed({"inspect", trace});
     EXPECT_NE(about.find("one step a token"), std::string::npos) << about;
     EXPECT_EQ(about.find("policy"), std::string::npos) << about;
@@ -78,9 +75,7 @@ TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
 
 TEST_F(JsonlVerb, AStreamIsWhatAFileIs) {
     succeed({"record", model, "--jsonl", corpus, "-o", trace, "--name", "file"});
-    const auto piped =
-        run_ponderscope({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
-    ASSERT_EQ(piped.code, 0) << piped.err;
+    testing::succeed({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
     const TraceReader reader = TraceReader::open(trace);
     const std::vector<RunInfo> runs = reader.runs();
     ASSERT_EQ(runs.size(), 2U);
@@ -104,11 +99,10 @@ TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
     EXPECT_FALSE(TraceReader::open(trace).runs().at(0).complete);
     succeed({"check", trace});
 
-    const auto skipped =
-        run_ponderscope({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
-    ASSERT_EQ(skipped.code, 0) << skipped.err;
-    EXPECT_EQ(nlohmann::json::parse(skipped.out).at("lines_left_out"), 1);
-    EXPECT_EQ(nlohmann::json::parse(skipped.out).at("sequences"), 24);
+    const std::string skipped =
+        testing::succeed({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
+    EXPECT_EQ(nlohmann::json::parse(skipped).at("lines_left_out"), 1);
+    EXPECT_EQ(nlohmann::json::parse(skipped).at("sequences"), 24);
 }
 
 TEST_F(JsonlVerb, AStreamWithNothingToRecordLeavesNoTrace) {
@@ -132,9 +126,7 @@ TEST_F(JsonlVerb, WrongUseIsASentence) {
              {{"--jsonl", "-"}, "[text.empty]"},
              {{"--text", "-"}, "[text.empty]"},
              {{"--text", text, "--force-steps", "0:1"}, "[usage.conflict]"}}) {
-        std::vector<std::string> arguments{"record", model, "-o", trace};
-        arguments.insert(arguments.end(), options.begin(), options.end());
-        const std::string said = testing::refused(arguments);
+        const std::string said = testing::refused(testing::Words{"record", model, "-o", trace} + options);
         EXPECT_NE(said.find(says), std::string::npos) << said;
         EXPECT_FALSE(std::filesystem::exists(trace));
     }

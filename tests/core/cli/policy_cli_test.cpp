@@ -170,11 +170,9 @@ TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
 
 TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
     const std::string tex = (folder_ / "rules.tex").string();
-    const ProgramResult result = run_ponderscope({"referee", (folder_ / "t.ponder").string() + "#first",
-                                                  "--replicates", "200", "--policy", "fixed", "--policy",
-                                                  "oracle", "--steps", "0.5", "--tex", tex, "--json"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    const nlohmann::json report = nlohmann::json::parse(result.out);
+    const nlohmann::json report =
+        testing::json_of({"referee", (folder_ / "t.ponder").string() + "#first", "--replicates", "200",
+                          "--policy", "fixed", "--policy", "oracle", "--steps", "0.5", "--tex", tex});
     EXPECT_EQ(report["against"], "blind");
     ASSERT_EQ(report["matched"].size(), 3U); // one cost, by steps: this trace does not say what steps cost
     for (const nlohmann::json& cell : report["matched"]) {

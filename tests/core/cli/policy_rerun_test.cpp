@@ -27,10 +27,8 @@ protected:
         PONDERSCOPE_REQUIRE_GOLDEN(GetParam());
         golden_ = testing::golden_case(GetParam());
         trace_ = (folder_ / "t.ponder").string();
-        const ProgramResult recorded =
-            run_ponderscope({"record", golden_.string(), "--ids", (golden_ / "golden.safetensors").string(),
-                             "--policy", "full", "--name", "all", "-o", trace_});
-        ASSERT_EQ(recorded.code, 0) << recorded.err;
+        testing::succeed({"record", golden_.string(), "--ids", (golden_ / "golden.safetensors").string(),
+                          "--policy", "full", "--name", "all", "-o", trace_});
     }
     nlohmann::json policy(std::vector<std::string> more) const {
         more.insert(more.begin(), {"policy", trace_ + "#all", "--replicates", "200", "--json"});
@@ -167,8 +165,7 @@ TEST(RefereeVerb, LeavesOutRulesThatOneFurtherStepCannotJudge) {
     const std::string trace = (folder / "t.ponder").string();
     testing::succeed({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
                       "--policy", "full", "-o", trace});
-    const nlohmann::json report =
-        nlohmann::json::parse(testing::succeed({"referee", trace, "--replicates", "100", "--json"}));
+    const nlohmann::json report = testing::json_of({"referee", trace, "--replicates", "100"});
     std::set<std::string> rules;
     for (const nlohmann::json& cell : report["matched"]) {
         rules.insert(cell["policy"]);
@@ -192,8 +189,8 @@ TEST(LearnedReplayed, TakesTheExitThatTheConfigNames) {
         const std::string trace = (folder / ("t" + threshold.dump() + ".ponder")).string();
         testing::succeed(
             {"record", model.string(), "--ids", (golden / "golden.safetensors").string(), "-o", trace});
-        const nlohmann::json report = nlohmann::json::parse(
-            testing::succeed({"policy", trace, "--policy", "learned", "--replicates", "100", "--json"}));
+        const nlohmann::json report =
+            testing::json_of({"policy", trace, "--policy", "learned", "--replicates", "100"});
         const RunInfo run = TraceReader::open(trace).runs().at(0);
         EXPECT_EQ(report["points"][1]["mean_steps"], 1.0);
         EXPECT_NEAR(report["points"][1]["mean_nll"].get<double>(),
@@ -223,30 +220,18 @@ TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
     const std::string trace = (folder / "t.ponder").string();
     const auto record = [&](const std::string& name, const std::vector<std::string>& more,
                             const std::string& policy = "full") {
-        std::vector<std::string> arguments{"record",
-                                           golden.string(),
-                                           "--ids",
-                                           (golden / "golden.safetensors").string(),
-                                           "--policy",
-                                           policy,
-                                           "--initial-state",
-                                           "random:7",
-                                           "--context",
-                                           "16",
-                                           "--name",
-                                           name,
-                                           "-o",
-                                           trace};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        const ProgramResult result = run_ponderscope(arguments);
+        const ProgramResult result = run_ponderscope(
+            testing::Words{"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
+                           "--policy", policy, "--initial-state", "random:7", "--context", "16", "--name",
+                           name, "-o", trace} +
+            more);
         EXPECT_EQ(result.code, 0) << result.err;
     };
     record("five", {"--steps", "5"});
     record("shared", {"--steps", "5", "--kv", "shared"});
     for (const char* const source : {"five", "shared"}) {
-        const ProgramResult result = run_ponderscope({"policy", trace + "#" + source, "--policy", "fixed:n=2",
-                                                      "--rerun", golden.string(), "--replicates", "200"});
-        ASSERT_EQ(result.code, 0) << result.err;
+        testing::succeed({"policy", trace + "#" + source, "--policy", "fixed:n=2", "--rerun", golden.string(),
+                          "--replicates", "200"});
     }
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo five = find_run(reader, "five fixed:n=2");
@@ -270,10 +255,8 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
     const testing::TemporaryFolder folder;
     const std::string trace = (folder / "t.ponder").string();
     const std::string checkpoint = golden.string();
-    ASSERT_EQ(run_ponderscope({"record", checkpoint, "--ids", (golden / "golden.safetensors").string(),
-                               "--policy", "full", "-o", trace})
-                  .code,
-              0);
+    testing::succeed({"record", checkpoint, "--ids", (golden / "golden.safetensors").string(), "--policy",
+                      "full", "-o", trace});
     // The same model with one weight that is another.
     const std::filesystem::path other = folder / "other";
     std::filesystem::copy(golden, other);
@@ -291,9 +274,7 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         {{"--policy", "fixed:n=1", "--rerun", checkpoint, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
-        std::vector<std::string> all{"policy", trace};
-        all.insert(all.end(), arguments.begin(), arguments.end());
-        const ProgramResult result = run_ponderscope(all);
+        const ProgramResult result = run_ponderscope(testing::Words{"policy", trace} + arguments);
         EXPECT_EQ(result.code, 2) << result.out;
         EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
         EXPECT_FALSE(std::filesystem::exists(folder / "o.ponder"));
@@ -333,17 +314,13 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
     const std::filesystem::path golden = testing::golden_case("huginn_1_2_1_r3_untied_nobias");
     const testing::TemporaryFolder folder;
     const std::string trace = (folder / "t.ponder").string();
-    const ProgramResult recorded =
-        run_ponderscope({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
-                         "--initial-state", "random:7", "--policy", "full", "--name", "all", "-o", trace});
-    ASSERT_EQ(recorded.code, 0) << recorded.err;
+    testing::succeed({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
+                      "--initial-state", "random:7", "--policy", "full", "--name", "all", "-o", trace});
     std::vector<double> differences;
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {
-        const ProgramResult result =
-            run_ponderscope({"policy", trace + "#all", "--policy", "uniform:rate=1", "--replicates", "100",
-                             "--rerun", golden.string(), "--kv", kv, "--json"});
-        ASSERT_EQ(result.code, 0) << result.err;
-        const nlohmann::json report = nlohmann::json::parse(result.out);
+        const nlohmann::json report =
+            testing::json_of({"policy", trace + "#all", "--policy", "uniform:rate=1", "--replicates", "100",
+                              "--rerun", golden.string(), "--kv", kv});
         differences.push_back(report["points"][1]["rerun"]["minus_replay"]["largest"].get<double>());
         // The draws are those of the replay, and nothing else decides.
         EXPECT_EQ(report["points"][1]["rerun"]["minus_replay"]["tokens_with_other_steps"], 0) << kv;
@@ -373,20 +350,15 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     const std::string trace = (folder / "t.ponder").string();
     const std::string ids = (golden / "golden.safetensors").string();
     for (const char* policy : {"learned", "full"}) {
-        ASSERT_EQ(run_ponderscope({"record", golden.string(), "--ids", ids, "--policy", policy, "--name",
-                                   policy, "-o", trace})
-                      .code,
-                  0);
+        testing::succeed(
+            {"record", golden.string(), "--ids", ids, "--policy", policy, "--name", policy, "-o", trace});
     }
     write_file_atomically(folder / "l.csv",
                           "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n0,7,10\n0,8,9\n");
-    ASSERT_EQ(run_ponderscope({"annotate", trace + "#learned", "--csv", (folder / "l.csv").string()}).code,
-              0);
-    const ProgramResult result = run_ponderscope({"stats", trace + "#learned", "--against", trace + "#full",
-                                                  "--by", "class", "--replicates", "200", "--least", "2",
-                                                  "--csv", (folder / "o.csv").string(), "--json"});
-    ASSERT_EQ(result.code, 0) << result.err;
-    const nlohmann::json report = nlohmann::json::parse(result.out);
+    testing::succeed({"annotate", trace + "#learned", "--csv", (folder / "l.csv").string()});
+    const nlohmann::json report =
+        testing::json_of({"stats", trace + "#learned", "--against", trace + "#full", "--by", "class",
+                          "--replicates", "200", "--least", "2", "--csv", (folder / "o.csv").string()});
     const RunInfo run = TraceReader::open(trace).runs().front();
     EXPECT_EQ(report["scored_tokens"], run.scored_tokens);
     EXPECT_NEAR(report["mean_nll"]["value"], run.nll_sum / static_cast<double>(run.scored_tokens), 1e-9);
@@ -433,20 +405,16 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     EXPECT_EQ(report["steps_and_gain"][0]["with"], "gain of full");
     EXPECT_EQ(report["steps_and_gain"][0]["tokens"], run.scored_tokens);
     EXPECT_NEAR(report["steps_and_gain"][0]["spearman"]["value"], spearman(steps, gain), 1e-6);
-    EXPECT_EQ(run_ponderscope({"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from",
-                               trace + "#full"})
-                  .code,
-              0);
-    const ProgramResult by =
-        run_ponderscope({"stats", trace + "#learned", "--by", "gain", "--replicates", "200", "--json"});
-    ASSERT_EQ(by.code, 0) << by.err;
-    const nlohmann::json last = nlohmann::json::parse(by.out)["steps_correlations"].back();
+    testing::succeed(
+        {"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from", trace + "#full"});
+    const std::string by =
+        testing::succeed({"stats", trace + "#learned", "--by", "gain", "--replicates", "200", "--json"});
+    const nlohmann::json last = nlohmann::json::parse(by)["steps_correlations"].back();
     EXPECT_EQ(last["with"], "gain");
     EXPECT_NEAR(last["spearman"]["value"], spearman(steps, gain), 1e-6);
 
-    const ProgramResult text = run_ponderscope({"stats", trace + "#learned", "--replicates", "200"});
-    EXPECT_EQ(text.code, 0) << text.err;
-    EXPECT_NE(text.out.find("Benjamini-Hochberg"), std::string::npos);
+    const std::string text = testing::succeed({"stats", trace + "#learned", "--replicates", "200"});
+    EXPECT_NE(text.find("Benjamini-Hochberg"), std::string::npos);
 }
 
 } // namespace

@@ -104,6 +104,10 @@ std::string succeed(const std::vector<std::string>& arguments) {
     return ends_with(0, arguments).out;
 }
 
+nlohmann::json json_of(const Words& arguments) {
+    return nlohmann::json::parse(succeed(arguments + std::vector<std::string>{"--json"}));
+}
+
 std::string refused(const std::vector<std::string>& arguments) {
     return ends_with(2, arguments).err;
 }

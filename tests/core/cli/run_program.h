@@ -2,12 +2,22 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
 namespace ponderscope::testing {
+
+/// The words of a command line; + puts more behind them.
+struct Words : std::vector<std::string> {
+    using vector::vector;
+    friend Words operator+(Words words, const std::vector<std::string>& more) {
+        words.insert(words.end(), more.begin(), more.end());
+        return words;
+    }
+};
 
 struct ProgramResult {
     int code = -1; ///< exit code; 128 + signal when it was killed
@@ -19,14 +29,16 @@ struct ProgramResult {
 /// "-f 64".
 ProgramResult run_ponderscope(const std::vector<std::string>& arguments, const std::string& limits = "");
 
-/// Runs it until \p marker was written to the descriptor \p watched (or until it ends), calls \p then with its
-/// process id, and waits for it.
+/// Runs it until \p marker was written to the descriptor \p watched (or until it ends), calls \p then with
+/// its process id, and waits for it.
 ProgramResult run_ponderscope_until(const std::vector<std::string>& arguments, const std::string& marker,
                                     const std::function<void(int process)>& then,
                                     int watched = STDERR_FILENO);
 
 /// The same where it must end well: what it prints. Anything else is thrown.
 std::string succeed(const std::vector<std::string>& arguments);
+/// The same with --json: what it says.
+nlohmann::json json_of(const Words& arguments);
 /// And where it must refuse its input (exit code 2): the sentence on stderr.
 std::string refused(const std::vector<std::string>& arguments);
 

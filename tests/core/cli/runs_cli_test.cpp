@@ -30,9 +30,8 @@ protected:
     void SetUp() override { testing::TinyCheckpoint{.pondering_steps = 2}.write(model); }
     std::string record(const std::string& name, const std::string& file,
                        const std::vector<std::string>& more = {}, const std::string& prompt = "a brown fox") {
-        std::vector<std::string> line{"record", model, "--prompt", prompt, "--name", name, "-o", file};
-        line.insert(line.end(), more.begin(), more.end());
-        return succeed(line);
+        return succeed(testing::Words{"record", model, "--prompt", prompt, "--name", name, "-o", file} +
+                       more);
     }
     [[nodiscard]] static std::vector<std::string> names(const std::string& file) {
         std::vector<std::string> all;

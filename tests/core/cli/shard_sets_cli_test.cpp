@@ -24,9 +24,7 @@ protected:
         record_in_world(trace, 2);
     }
     [[nodiscard]] static std::size_t columns(const std::string& named) {
-        const ProgramResult listed = run_ponderscope({"annotate", named, "--json"});
-        EXPECT_EQ(listed.code, 0) << listed.err;
-        const auto rows = nlohmann::json::parse(listed.out);
+        const nlohmann::json rows = testing::json_of({"annotate", named});
         for (const auto& row : rows) {
             EXPECT_EQ(row.at("fits"), true) << row;
         }
@@ -42,18 +40,17 @@ protected:
 TEST_F(ShardSets, HaveOneSetOfAnnotationsWhicheverWayTheyAreNamed) {
     record();
     const std::string pattern = folder / "shards/a.r*";
-    ASSERT_EQ(run_ponderscope({"annotate", shards, "--derive", "one=nll@0"}).code, 0);
-    ASSERT_EQ(run_ponderscope({"annotate", pattern, "--derive", "two=nll@last"}).code, 0);
-    ASSERT_EQ(run_ponderscope({"annotate", trace, "--derive", "three=entropy@0"}).code, 0);
+    testing::succeed({"annotate", shards, "--derive", "one=nll@0"});
+    testing::succeed({"annotate", pattern, "--derive", "two=nll@last"});
+    testing::succeed({"annotate", trace, "--derive", "three=entropy@0"});
     for (const std::string& named : {shards, pattern, trace}) {
         EXPECT_EQ(columns(named), 3U) << named;
     }
     EXPECT_TRUE(std::filesystem::exists(trace + ".annotations"));
-    EXPECT_EQ(run_ponderscope({"stats", shards, "--by", "one"}).code, 0);
+    testing::succeed({"stats", shards, "--by", "one"});
     // Joined under another name they come along; under their own they are there already.
     for (const std::string& output : {std::string(folder / "joined.ponder"), trace}) {
-        const ProgramResult joined = run_ponderscope({"merge", "--join", shards, "-o", output});
-        ASSERT_EQ(joined.code, 0) << joined.err;
+        testing::succeed({"merge", "--join", shards, "-o", output});
         EXPECT_EQ(columns(output), 3U) << output;
     }
 }
@@ -62,10 +59,10 @@ TEST_F(ShardSets, WhatIsCompressedStaysSo) {
     record({"--compress"});
     const std::string packed = "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'";
     const std::string joined = folder / "joined.ponder";
-    ASSERT_EQ(run_ponderscope({"merge", "--join", shards, "-o", joined}).code, 0);
+    testing::succeed({"merge", "--join", shards, "-o", joined});
     EXPECT_GT(std::stoll(testing::sql_value(joined, packed)), 0);
     const std::string merged = folder / "merged.ponder";
-    ASSERT_EQ(run_ponderscope({"merge", joined, "-o", merged}).code, 0);
+    testing::succeed({"merge", joined, "-o", merged});
     EXPECT_EQ(testing::sql_value(merged, packed), testing::sql_value(joined, packed));
 }
 
@@ -158,9 +155,8 @@ TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
     const ProgramResult method =
         run_ponderscope({"inspect", "--method", folder / "vanilla", folder / "model"});
     EXPECT_EQ(method.err.find("[usage.option]"), std::string::npos) << method.err;
-    const ProgramResult words = run_ponderscope({"inspect", "--json", first});
-    EXPECT_EQ(words.code, 0) << words.err;
-    EXPECT_TRUE(nlohmann::json::accept(words.out));
+    const std::string words = testing::succeed({"inspect", "--json", first});
+    EXPECT_TRUE(nlohmann::json::accept(words));
 }
 
 TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {

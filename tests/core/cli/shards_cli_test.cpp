@@ -156,9 +156,7 @@ TEST_F(Shards, WrongUseIsASentence) {
     const std::string trace = folder / "a.ponder";
     const InWorld world(1, 2);
     const auto sentence = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> line{"record", model, "-o", trace};
-        line.insert(line.end(), more.begin(), more.end());
-        const std::string result = refused(line);
+        const std::string result = refused(testing::Words{"record", model, "-o", trace} + more);
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
         return result;
     };

@@ -43,9 +43,8 @@ protected:
 
     [[nodiscard]] ProgramResult record(const std::string& trace, std::vector<std::string> more,
                                        const std::string& model = "model") const {
-        std::vector<std::string> arguments{"record", at(model), "--text", at("text.txt"), "-o", at(trace)};
-        arguments.insert(arguments.end(), more.begin(), more.end());
-        return run_ponderscope(arguments);
+        return run_ponderscope(
+            testing::Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace)} + more);
     }
 
     void write_patches(const std::string& name, const nlohmann::json& patches) const {

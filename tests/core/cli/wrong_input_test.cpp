@@ -142,9 +142,7 @@ TEST_F(WrongInput, Recordings) {
             config = one.keys.contains("hidden_size") ? nlohmann::json::object() : config; // a whole one
             config.update(one.keys);
         });
-        std::vector<std::string> arguments{at(name), "--text", at("text.txt")};
-        arguments.insert(arguments.end(), one.options.begin(), one.options.end());
-        expect_sentence(arguments, one.words);
+        expect_sentence(testing::Words{at(name), "--text", at("text.txt")} + one.options, one.words);
     }
     const std::pair<std::vector<std::string>, std::vector<std::string>> others[] = {
         {{at("nowhere"), "--text", at("text.txt")}, {at("nowhere")}},

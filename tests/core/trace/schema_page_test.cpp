@@ -2,8 +2,8 @@
 // resources/docs/trace-schema.md is for users: it names every view, and every example in it is run.
 #include "core/base/files.h"
 #include "core/base/half.h"
-#include "core/trace/schema.h"
 #include "core/trace/reader.h"
+#include "core/trace/schema.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/page_examples.h"
