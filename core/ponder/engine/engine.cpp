@@ -357,9 +357,9 @@ Engine::PendingPtr Engine::submit(std::span<const Window> windows, RecordLevel l
     throw memory_exhausted(impl_->device);
 }
 
-Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordLevel level,
-                                        const std::function<void(StepsOptions&)>& listen,
-                                        StepsResult* result) const {
+Engine::PendingPtr EngineParts::submit(std::span<const Window> windows, RecordLevel level,
+                                       const std::function<void(StepsOptions&)>& listen, StepsResult* result,
+                                       const EarlierTokens& earlier) const {
     if (batches_under_way >= 2) {
         throw std::logic_error("Engine::submit: two batches are under way; collect one first");
     }
@@ -372,20 +372,25 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
             window.report_end > static_cast<std::int64_t>(window.ids.size())) {
             throw std::logic_error("Engine::submit: reported tokens outside of their window");
         }
+        const std::size_t i = sequences.size();
         sequences.push_back(window.ids);
         reported.push_back(
             {static_cast<std::int64_t>(window.ids.size()),
-             0,
-             {},
+             earlier.past.empty() ? 0 : earlier.past[i],
+             earlier.steps.empty() ? std::vector<std::int32_t>() : earlier.steps[i],
              window.report_begin,
              window.report_end,
              {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
     }
     const c10::InferenceMode no_gradients;
     const GpuProducts products(precision);
-    TokenBatch batch = TokenBatch::make(backbone(), sequences, device, plans_rows());
+    StepCache* const cache = earlier.cache;
+    TokenBatch batch =
+        TokenBatch::make(backbone(), sequences, device, cache != nullptr || plans_rows(), earlier.past,
+                         earlier.rows, cache != nullptr ? cache->segment_rows : 0);
     StepsOptions options = steps_options();
     options.read_out_every_step = level == RecordLevel::steps;
+    options.cache = cache;
     place(batch, windows);
     const RunPatches put_in = patches_of(windows);
     options.patches = put_in.empty() ? nullptr : &put_in;
@@ -400,7 +405,7 @@ Engine::PendingPtr Engine::Impl::submit(std::span<const Window> windows, RecordL
     if (result != nullptr) {
         *result = run;
     }
-    return std::make_shared<Pending>(ScoreTransfer(recorder, std::move(reported)), *this);
+    return std::make_shared<Engine::Pending>(ScoreTransfer(recorder, std::move(reported)), *this);
 }
 
 std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {

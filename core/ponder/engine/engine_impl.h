@@ -18,6 +18,14 @@
 
 namespace ponderscope {
 
+/// The tokens of earlier runs that the windows of a run follow, in the order of the windows.
+struct EarlierTokens {
+    StepCache* cache = nullptr;          ///< their keys and values; nullptr: the windows follow nothing
+    std::vector<std::int64_t> past = {}; ///< their number
+    std::vector<std::int64_t> rows = {}; ///< first row in a segment of the cache
+    std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t, if the method halts
+};
+
 /// The parts of an engine, for the files that implement its functions.
 struct EngineParts {
     Model model;
@@ -60,14 +68,15 @@ struct EngineParts {
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: an id outside of the vocabulary, or a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
+    /// Engine::submit. \p listen may wrap or replace the recorder, which is the listener. \p result receives
+    /// the results.
+    [[nodiscard]] Engine::PendingPtr submit(std::span<const Window> windows, RecordLevel level,
+                                            const std::function<void(StepsOptions& options)>& listen = {},
+                                            StepsResult* result = nullptr,
+                                            const EarlierTokens& earlier = {}) const;
 };
 
-struct Engine::Impl : EngineParts {
-    /// Engine::submit. \p listen may wrap the recorder in further listeners. \p result receives the results.
-    [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level,
-                                    const std::function<void(StepsOptions& options)>& listen = {},
-                                    StepsResult* result = nullptr) const;
-};
+struct Engine::Impl : EngineParts {};
 
 /// InputError if the plan has refreshes.
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method);

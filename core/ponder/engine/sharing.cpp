@@ -68,11 +68,10 @@ public:
             first_rows_.push_back(total * rows_a_token_);
             total += static_cast<std::int64_t>(window.ids.size());
         }
-        options_ = parts.steps_options();
-        options_.read_out_every_step = level == RecordLevel::steps;
-        cache_.emplace(make_step_cache(parts.backbone(), parts.method(), options_, total,
+        StepsOptions options = parts.steps_options();
+        options.read_out_every_step = level == RecordLevel::steps;
+        cache_.emplace(make_step_cache(parts.backbone(), parts.method(), options, total,
                                        static_cast<std::int64_t>(windows.size())));
-        options_.cache = &*cache_;
     }
 
     std::vector<WindowResult> run() {
@@ -93,7 +92,8 @@ public:
             past.push_back(shared);
             past_steps.push_back(shared > 0 ? stem_steps_[stem] : std::vector<std::int32_t>());
         }
-        std::vector<WindowResult> results = run_part(rests, past, first_rows_, past_steps, nullptr);
+        std::vector<WindowResult> results =
+            run_part(rests, std::move(past), first_rows_, std::move(past_steps), nullptr);
         stem = 0;
         for (std::size_t i = 0; i < windows_.size(); ++i) {
             stem += i == stems_[stem].end ? 1 : 0;
@@ -143,8 +143,7 @@ private:
         }
         StepsResult run;
         std::vector<WindowResult> results =
-            run_part(beginnings, std::vector<std::int64_t>(which.size(), 0), rows,
-                     std::vector<std::vector<std::int32_t>>(which.size()), &run);
+            run_part(beginnings, std::vector<std::int64_t>(which.size(), 0), std::move(rows), {}, &run);
         if (all_counts.defined()) {
             const at::Tensor none = all_counts.narrow(1, 0, 1);
             cache_->counts = at::cat({none, cache_->counts}, 1).index_select(1, send(columns, parts_.device));
@@ -185,53 +184,19 @@ private:
         }
     }
 
-    /// \p past, \p rows, \p past_steps: of the windows, which hold the tokens of this run.
-    std::vector<WindowResult> run_part(const std::vector<Window>& windows,
-                                       const std::vector<std::int64_t>& past,
-                                       const std::vector<std::int64_t>& rows,
-                                       const std::vector<std::vector<std::int32_t>>& past_steps,
-                                       StepsResult* result) {
-        std::vector<std::span<const std::int32_t>> sequences;
-        std::vector<ReportedWindow> reported;
-        std::int64_t count = 0;
-        for (std::size_t i = 0; i < windows.size(); ++i) {
-            const Window& window = windows[i];
-            sequences.push_back(window.ids);
-            reported.push_back(
-                {static_cast<std::int64_t>(window.ids.size()),
-                 past[i],
-                 past_steps[i],
-                 window.report_begin,
-                 window.report_end,
-                 {window.ids.begin() + window.report_begin, window.ids.begin() + window.report_end}});
-            count += window.report_end - window.report_begin;
-        }
-        TokenBatch batch = TokenBatch::make(parts_.backbone(), sequences, parts_.device, true, past, rows,
-                                            cache_->segment_rows);
-        parts_.place(batch, windows);
-        StepsOptions options = options_;
-        std::optional<Recorder> recorder;
-        if (count > 0) {
-            recorder.emplace(parts_.backbone(), parts_.method(), parts_.plan, level_,
-                             reported_tokens(windows, parts_.device, parts_.runs_parts()));
-            options.listener = &*recorder;
-        }
-        const StepsResult run = run_steps(parts_.backbone(), parts_.method(), batch, options);
-        if (result != nullptr) {
-            *result = run;
-        }
-        if (!recorder) {
-            return std::vector<WindowResult>(windows.size());
-        }
-        recorder->finish(run);
-        return ScoreTransfer(*recorder, std::move(reported)).collect(parts_.cost(), parts_.decides_by_head());
+    std::vector<WindowResult> run_part(const std::vector<Window>& windows, std::vector<std::int64_t> past,
+                                       std::vector<std::int64_t> rows,
+                                       std::vector<std::vector<std::int32_t>> steps, StepsResult* result) {
+        return parts_
+            .submit(windows, level_, {}, result,
+                    {&*cache_, std::move(past), std::move(rows), std::move(steps)})
+            ->collect();
     }
 
     const EngineParts& parts_;
     std::span<const Window> windows_;
     std::vector<Stem> stems_;
     RecordLevel level_;
-    StepsOptions options_;
     std::optional<StepCache> cache_;
     std::int64_t rows_a_token_ = 1;
     std::vector<std::int64_t> first_rows_;              ///< of each window's room in a segment

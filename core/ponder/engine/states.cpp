@@ -6,7 +6,6 @@
 #include "core/ponder/recording/recorded_signals.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -199,20 +198,16 @@ std::vector<std::vector<float>> Engine::states_at(std::span<const Window> window
     for (const StatePlace& place : places) {
         check_place(place, false);
     }
-    const c10::InferenceMode no_gradients;
-    const GpuProducts products(impl_->precision);
-    StepsOptions options = impl_->steps_options();
-    options.plan.attention = {};
     StateCatcher catcher(places, windows, impl_->device);
-    options.listener = &catcher;
-    std::vector<std::span<const std::int32_t>> sequences;
-    for (const Window& window : windows) {
-        impl_->check_ids(window.ids);
-        sequences.push_back(window.ids);
+    std::vector<Window> silent(windows.begin(), windows.end());
+    for (Window& window : silent) {
+        window.report_begin = window.report_end = 0;
     }
-    TokenBatch batch = TokenBatch::make(impl_->backbone(), sequences, impl_->device, impl_->plans_rows());
-    impl_->place(batch, windows);
-    (void)run_steps(impl_->backbone(), impl_->method(), batch, options);
+    (void)impl_->submit(silent, RecordLevel::nll, [&](StepsOptions& options) {
+        options.listener = &catcher;
+        options.plan.attention = {};
+        options.patches = nullptr;
+    });
     return catcher.states();
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->device);
