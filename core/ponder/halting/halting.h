@@ -66,8 +66,14 @@ public:
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;
 };
 
+/// |move - before| / |move| for each row, both [n, d] fp32: the change between two successive updates of the
+/// state, relative to the last update (arXiv 2509.23314). 0: both updates are equal (or zero). Infinite: only
+/// the last update is zero.
+at::Tensor acceleration(const at::Tensor& move, const at::Tensor& before);
+
 /// Whether a run of \p method under \p rule (nullptr: the method's own) may read out tokens before K.
 inline bool may_halt(const Method& method, const HaltingRule* rule) {
     return method.max_steps() > 0 && (rule != nullptr ? rule->may_halt() : method.halts());
 }
+
 } // namespace ponderscope

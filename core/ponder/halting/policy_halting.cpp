@@ -6,7 +6,6 @@
 #include "core/kernels/head.h"
 #include "core/model/device.h"
 #include "core/policy/policy.h"
-#include "core/ponder/halting/acceleration.h"
 #include "core/ponder/halting/halting.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/recorder.h"
 
-#include "core/ponder/halting/acceleration.h"
+#include "core/ponder/halting/halting.h"
 
 #include <ATen/ATen.h>
 
