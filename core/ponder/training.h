@@ -31,7 +31,7 @@ struct PenaltySettings {
 
 /// How Model::forward runs.
 struct ForwardForm {
-    /// Interleaved rule: number of refreshes after all slots exist; absent: exact (interleaved.h).
+    /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     /// For the training loss: computes the method's penalty. Runs every slot if the method does not halt in
     /// training.

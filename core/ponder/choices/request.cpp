@@ -42,4 +42,10 @@ void WindowResult::append(const WindowResult& other, std::size_t first, std::siz
     }
 }
 
+std::string to_string(const StatePlace& place) {
+    return "sequence " + std::to_string(place.sequence) + ", token " + std::to_string(place.token) +
+           ", step " + std::to_string(place.step) +
+           (place.layer == StatePlace::end_of_step ? "" : ", layer " + std::to_string(place.layer));
+}
+
 } // namespace ponderscope

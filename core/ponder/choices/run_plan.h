@@ -68,7 +68,7 @@ enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 /// How an engine computes, and what it records besides the level. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< replaces the method's own rule; nullptr: the method's rule
-    /// Interleaved rule: number of refreshes after all slots exist; absent: exact (interleaved.h).
+    /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
     std::optional<KvPolicy> kv = {}; ///< absent: the choice of the method's authors, or per_step under

@@ -4,7 +4,6 @@
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/precision.h"
-#include "core/ponder/choices/patch.h"
 #include "core/ponder/choices/request.h"
 #include "core/ponder/choices/run_plan.h"
 #include "core/trace/records.h"

@@ -2,7 +2,6 @@
 #include "core/ponder/recording/recorded_signals.h"
 
 #include "core/model/depth_sources.h"
-#include "core/ponder/choices/patch.h"
 #include "core/trace/column_labels.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/ponder/schedule/interleaved.h"
+#include "core/ponder/schedule/steps.h"
 
 #include "core/model/device.h"
 #include "core/ponder/schedule/run_patches.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/ponder/choices/patch.h"
 #include "core/ponder/choices/request.h"
 
 #include <ATen/core/Tensor.h>

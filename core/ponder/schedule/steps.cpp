@@ -2,10 +2,8 @@
 #include "core/ponder/schedule/steps.h"
 
 #include "core/model/device.h"
-#include "core/ponder/schedule/interleaved.h"
 #include "core/ponder/schedule/layer_steps.h"
 #include "core/ponder/schedule/run_patches.h"
-#include "core/ponder/schedule/token_by_token.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

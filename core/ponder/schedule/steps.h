@@ -99,7 +99,7 @@ enum class Schedule : std::uint8_t {
     /// Each token runs all its steps before the next token starts, because slots need finished predecessors.
     /// The rows of stopped tokens and the coda's entry of each token are then known.
     token_by_token,
-    interleaved, ///< interleaved.h
+    interleaved, ///< run_interleaved()
     layers       ///< layer_steps.h
 };
 Schedule schedule_of(const Backbone& backbone, const Method& method, const StepsOptions& options);
@@ -111,6 +111,28 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
 /// Runs the tokens of each step together. Copies data to the host only if tokens may halt.
 StepsResult run_by_step(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                         const StepsOptions& options);
+
+/// Runs one token of each sequence through all its steps, then the next token: exact also if a slot depends
+/// on the last steps of earlier tokens (Schedule). As slow as decoding. With a cache,
+/// continues after the cached tokens.
+StepsResult run_token_by_token(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                               const StepsOptions& options);
+
+/// Runs all slots of all tokens under the interleaved rule, in which every slot of token t comes before token
+/// t + 1 (methods.md sections 4 and 6).
+///
+/// With RunPlan::refreshes: each pass computes all slots that exist so far at once, with inputs from the
+/// previous pass, and may add one slot to each token. When all slots exist, `refreshes` further passes renew
+/// all inputs, and a last pass gives the output.
+///
+/// Without refreshes the result is exact. Tokens at the same position of all sequences run side by side, one
+/// slot of each at a time, so that no slot is computed twice.
+///
+/// With a cache, the K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
+/// use). Taps: `embeds` and `hidden` of the result by step, and the taps of the passes that computed the
+/// result.
+StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
+                            const StepsOptions& options);
 
 /// Allocates K/V for \p total tokens of \p sequences sequences, for runs with these options.
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
