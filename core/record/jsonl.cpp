@@ -121,27 +121,16 @@ nlohmann::json parse_line(const std::string& line, const std::string& where) {
 
 JsonlSource::JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
                          const ProgressSink& progress, std::stop_token stop)
-    : TextSource(std::move(stop)),
+    : TextSource(options.file == "-" ? "standard input" : options.file.string(), std::move(stop)),
       options_(std::move(options)),
       name_(options_.file == "-" ? "standard input" : options_.file.string()),
       tokenizer_(tokenizer),
       vocab_size_(vocab_size) {
-    rewind();
-    if (lines_->can_be_read_again()) {
-        read_through(progress);
-        rewind();
-    } else { // whether there is anything right is known before a trace is begun
-        first_ = read_next();
-        require_any();
-        notices_.look_at(first_->text, tokenizer_, options_.reading);
-    }
+    start({options_.file}, progress);
 }
 
-void JsonlSource::rewind() {
+void JsonlSource::go_to_begin() {
     lines_ = std::make_unique<LineReader>(options_.file, stop_);
-    hash_ = Sha256();
-    lines_hash_ = Sha256();
-    ended_ = false;
     found_ = skipped_ = taken_tokens_ = 0;
     first_skipped_.clear();
 }
@@ -149,7 +138,7 @@ void JsonlSource::rewind() {
 void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
     // Only the tokens say where a limit lies.
-    while (next_line(*lines_, sequence, options_.limit_tokens > 0)) {
+    while (next_line(sequence, options_.limit_tokens > 0)) {
         notices_.look_at(sequence.text, tokenizer_, options_.reading);
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
@@ -158,26 +147,11 @@ void JsonlSource::read_through(const ProgressSink& progress) {
                       lines_->file_bytes(), "bytes"});
         }
     }
-    require_any();
-    digest_ = hash_.finish_hex();
-    lines_digest_ = lines_hash_.finish_hex();
 }
 
-void JsonlSource::require_any() const {
-    if (is_stopped()) {
-        throw Cancelled();
-    }
-    if (found_ == 0) {
-        throw InputError(ErrorId::text_empty, name_, "at least one line with a text",
-                         skipped_ > 0 ? "only invalid lines, the first: " + first_skipped_ : "none",
-                         "write one JSON object a line");
-    }
-}
-
-void JsonlSource::read(const std::string& line, const LineReader& lines, SequenceInput& sequence,
-                       bool encode_all) const {
-    const std::string where = name_ + ": line " + std::to_string(lines.number());
-    if (lines.too_long()) {
+void JsonlSource::read(const std::string& line, SequenceInput& sequence, bool encode_all) const {
+    const std::string where = name_ + ": line " + std::to_string(lines_->number());
+    if (lines_->too_long()) {
         throw InputError(ErrorId::text_line, where + ": expected at most " +
                                                  std::to_string(LineReader::max_line_bytes >> 20) +
                                                  " MiB, found more.");
@@ -195,7 +169,7 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
     sequence.text = text.get<std::string>();
     check_text(sequence.text, where);
     sequence.title = (options_.file == "-" ? "-" : options_.file.filename().string()) + ":" +
-                     std::to_string(lines.number());
+                     std::to_string(lines_->number());
     if (!options_.group_field.empty()) {
         const nlohmann::json& group = content.field(options_.group_field, "--group-field");
         sequence.group = group.is_null() ? std::string() : content.name_in(group, options_.group_field);
@@ -222,15 +196,14 @@ void JsonlSource::read(const std::string& line, const LineReader& lines, Sequenc
     }
 }
 
-bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool encode_all) {
+bool JsonlSource::next_line(SequenceInput& sequence, bool encode_all) {
     std::string line;
-    while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines.next(line)) {
-        lines_hash_.update(line).update("\n");
-        if (line.find_first_not_of(" \t") == std::string::npos && !lines.too_long()) {
+    while ((options_.limit_tokens == 0 || taken_tokens_ < options_.limit_tokens) && lines_->next(line)) {
+        if (line.find_first_not_of(" \t") == std::string::npos && !lines_->too_long()) {
             continue;
         }
         try {
-            read(line, lines, sequence, encode_all);
+            read(line, sequence, encode_all);
             ++found_;
             taken_tokens_ += static_cast<std::int64_t>(sequence.ids.size());
             return true;
@@ -243,29 +216,20 @@ bool JsonlSource::next_line(LineReader& lines, SequenceInput& sequence, bool enc
             }
         }
     }
+    if (found_ == 0 && !is_stopped()) {
+        throw InputError(ErrorId::text_empty, name_, "at least one line with a text",
+                         skipped_ > 0 ? "only invalid lines, the first: " + first_skipped_ : "none",
+                         "write one JSON object a line");
+    }
     return false;
-}
-
-std::shared_ptr<const SequenceInput> JsonlSource::next() {
-    return first_ ? std::move(first_) : read_next();
 }
 
 std::shared_ptr<const SequenceInput> JsonlSource::read_next() {
     auto sequence = std::make_shared<SequenceInput>();
-    if (!next_line(*lines_, *sequence, true)) {
-        if (!is_stopped() && !ended_) {
-            ended_ = true;
-            if (!lines_digest_.empty()) {
-                require_unchanged(name_, lines_digest_, lines_hash_.finish_hex());
-            } else if (digest_.empty() && found_ > 0) {
-                digest_ = hash_.finish_hex();
-            }
-        }
+    if (!next_line(*sequence, true)) {
         return nullptr;
     }
-    if (digest_.empty()) {
-        hash_.update(sequence->text);
-    }
+    hash_.update(sequence->text);
     return sequence;
 }
 

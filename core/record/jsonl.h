@@ -36,30 +36,26 @@ public:
     JsonlSource(JsonlOptions options, const Tokenizer& tokenizer, std::int64_t vocab_size,
                 const ProgressSink& progress = {}, std::stop_token stop = {});
 
-    std::shared_ptr<const SequenceInput> next() override;
-    void rewind() override;
     [[nodiscard]] std::string left_out() const override;
     [[nodiscard]] std::int64_t skipped() const override { return skipped_; }
     void add_choices(nlohmann::json& choices) const override;
 
 private:
-    void read_through(const ProgressSink& progress);
-    void require_any() const;
-    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
-    /// Reads the next valid line.
-    [[nodiscard]] bool next_line(LineReader& lines, SequenceInput& sequence, bool encode_all);
-    void read(const std::string& line, const LineReader& lines, SequenceInput& sequence,
-              bool encode_all) const;
+    void go_to_begin() override;
+    void read_through(const ProgressSink& progress) override;
+    void look_at(const SequenceInput& first) override {
+        notices_.look_at(first.text, tokenizer_, options_.reading);
+    }
+    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next() override;
+    /// Reads the next valid line. InputError: the file ends and no line was valid.
+    [[nodiscard]] bool next_line(SequenceInput& sequence, bool encode_all);
+    void read(const std::string& line, SequenceInput& sequence, bool encode_all) const;
 
     JsonlOptions options_;
     std::string name_; ///< the file's name in titles and messages
     const Tokenizer& tokenizer_;
     std::int64_t vocab_size_;
     std::unique_ptr<LineReader> lines_;
-    std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first sequence, read before the run
-    Sha256 lines_hash_;                          ///< of all lines so far, including skipped ones
-    std::string lines_digest_;                   ///< digest from the first reading; empty: a stream
-    bool ended_ = false;                         ///< no more lines since begin or rewind
     std::int64_t found_ = 0;
     std::int64_t taken_tokens_ = 0; ///< tokens of the encoded texts
     std::int64_t skipped_ = 0;

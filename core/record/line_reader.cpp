@@ -282,8 +282,4 @@ std::int64_t LineReader::file_bytes() const {
     return impl_->size;
 }
 
-bool LineReader::can_be_read_again() const {
-    return impl_->regular && impl_->owned;
-}
-
 } // namespace ponderscope

@@ -38,8 +38,6 @@ public:
                                                    ///< then gave ""
     [[nodiscard]] std::int64_t bytes_read() const; ///< bytes read from the file, before decompression
     [[nodiscard]] std::int64_t file_bytes() const; ///< size of the file; 0: unknown
-    /// True for a plain file, false for a pipe.
-    [[nodiscard]] bool can_be_read_again() const;
 
 private:
     struct Impl;

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -50,8 +51,10 @@ public:
 /// the recording. Then digest and amount are known from the beginning, and rewind() works.
 class TextSource : public SequenceSource {
 public:
+    /// InputError also if the texts differ from those of the first reading.
+    std::shared_ptr<const SequenceInput> next() final;
     /// Starts again from the beginning. Call this only if the digest is known.
-    virtual void rewind() = 0;
+    void rewind();
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
     [[nodiscard]] virtual std::int64_t skipped() const { return 0; } ///< number of skipped texts
@@ -59,22 +62,31 @@ public:
     [[nodiscard]] const TextNotices& notices() const { return notices_; }
 
 protected:
-    explicit TextSource(std::stop_token stop) : stop_(std::move(stop)) {}
+    /// \p name: of the source in messages.
+    TextSource(std::string name, std::stop_token stop) : stop_(std::move(stop)), name_(std::move(name)) {}
+    /// Reads all of \p files once, or only the first text if one of them is a stream, so that errors are
+    /// reported before a recording. Cancelled.
+    void start(const std::vector<std::filesystem::path>& files, const ProgressSink& progress);
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
-    /// InputError: the digest \p again differs from \p before, the digest of the first reading.
-    static void require_unchanged(const std::string& name, const std::string& before,
-                                  const std::string& again) {
-        if (before != again) {
-            throw InputError(name, "the texts of the first reading", "different texts",
-                             "record a file that nobody writes to");
-        }
-    }
+
+    virtual void go_to_begin() = 0;
+    /// The next text, encoded, which is added to `hash_`; null at the end, or after a stop.
+    virtual std::shared_ptr<const SequenceInput> read_next() = 0;
+    /// Reads all texts: sets `hash_`, `text_bytes_` and `notices_`.
+    virtual void read_through(const ProgressSink& progress) = 0;
+    virtual void look_at(const SequenceInput& first) = 0; ///< notices of a stream
 
     std::stop_token stop_; ///< ends a next() that waits for a silent pipe
     TextNotices notices_;
-    Sha256 hash_; ///< of the texts so far
-    std::string digest_;
+    Sha256 hash_;                 ///< of the texts so far
     std::int64_t text_bytes_ = 0; ///< from the first reading
+
+private:
+    std::string name_;
+    std::string digest_;
+    std::int64_t skipped_before_ = 0;            ///< skipped texts of the first reading
+    bool ended_ = false;                         ///< no more texts since the begin
+    std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first text, read before the run
 };
 
 /// As record() in session.h, but sequence by sequence. Memory grows with the batch, not with the source. If

@@ -45,35 +45,18 @@ std::size_t unfinished_character(std::string_view text) {
 
 TextFiles::TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress,
                      std::stop_token stop)
-    : TextSource(std::move(stop)),
+    : TextSource(options.files.size() == 1 ? options.files.front().string() : "The files of --text",
+                 std::move(stop)),
       options_(std::move(options)),
       tokenizer_(tokenizer),
       tail_(std::max(options_.part_bytes / 128, 2 * around)) {
-    rewind();
-    const bool once = std::any_of(options_.files.begin(), options_.files.end(), [](const auto& file) {
-        std::error_code error;
-        return file == "-" || std::filesystem::is_fifo(file, error);
-    });
-    if (once) {
-        first_ = read_next(); // whether there is anything right is known before a trace is begun
-        if (first_ != nullptr) {
-            look_at_part(*first_);
-        }
-    } else {
-        read_through(progress);
-        rewind();
-    }
-    if (is_stopped()) {
-        throw Cancelled();
-    }
+    start(options_.files, progress);
 }
 
-void TextFiles::rewind() {
-    hash_ = Sha256();
+void TextFiles::go_to_begin() {
     next_file_ = 0;
     reader_.reset();
     taken_tokens_ = 0;
-    ended_ = false;
 }
 
 bool TextFiles::open_next_file() {
@@ -114,7 +97,7 @@ void TextFiles::fill(std::size_t bytes) {
     valid_ += whole;
 }
 
-void TextFiles::look_at_part(const SequenceInput& part) {
+void TextFiles::look_at(const SequenceInput& part) {
     if (part_ == 1) {
         notices_.look_at(part.text, tokenizer_, options_.reading);
         if (reader_) { // it is not the last
@@ -138,7 +121,7 @@ void TextFiles::read_through(const ProgressSink& progress) {
         if (sequence->ids.size() < 2) {
             too_short(name_);
         }
-        look_at_part(*sequence);
+        look_at(*sequence);
         all += static_cast<std::int64_t>(sequence->text.size());
         say(all, 0);
     }
@@ -167,7 +150,6 @@ void TextFiles::read_through(const ProgressSink& progress) {
             notices_.add_cut_text(tokenizer_, options_.reading);
         }
     }
-    digest_ = hash_.finish_hex();
     text_bytes_ = all;
 }
 
@@ -285,21 +267,6 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     valid_ -= done;
     begin_ = end - done;
     before_ -= done;
-    return sequence;
-}
-
-std::shared_ptr<const SequenceInput> TextFiles::next() {
-    std::shared_ptr<const SequenceInput> sequence = first_ ? std::move(first_) : read_next();
-    if (sequence == nullptr && !is_stopped() && !ended_) {
-        ended_ = true;
-        const std::string digest = hash_.finish_hex();
-        if (digest_.empty()) {
-            digest_ = digest;
-        }
-        require_unchanged(options_.files.size() == 1 ? options_.files.front().string()
-                                                     : "The files of --text",
-                          digest_, digest);
-    }
     return sequence;
 }
 

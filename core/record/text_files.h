@@ -37,8 +37,6 @@ public:
     TextFiles(TextFilesOptions options, const Tokenizer& tokenizer, const ProgressSink& progress = {},
               std::stop_token stop = {});
 
-    std::shared_ptr<const SequenceInput> next() override;
-    void rewind() override;
     void add_choices(nlohmann::json& choices) const override;
 
 private:
@@ -47,12 +45,13 @@ private:
         std::uint64_t begin, end; ///< offsets in the file's text
         bool operator==(const Token&) const = default;
     };
-    void read_through(const ProgressSink& progress);
-    void look_at_part(const SequenceInput& part); ///< Takes the part that read_next() gave last.
+    void go_to_begin() override;
+    void read_through(const ProgressSink& progress) override;
+    void look_at(const SequenceInput& part) override; ///< Takes the part that read_next() gave last.
     [[nodiscard]] bool open_next_file();
     /// Reads this number of bytes into the buffer, or all remaining bytes.
     void fill(std::size_t bytes);
-    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next();
+    [[nodiscard]] std::shared_ptr<const SequenceInput> read_next() override;
     /// The end of the part with the encoding \p encoding, which begins at \p from in the buffer.
     [[nodiscard]] std::size_t choose_cut(const Encoding& encoding, std::size_t from) const;
     [[nodiscard]] std::vector<Token> around_seam(const Encoding& encoding, std::uint64_t from) const;
@@ -74,8 +73,6 @@ private:
     std::uint64_t seam_ = 0;      ///< offset of the part in the text
     std::vector<Token> expected_; ///< tokens around the cut, as the previous part encoded them
     std::int64_t taken_tokens_ = 0;
-    bool ended_ = false;                         ///< no more sequences since begin or rewind
-    std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first sequence, read before the run
 };
 
 } // namespace ponderscope
