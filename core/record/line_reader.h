@@ -7,6 +7,11 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
+
+struct z_stream_s;
+struct ZSTD_DCtx_s;
 
 namespace ponderscope {
 
@@ -33,15 +38,45 @@ public:
     [[nodiscard]] bool has_arrived() const;
     /// Appends the next bytes, at most \p most, to \p text. False at the end, or after a stop.
     bool read(std::string& text, std::size_t most);
-    [[nodiscard]] std::int64_t number() const;     ///< number of the last line, from 1
-    [[nodiscard]] bool too_long() const;           ///< whether the last line exceeds max_line_bytes; next()
-                                                   ///< then gave ""
-    [[nodiscard]] std::int64_t bytes_read() const; ///< bytes read from the file, before decompression
-    [[nodiscard]] std::int64_t file_bytes() const; ///< size of the file; 0: unknown
+    [[nodiscard]] std::int64_t number() const { return number_; } ///< number of the last line, from 1
+    /// Whether the last line exceeds max_line_bytes; next() then gave "".
+    [[nodiscard]] bool too_long() const { return too_long_; }
+    /// Bytes read from the file, before decompression.
+    [[nodiscard]] std::int64_t bytes_read() const { return consumed_; }
+    [[nodiscard]] std::int64_t file_bytes() const { return size_; } ///< size of the file; 0: unknown
 
 private:
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    enum class Packing : std::uint8_t { unknown, none, gzip, zstd };
+
+    [[noreturn]] void damaged(const char* found) const;
+    /// Reads more stored bytes behind those that wait; false at the end and when stopped.
+    bool read_more();
+    void find_packing();
+    /// One round of decoding from what waits in `input_`.
+    void decode();
+    /// Makes more decoded bytes; false at the end and when stopped.
+    bool fill();
+    /// Decoded bytes that wait; none at the end and when stopped.
+    std::string_view waiting();
+
+    std::filesystem::path path_;
+    std::stop_token stop_;
+    int descriptor_ = -1;
+    bool owned_ = false;
+    bool regular_ = false;
+    std::int64_t size_ = 0;
+    std::int64_t consumed_ = 0;
+    Packing packing_ = Packing::unknown;
+    std::vector<char> input_, decoded_;
+    std::size_t input_begin_ = 0, input_end_ = 0;
+    std::size_t decoded_begin_ = 0, decoded_end_ = 0;
+    std::unique_ptr<z_stream_s> gzip_; ///< while gzip is open
+    ZSTD_DCtx_s* zstd_ = nullptr;
+    bool inside_ = false;   ///< a member or frame has begun and not ended
+    bool flushing_ = false; ///< the last round filled the buffer: more may wait inside the decoder
+    bool ended_ = false;
+    std::int64_t number_ = 0;
+    bool too_long_ = false;
 };
 
 } // namespace ponderscope
