@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace ponderscope {
@@ -29,12 +28,13 @@ RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Wind
     }
     for (const auto& [where, members] : found) {
         Group& group = groups_[where];
+        std::vector<std::int64_t> numbers;
         std::vector<at::Tensor> states;
         for (const auto& [token, patch] : members) {
-            group.numbers.push_back(token);
+            numbers.push_back(token);
             states.push_back(at::tensor(patch->state));
         }
-        group.tokens = send(group.numbers, device);
+        group.tokens = send(numbers, device);
         group.states = at::stack(states).to(device);
     }
 }
@@ -58,7 +58,7 @@ at::Tensor RunPatches::apply(const at::Tensor& states, const at::Tensor& tokens,
     if (group == groups_.end() || states.size(0) == 0) {
         return states;
     }
-    const auto& [numbers, wanted, others] = group->second;
+    const auto& [wanted, others] = group->second;
     return tokens.defined() ? replaced(states, tokens.contiguous(), wanted, others)
                             : states.index_copy(0, wanted, others.to(states.scalar_type()));
 }
@@ -73,29 +73,6 @@ at::Tensor RunPatches::apply_to_slots(at::Tensor states, const at::Tensor& token
         states = replaced(states, tokens * more_than_steps + steps, wanted, group->second.states);
     }
     return states;
-}
-
-RunPatches RunPatches::of(std::span<const std::int64_t> tokens) const {
-    RunPatches some;
-    for (const auto& [where, group] : groups_) {
-        Group part;
-        std::vector<std::int64_t> rows;
-        for (std::size_t i = 0; i < tokens.size(); ++i) {
-            const auto found = std::lower_bound(group.numbers.begin(), group.numbers.end(), tokens[i]);
-            if (found != group.numbers.end() && *found == tokens[i]) {
-                part.numbers.push_back(static_cast<std::int64_t>(i));
-                rows.push_back(found - group.numbers.begin());
-            }
-        }
-        if (rows.empty()) {
-            continue;
-        }
-        const at::Device device = group.tokens.device();
-        part.tokens = send(part.numbers, device);
-        part.states = group.states.index_select(0, send(rows, device));
-        some.groups_.emplace(where, std::move(part));
-    }
-    return some;
 }
 
 } // namespace ponderscope

@@ -16,7 +16,6 @@ namespace ponderscope {
 /// The patches of one run's tokens on the run's device: rows that replace rows of state tensors.
 class RunPatches {
 public:
-    RunPatches() = default;
     /// The patches of the tokens in \p windows. The run packs the tokens one window after the other.
     RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows, at::Device device);
 
@@ -28,14 +27,11 @@ public:
     /// The same for slots of several steps, ordered by token, then step.
     [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
                                             const at::Tensor& steps, std::int64_t layer) const;
-    /// The patches of \p tokens; tokens are renumbered from 0 in this order.
-    [[nodiscard]] RunPatches of(std::span<const std::int64_t> tokens) const;
 
 private:
     struct Group {
-        std::vector<std::int64_t> numbers; ///< numbers of the tokens, ascending
-        at::Tensor tokens;                 ///< the same numbers, int64 [m]
-        at::Tensor states;                 ///< fp32 [m, d]
+        at::Tensor tokens; ///< int64 [m], numbers of the tokens in the run, ascending
+        at::Tensor states; ///< fp32 [m, d]
     };
     using Where = std::pair<std::int64_t, std::int64_t>; ///< layer, step
     std::map<Where, Group> groups_;

@@ -446,8 +446,8 @@ StepsResult run_by_step(const Backbone& backbone, const Method& method, const To
         return hidden;
     };
     const bool reads_each = reads_each_step(backbone, method, options);
-    WalkParts parts{method,        backbone.head(),  batch.size(), plan.rule.get(),
-                    &batch.places, options.listener, {},           selects};
+    WalkParts parts{method, backbone.head(), batch.size(),   plan.rule.get(), &batch.places, options.listener,
+                    {},     selects,         options.numbers};
     if (reads_each) {
         parts.read = [&](const at::Tensor& state, const Slots& slots) {
             return coda(state, slots.tokens, slots.step);
@@ -486,14 +486,18 @@ StepsResult run_by_step(const Backbone& backbone, const Method& method, const To
         }
         kept.prepare(slots, pass);
         pass.tap("embeds", slots.input);
+        const auto patched = [&](std::int64_t layer, const at::Tensor& states) {
+            const at::Tensor& numbers = options.numbers;
+            return options.patches->apply(
+                states, numbers.defined() ? select_rows(numbers, slots.tokens) : slots.tokens, slots.step,
+                layer);
+        };
         if (options.patches != nullptr) {
-            pass.edit = [&](std::int64_t layer, const at::Tensor& states) {
-                return options.patches->apply(states, slots.tokens, slots.step, layer);
-            };
+            pass.edit = patched;
         }
         at::Tensor hidden = backbone.run(slots.input, pass);
         if (options.patches != nullptr) {
-            hidden = options.patches->apply(hidden, slots.tokens, slots.step, StatePlace::end_of_step);
+            hidden = patched(StatePlace::end_of_step, hidden);
         }
         pass.tap(sandwich ? "latent" : "hidden", hidden);
         if (result.steps.defined() && slots.step > 0) {

@@ -91,6 +91,9 @@ struct StepsOptions {
     bool chunks = false; ///< under KvPolicy::shared: the tokens of a run go through each step together
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
+    /// int64 [N]: numbers of the batch's tokens in the run that listener and patches have; undefined: the
+    /// same.
+    at::Tensor numbers = {};
 };
 
 /// The order in which a batch's slots are computed.

@@ -2,12 +2,10 @@
 #include "core/ponder/schedule/steps.h"
 
 #include "core/model/device.h"
-#include "core/ponder/schedule/run_patches.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -15,61 +13,26 @@ namespace ponderscope {
 
 namespace {
 
-/// Tells a listener of the whole run what happens to some of its tokens.
-class Renumbered final : public RunListener {
-public:
-    Renumbered(RunListener& listener, at::Tensor tokens) : listener_(listener), tokens_(std::move(tokens)) {}
-
-    [[nodiscard]] bool wants(std::string_view name) const override { return listener_.wants(name); }
-    [[nodiscard]] bool wants_layer(std::string_view name, std::int64_t layer) const override {
-        return listener_.wants_layer(name, layer);
-    }
-    void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
-                   const at::Tensor& tensor) override {
-        listener_.on_tensor(name, step, layer, tensor);
-    }
-    void attends(const Attending& attending) override { listener_.attends(attending); }
-
-    at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
-                                  const MixtureWish& wish) override {
-        return listener_.expected_embedding(renumbered(slots), head, wish);
-    }
-    void step_begins(const Slots& slots) override { listener_.step_begins(renumbered(slots)); }
-    void step_ran(const Slots& slots, const Decision& decision, const at::Tensor& readout) override {
-        listener_.step_ran(renumbered(slots), decision, readout);
-    }
-
-private:
-    [[nodiscard]] Slots renumbered(const Slots& slots) const {
-        Slots whole = slots;
-        whole.tokens = select_rows(tokens_, slots.tokens);
-        return whole;
-    }
-
-    RunListener& listener_;
-    at::Tensor tokens_; ///< int64 [m]: of the run
-};
-
 /// The tokens at \p place, counted from the beginning of this run, of the sequences that reach so far.
 struct Part {
-    std::vector<std::int64_t> numbers; ///< of the tokens in the run
-    at::Tensor tokens;                 ///< the same, int64 [m]
+    at::Tensor tokens; ///< int64 [m], numbers in the run
     TokenBatch batch;
 };
 
 Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_rows) {
     Part part;
+    std::vector<std::int64_t> numbers;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
         if (place < batch.lengths[i]) {
-            part.numbers.push_back(first + place);
+            numbers.push_back(first + place);
             part.batch.lengths.push_back(1);
             part.batch.past.push_back(batch.past[i] + place);
             part.batch.first_rows.push_back(batch.first_rows[i]);
         }
         first += batch.lengths[i];
     }
-    part.tokens = send(part.numbers, batch.ids.device());
+    part.tokens = send(numbers, batch.ids.device());
     const auto pick = [&](const at::Tensor& all) { return select_rows(all, part.tokens); };
     part.batch.ids = pick(batch.ids);
     part.batch.positions = pick(batch.positions);
@@ -99,16 +62,7 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
     const std::int64_t longest = *std::max_element(batch.lengths.begin(), batch.lengths.end());
     for (std::int64_t place = 0; place < longest; ++place) {
         const Part part = part_at(batch, place, here.cache->segment_rows);
-        std::optional<Renumbered> listener;
-        if (options.listener != nullptr) {
-            listener.emplace(*options.listener, part.tokens);
-            here.listener = &*listener;
-        }
-        RunPatches patches;
-        if (options.patches != nullptr) {
-            patches = options.patches->of(part.numbers);
-            here.patches = &patches;
-        }
+        here.numbers = part.tokens;
         const StepsResult one = run_by_step(backbone, method, part.batch, here);
         if (!result.readout.defined()) {
             result.readout = at::zeros({batch.size(), one.readout.size(1)}, one.readout.options());

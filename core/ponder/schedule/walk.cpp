@@ -62,6 +62,14 @@ void Readout::add(const Slots& slots, const Decision& decision, const at::Tensor
     }
 }
 
+Slots Walk::numbered() const {
+    Slots slots = slots_;
+    if (parts_.numbers.defined()) {
+        slots.tokens = select_rows(parts_.numbers, slots_.tokens);
+    }
+    return slots;
+}
+
 void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry,
                  const at::Tensor& before) {
     slots_ = {};
@@ -71,7 +79,7 @@ void Walk::begin(const at::Tensor& tokens, const at::Tensor& input, const at::Te
     slots_.before = before;
     slots_.last = parts_.method.max_steps() == 0;
     if (parts_.listener != nullptr) {
-        parts_.listener->step_begins(slots_);
+        parts_.listener->step_begins(numbered());
     }
 }
 
@@ -87,7 +95,7 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
         stopped_ = parts_.read(stopped_, slots_);
     }
     if (parts_.listener != nullptr) {
-        parts_.listener->step_ran(slots_, decision_, stopped_);
+        parts_.listener->step_ran(numbered(), decision_, stopped_);
     }
     readout_.add(slots_, decision_, stopped_, running_);
 }
@@ -141,7 +149,7 @@ void Walk::make_inputs() {
     if (const std::optional<MixtureWish> wish = parts_.method.mixture()) {
         RunListener plain;
         RunListener& listener = parts_.listener != nullptr ? *parts_.listener : plain;
-        Slots asked = slots_;
+        Slots asked = numbered();
         asked.hidden = parts_.method.mixture_state(slots_, decision_);
         expected = listener.expected_embedding(asked, parts_.head, *wish);
         expected = (scale == 1.0 ? expected : expected * scale).to(slots_.input.scalar_type());
@@ -168,7 +176,7 @@ void Walk::step() {
     ++slots_.step;
     slots_.last = slots_.step == parts_.method.max_steps();
     if (parts_.listener != nullptr) {
-        parts_.listener->step_begins(slots_);
+        parts_.listener->step_begins(numbered());
     }
 }
 

@@ -67,6 +67,8 @@ struct WalkParts {
     /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
     bool selects = false; ///< a stopped token keeps running but is read out at its last step
+    /// int64 [N]: numbers of the tokens in a larger run, which the listener has; undefined: the same.
+    at::Tensor numbers = {};
 };
 
 /// Follows tokens from slot to slot: reads the method's decision after slot (t, k), chooses the tokens that
@@ -109,6 +111,8 @@ public:
 private:
     /// The tokens that continue: bool [n]; undefined: all.
     [[nodiscard]] at::Tensor choose();
+    /// The slots with the tokens' numbers in the listener's run.
+    [[nodiscard]] Slots numbered() const;
     void step();
 
     WalkParts parts_;
