@@ -6,6 +6,7 @@
 #include "core/train/recipe.h"
 
 #include <cstdint>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -36,5 +37,42 @@ struct Corpus {
 /// no training text left, or a `document_end` that is not a token. Cancelled.
 Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const ProgressSink& report = {},
                    const std::stop_token& stop = {});
+
+/// Chooses the training tokens and their order: a pure function of seed and counter, so that a resumed
+/// training sees the same tokens as an uninterrupted one.
+///
+/// The stream is cut into windows of `context + 1` tokens. Neighbouring windows share one token, because each
+/// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
+/// new order. An epoch omits fewer than two contexts at its edges. With a stream of two contexts or more, no
+/// epoch uses the last (size modulo `context`) tokens. Without \p shifted every epoch cuts at multiples of
+/// `context`, for a stream of pieces with this length.
+class ContextSampler {
+public:
+    /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.
+    ContextSampler(std::span<const std::int32_t> stream, std::int64_t context, std::uint64_t seed,
+                   bool shifted = true);
+
+    [[nodiscard]] std::int64_t windows_an_epoch() const { return windows_; }
+    /// Window number \p n, counted from 0 over all epochs: context + 1 ids of the stream.
+    [[nodiscard]] std::span<const std::int32_t> window(std::uint64_t n);
+
+private:
+    void begin_epoch(std::uint64_t epoch);
+
+    std::span<const std::int32_t> stream_;
+    std::int64_t context_;
+    std::uint64_t seed_;
+    bool shifted_;
+    std::int64_t windows_ = 0;
+    std::uint64_t epoch_ = 0;
+    std::int64_t phase_ = 0;
+    std::vector<std::uint32_t> order_;
+};
+
+/// The windows for the held-out NLL: consecutive from the start of the stream, or evenly spread if there are
+/// more than \p most (0: all). Omits a last piece that is shorter than a window. Returns the positions of the
+/// first tokens.
+std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,
+                                           std::int64_t most);
 
 } // namespace ponderscope

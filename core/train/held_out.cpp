@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/kernels/autocast.h"
 #include "core/ponder/method.h"
-#include "core/train/contexts.h"
+#include "core/train/corpus.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/train/model_setup.h"
+#include "core/train/trainer_impl.h"
 
 #include "core/base/error.h"
 #include "core/base/words.h"

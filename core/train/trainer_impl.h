@@ -1,27 +1,99 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/device.h"
+#include "core/model/parameters.h"
 #include "core/ponder/engine/model.h"
 #include "core/text/tokenizer.h"
 #include "core/train/adamw.h"
-#include "core/train/contexts.h"
 #include "core/train/corpus.h"
 #include "core/train/held_out.h"
-#include "core/train/model_setup.h"
-#include "core/train/output_folder.h"
 #include "core/train/train_state.h"
 #include "core/train/trainer.h"
 #include "core/train/training_trace.h"
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace ponderscope {
+
+/// The config.json that a training writes: the recipe's model with added keys (for new models vocab_size,
+/// max_position_embeddings and architectures; start and end tokens, torch_dtype). If the start checkpoint
+/// ties its tables in the config but not in the files, the new config does not tie them.
+nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer);
+
+/// InputError: this program does not train the checkpoint's method.
+void require_trainable(const Checkpoint& start);
+
+/// Reads this config.json. InputError names the recipe, also if the tokenizer has more tokens than the model,
+/// or the context exceeds its positions. The result includes the notices of the config's reader.
+ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, const Tokenizer& tokenizer);
+
+/// The model's tensors with the recipe's initialisation: normal with its standard deviation. Matrices that
+/// add to the residual stream are divided by sqrt(2 L), so that the stream's variance does not grow with
+/// depth (Radford et al. 2019).
+ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
+
+/// The weights before the first step, on \p device in fp32. New weights, or the weights of the recipe's start
+/// checkpoint. Parts that the start checkpoint lacks get new tensors: gates, routers, depth mixing. Gates and
+/// routers of one method are never used for another method. \p notice reports the new tensors. InputError: a
+/// tensor that is absent, of another shape or not finite. Cancelled.
+Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
+                               const std::function<void(const std::string&)>& notice,
+                               const std::stop_token& stop = {});
+
+/// The output folder of a training, and the rules for its earlier content. One training for each folder.
+class OutputFolder {
+public:
+    enum class Start : std::uint8_t { fresh, resumed, complete };
+
+    /// Checks the folder without changing it. InputError: the path is not a folder; the folder is not empty
+    /// and \p existing is refuse; or it has no training to resume.
+    OutputFolder(std::filesystem::path path, ExistingOutput existing);
+
+    [[nodiscard]] Start start() const { return start_; }
+    /// Creates the folder; for a new start, removes the files of an earlier training. EnvironmentError.
+    void prepare() const;
+
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] std::filesystem::path config() const { return path_ / "config.json"; }
+    [[nodiscard]] std::filesystem::path weights() const { return path_ / "model.safetensors"; }
+    [[nodiscard]] std::filesystem::path provenance() const { return path_ / "training.json"; }
+    [[nodiscard]] std::filesystem::path trace() const { return path_ / "training.ponder"; }
+    [[nodiscard]] std::filesystem::path state() const { return path_ / "training_state.safetensors"; }
+
+private:
+    [[nodiscard]] bool has_begun() const;
+
+    std::filesystem::path path_;
+    Start start_ = Start::fresh;
+};
+
+/// The content of training.json besides the results.
+struct Provenance {
+    std::string device;    ///< "cpu", "cuda:0"
+    std::string precision; ///< of the products: "float32", "bfloat16"
+    std::int64_t threads = 0;
+    std::string torch_version;
+    bool complete = false;
+};
+
+/// training.json: the recipe with all defaults, the texts with their digests, and the results so far.
+nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
+                               const Provenance& about);
+
+/// The results in the training.json of a finished training. InputError: they are missing.
+TrainResult read_provenance(const std::filesystem::path& path);
 
 /// One call of train(): trainer.cpp computes, trainer_output.cpp writes.
 class Trainer {

@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/sha256.h"
-#include "core/train/contexts.h"
 #include "tests/core/train/small_recipe.h"
 
 #include <gtest/gtest.h>
