@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace ponderscope {
 
@@ -27,19 +29,18 @@ public:
     /// \p pattern: the bytes to find (the content, normalised or not). Empty patterns are ignored; of equal
     /// patterns the first counts.
     void add(std::string_view pattern, const AddedToken& token);
-    [[nodiscard]] bool empty() const { return tokens_.empty(); }
 
     struct Part {
         std::size_t begin, end;
         std::int32_t id; ///< -1: text between tokens
     };
-    /// Calls \p sink(Part) for all parts of \p text, in order.
+    /// Calls \p sink(Part) for all parts of \p text, in order. \p with_special: find special tokens, too.
     template <class Sink>
-    void split(std::string_view text, Sink&& sink) const {
+    void split(std::string_view text, bool with_special, Sink&& sink) const {
         std::size_t from = 0; // where the search continues
         std::size_t done = 0;
         Part part{};
-        while (find(text, from, done, part)) {
+        while (find(text, from, done, with_special, part)) {
             if (done < part.begin) {
                 sink(Part{done, part.begin, -1});
             }
@@ -52,16 +53,14 @@ public:
     }
 
 private:
-    struct Node {
-        std::map<unsigned char, std::uint32_t> next;
-        std::int32_t token = -1; // index
-    };
-    bool find(std::string_view text, std::size_t& from, std::size_t done, Part& part) const;
-    [[nodiscard]] std::uint32_t child(std::uint32_t node, unsigned char byte) const;
+    bool find(std::string_view text, std::size_t& from, std::size_t done, bool with_special,
+              Part& part) const;
+    /// The token with the longest pattern at the beginning of \p text; nullptr: there is none.
+    [[nodiscard]] const std::pair<const std::string, AddedToken>* longest_at(std::string_view text,
+                                                                             bool with_special) const;
 
-    std::vector<AddedToken> tokens_;
-    std::vector<Node> nodes_;
-    std::vector<bool> starts_; // by the first two bytes: first * 256 + second
+    std::map<std::string, AddedToken, std::less<>> tokens_; ///< by pattern
+    std::bitset<256> first_bytes_;                          ///< of the patterns
 };
 
 } // namespace ponderscope

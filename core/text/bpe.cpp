@@ -72,7 +72,8 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
         pool_.insert(pool_.end(), text.begin(), text.end());
         begin_.push_back(static_cast<std::uint32_t>(pool_.size()));
         longest_ = std::max(longest_, text.size());
-        ids_.emplace(this->text(static_cast<std::int32_t>(id)), static_cast<std::int32_t>(id));
+        // Of equal ones, which a Unigram model may have, the last counts.
+        ids_.insert_or_assign(this->text(static_cast<std::int32_t>(id)), static_cast<std::int32_t>(id));
     }
 }
 

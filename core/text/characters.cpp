@@ -21,23 +21,6 @@ bool is_white_space(char32_t c) {
            c == 0x3000;
 }
 
-bool is_numeric(char32_t c) {
-    if (c < 0x80) {
-        return c >= '0' && c <= '9';
-    }
-    const auto cat = category(c);
-    return cat == UTF8PROC_CATEGORY_ND || cat == UTF8PROC_CATEGORY_NL || cat == UTF8PROC_CATEGORY_NO;
-}
-
-bool is_punctuation(char32_t c) {
-    if (c < 0x80) {
-        return (c >= 0x21 && c <= 0x2F) || (c >= 0x3A && c <= 0x40) || (c >= 0x5B && c <= 0x60) ||
-               (c >= 0x7B && c <= 0x7E);
-    }
-    const auto cat = category(c);
-    return cat >= UTF8PROC_CATEGORY_PC && cat <= UTF8PROC_CATEGORY_PO;
-}
-
 bool is_mark(char32_t c) {
     const auto cat = category(c);
     return cat >= UTF8PROC_CATEGORY_MN && cat <= UTF8PROC_CATEGORY_ME;

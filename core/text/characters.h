@@ -9,8 +9,6 @@ namespace ponderscope::characters {
 /// are valid.
 
 bool is_white_space(char32_t c); ///< the Unicode property White_Space
-bool is_numeric(char32_t c);     ///< general categories Nd, Nl, No
-bool is_punctuation(char32_t c); ///< ASCII punctuation, or a general category P*
 bool is_word(char32_t c);        ///< letters, marks, decimal digits, connectors: matched by \w
 bool is_mark(char32_t c);        ///< general categories M*
 

@@ -27,33 +27,14 @@ std::optional<char> fallback_byte(std::string_view token) {
     return static_cast<char>(value);
 }
 
-std::string replace_all(std::string_view text, std::string_view what, std::string_view with) {
-    std::string out;
-    if (what.empty()) {
-        return std::string(text);
-    }
-    for (std::size_t i = 0;;) {
-        const std::size_t at = text.find(what, i);
-        out += text.substr(i, at - i);
-        if (at == std::string_view::npos) {
-            return out;
-        }
-        out += with;
-        i = at + what.size();
-    }
-}
-
-std::string replace_matches(std::string_view text, const Pattern& pattern, std::string_view with,
-                            MatchState& state) {
+std::string replace_matches(std::string_view text, const Pattern& pattern, std::string_view with) {
     std::string out;
     std::size_t last = 0;
-    Pattern::Search search(pattern, text, state);
-    Pattern::Match match;
-    while (search.next(match)) {
-        out += text.substr(last, match.begin - last);
+    pattern.each_match(text, [&](std::size_t begin, std::size_t end) {
+        out += text.substr(last, begin - last);
         out += with;
-        last = match.end;
-    }
+        last = end;
+    });
     out += text.substr(last);
     return out;
 }
@@ -82,13 +63,6 @@ std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
         in_bytes = byte.has_value();
     }
     return joined;
-}
-
-std::string one_character(const JsonObject& object, std::string_view key, std::string text) {
-    if (utf8_length(text) != 1) {
-        object.fail(key, "one character");
-    }
-    return text;
 }
 
 } // namespace
@@ -120,11 +94,10 @@ void TokenDecoder::add(const nlohmann::json& json, const std::string& name,
     } else if (type == "Replace") {
         steps_.emplace_back([pattern = Pattern::parse(object), with = object.required_text("content")](
                                 std::vector<std::string>& tokens, bool /*whole_text*/) {
-            MatchState state;
             for (std::string& token : tokens) {
                 // What ByteFallback left may be no UTF-8, which patterns need.
                 if (is_valid_utf8(token)) {
-                    token = replace_matches(token, pattern, with, state);
+                    token = replace_matches(token, pattern, with);
                 }
             }
         });
@@ -155,16 +128,18 @@ void TokenDecoder::add(const nlohmann::json& json, const std::string& name,
         const auto scheme = object.text("prepend_scheme");
         const bool drops_first =
             scheme ? *scheme != "never" : object.boolean("add_prefix_space").value_or(true);
-        steps_.emplace_back([what, drops_first](std::vector<std::string>& tokens, bool whole_text) {
+        steps_.emplace_back([what = Pattern::literal(what), drops_first](std::vector<std::string>& tokens,
+                                                                         bool whole_text) {
             for (std::size_t i = 0; i < tokens.size(); ++i) {
-                tokens[i] = replace_all(tokens[i], what, i == 0 && whole_text && drops_first ? "" : " ");
+                tokens[i] = replace_matches(tokens[i], what, i == 0 && whole_text && drops_first ? "" : " ");
             }
         });
     } else if (type == "BPEDecoder") {
-        steps_.emplace_back([suffix = object.text("suffix").value_or("</w>")](
+        steps_.emplace_back([suffix = Pattern::literal(object.text("suffix").value_or("</w>"))](
                                 std::vector<std::string>& tokens, bool whole_text) {
             for (std::size_t i = 0; i < tokens.size(); ++i) {
-                tokens[i] = replace_all(tokens[i], suffix, i + 1 == tokens.size() && whole_text ? "" : " ");
+                tokens[i] =
+                    replace_matches(tokens[i], suffix, i + 1 == tokens.size() && whole_text ? "" : " ");
             }
         });
     } else {

@@ -5,6 +5,7 @@
 #include "core/base/utf8.h"
 #include "core/text/character_map.h"
 #include "core/text/characters.h"
+#include "core/text/pattern.h"
 #include "core/text/unicode_forms.h"
 
 #include <algorithm>
@@ -74,14 +75,12 @@ void strip(NormalizedText& normalized, bool left, bool right) {
     rewriter.finish();
 }
 
-void replace(NormalizedText& normalized, const Pattern& pattern, std::string_view with, MatchState& state) {
+void replace(NormalizedText& normalized, const Pattern& pattern, std::string_view with) {
     Rewriter rewriter(normalized);
-    Pattern::Search search(pattern, rewriter.input(), state);
-    Pattern::Match match;
-    while (search.next(match)) {
-        rewriter.keep_until(match.begin);
-        rewriter.replace(match.end - match.begin, with);
-    }
+    pattern.each_match(rewriter.input(), [&](std::size_t begin, std::size_t end) {
+        rewriter.keep_until(begin);
+        rewriter.replace(end - begin, with);
+    });
     rewriter.finish();
 }
 
@@ -105,34 +104,31 @@ void Normalizer::add(const nlohmann::json& json, const std::string& name, const 
     } else if (const auto* const form = std::find_if(std::begin(forms), std::end(forms),
                                                      [&](const auto& one) { return one.first == type; });
                form != std::end(forms)) {
-        steps_.emplace_back([form = form->second](NormalizedText& text, MatchState& /*state*/) {
-            normalize_unicode(text, form);
-        });
+        steps_.emplace_back([form = form->second](NormalizedText& text) { normalize_unicode(text, form); });
     } else if (type == "Lowercase") {
-        steps_.emplace_back([](NormalizedText& text, MatchState& /*state*/) { lower_case(text); });
+        steps_.emplace_back(lower_case);
     } else if (type == "StripAccents") {
-        steps_.emplace_back([](NormalizedText& text, MatchState& /*state*/) { strip_accents(text); });
+        steps_.emplace_back(strip_accents);
     } else if (type == "Strip") {
         steps_.emplace_back([left = object.boolean("strip_left").value_or(true),
-                             right = object.boolean("strip_right").value_or(true)](
-                                NormalizedText& text, MatchState& /*state*/) { strip(text, left, right); });
+                             right = object.boolean("strip_right").value_or(true)](NormalizedText& text) {
+            strip(text, left, right);
+        });
     } else if (type == "Prepend") {
-        steps_.emplace_back(
-            [what = object.required_text("prepend")](NormalizedText& text, MatchState& /*state*/) {
-                if (!text.text().empty()) {
-                    Rewriter rewriter(text);
-                    rewriter.replace(0, what);
-                    rewriter.finish();
-                }
-            });
+        steps_.emplace_back([what = object.required_text("prepend")](NormalizedText& text) {
+            if (!text.text().empty()) {
+                Rewriter rewriter(text);
+                rewriter.replace(0, what);
+                rewriter.finish();
+            }
+        });
     } else if (type == "Replace") {
-        steps_.emplace_back(
-            [pattern = Pattern::parse(object), with = object.required_text("content")](
-                NormalizedText& text, MatchState& state) { replace(text, pattern, with, state); });
+        steps_.emplace_back([pattern = Pattern::parse(object), with = object.required_text("content")](
+                                NormalizedText& text) { replace(text, pattern, with); });
     } else if (type == "Precompiled") {
         if (const std::string map = object.text("precompiled_charsmap").value_or(""); !map.empty()) {
-            steps_.emplace_back([map = CharacterMap::parse(map, file)](
-                                    NormalizedText& text, MatchState& /*state*/) { map.apply(text); });
+            steps_.emplace_back(
+                [map = CharacterMap::parse(map, file)](NormalizedText& text) { map.apply(text); });
         }
     } else {
         object.fail("type",

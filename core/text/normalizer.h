@@ -3,7 +3,6 @@
 
 #include "core/base/json.h"
 #include "core/text/normalized_text.h"
-#include "core/text/pattern.h"
 
 #include <filesystem>
 #include <functional>
@@ -20,14 +19,14 @@ public:
     /// \p json: the value of "normalizer"; may be null. InputError.
     static Normalizer parse(const nlohmann::json& json, const std::filesystem::path& file);
 
-    void apply(NormalizedText& text, MatchState& state) const {
+    void apply(NormalizedText& text) const {
         for (const Step& step : steps_) {
-            step(text, state);
+            step(text);
         }
     }
 
 private:
-    using Step = std::function<void(NormalizedText& text, MatchState& state)>;
+    using Step = std::function<void(NormalizedText& text)>;
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
     std::vector<Step> steps_;
 };

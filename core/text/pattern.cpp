@@ -2,7 +2,6 @@
 #include "core/text/pattern.h"
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 
 #define ONIG_ESCAPE_REGEX_T_COLLISION // POSIX has a regex_t, too
 #include <oniguruma.h>
@@ -90,21 +89,20 @@ void free_region(OnigRegion* region) {
     onig_region_free(region, 1);
 }
 
-} // namespace
-
-struct MatchState::Impl {
+/// Working memory for the matches of a thread.
+struct MatchState {
     std::unique_ptr<OnigRegion, Deleter<free_region>> region{onig_region_new()};
     std::unique_ptr<OnigMatchParam, Deleter<onig_free_match_param>> limits{onig_new_match_param()};
+
+    MatchState() {
+        if (!region || !limits) {
+            throw std::bad_alloc();
+        }
+        onig_set_match_stack_limit_size_of_match_param(limits.get(), stack_limit);
+    }
 };
 
-MatchState::MatchState() : impl_(std::make_unique<Impl>()) {
-    if (!impl_->region || !impl_->limits) {
-        throw std::bad_alloc();
-    }
-    onig_set_match_stack_limit_size_of_match_param(impl_->limits.get(), stack_limit);
-}
-
-MatchState::~MatchState() = default;
+} // namespace
 
 struct Pattern::Code {
     std::unique_ptr<OnigRegexType, Deleter<onig_free>> code;
@@ -153,20 +151,30 @@ Pattern Pattern::parse(const JsonObject& object) {
     object.fail("pattern", "{\"String\": …} or {\"Regex\": …}");
 }
 
-bool Pattern::find(std::string_view text, std::size_t from, MatchState& state, Match& match) const {
+bool Pattern::find(std::string_view text, std::size_t from, std::size_t& begin, std::size_t& end) const {
     if (!code_) {
         const std::size_t at = text_.empty() ? std::string_view::npos : text.find(text_, from);
         if (at == std::string_view::npos) {
             return false;
         }
-        match = {at, at + text_.size()};
+        begin = at;
+        end = at + text_.size();
         return true;
     }
-    const OnigUChar* const begin = onig_text(text.data());
-    const OnigUChar* const end = begin + text.size();
-    OnigRegion* const region = state.impl_->region.get();
-    const int found = onig_search_with_param(code_->code.get(), begin, end, begin + from, end, region,
-                                             ONIG_OPTION_NONE, state.impl_->limits.get());
+    if (text.size() > std::size_t{std::numeric_limits<int>::max()}) {
+        throw InputError("The text: expected less than 2 GiB, found " + std::to_string(text.size()) +
+                         " bytes; split it into parts.");
+    }
+    static thread_local const MatchState state;
+    // Runs of a million spaces are backed over one by one; only what grows faster than the text is refused.
+    const unsigned long limit = base_retry_limit + 16 * text.size();
+    onig_set_retry_limit_in_match_of_match_param(state.limits.get(), limit);
+    onig_set_retry_limit_in_search_of_match_param(state.limits.get(), limit);
+    const OnigUChar* const first = onig_text(text.data());
+    const OnigUChar* const last = first + text.size();
+    const OnigRegion* const region = state.region.get();
+    const int found = onig_search_with_param(code_->code.get(), first, last, first + from, last,
+                                             state.region.get(), ONIG_OPTION_NONE, state.limits.get());
     if (found == ONIG_MISMATCH) {
         return false;
     }
@@ -176,36 +184,16 @@ bool Pattern::find(std::string_view text, std::size_t from, MatchState& state, M
                              " of " + std::to_string(text.size()) + " (" + onig_message(found) + ")",
                          "take the tokenizer file from its source again");
     }
-    match.begin = static_cast<std::size_t>(region->beg[0]);
-    match.end = std::max(match.begin, static_cast<std::size_t>(region->end[0]));
+    begin = static_cast<std::size_t>(region->beg[0]);
+    end = std::max(begin, static_cast<std::size_t>(region->end[0]));
     return true;
 }
 
-Pattern::Search::Search(const Pattern& pattern, std::string_view text, MatchState& state)
-    : pattern_(&pattern), text_(text), state_(&state) {
-    if (!pattern.code_) {
-        return;
+std::string one_character(const JsonObject& object, std::string_view key, std::string text) {
+    if (utf8_length(text) != 1) {
+        object.fail(key, "one character");
     }
-    if (text.size() > std::size_t{std::numeric_limits<int>::max()}) {
-        throw InputError("The text: expected less than 2 GiB, found " + std::to_string(text.size()) +
-                         " bytes; split it into parts.");
-    }
-    // Runs of a million spaces are backed over one by one; only what grows faster than the text is refused.
-    const unsigned long limit = base_retry_limit + 16 * text.size();
-    onig_set_retry_limit_in_match_of_match_param(state.impl_->limits.get(), limit);
-    onig_set_retry_limit_in_search_of_match_param(state.impl_->limits.get(), limit);
-}
-
-bool Pattern::Search::next(Match& match) {
-    while (from_ <= text_.size() && pattern_->find(text_, from_, *state_, match)) {
-        if (match.begin == match.end && match.end == last_end_) {
-            from_ = match.end + (match.end < text_.size() ? utf8_at(text_, match.end).bytes : 1);
-            continue;
-        }
-        from_ = last_end_ = match.end;
-        return true;
-    }
-    return false;
+    return text;
 }
 
 } // namespace ponderscope

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/json.h"
+#include "core/base/utf8.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -10,20 +11,6 @@
 #include <string_view>
 
 namespace ponderscope {
-
-/// Working memory for matches of any number of patterns; one object for each thread.
-class MatchState {
-public:
-    MatchState();
-    ~MatchState();
-    MatchState(const MatchState&) = delete;
-    MatchState& operator=(const MatchState&) = delete;
-
-private:
-    friend class Pattern;
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
-};
 
 /// A pattern from a tokenizer file: a plain string, or a regular expression. Oniguruma matches it in Ruby's
 /// syntax, as the library tokenizers does, with limits on the cost of a match. Immutable; threads may share
@@ -37,31 +24,32 @@ public:
     /// The "pattern" of \p object: {"String": …}, {"Regex": …} or a plain string. InputError.
     static Pattern parse(const JsonObject& object);
 
-    struct Match {
-        std::size_t begin = 0, end = 0;
-    };
-    /// Finds all matches in order. Skips an empty match directly after the previous match. \p text must be
-    /// valid UTF-8. InputError: a match exceeds the limits, or the text has 2 GiB or more.
-    class Search {
-    public:
-        Search(const Pattern& pattern, std::string_view text, MatchState& state);
-        bool next(Match& match);
-
-    private:
-        const Pattern* pattern_;
-        std::string_view text_;
-        MatchState* state_;
-        std::size_t from_ = 0;
-        std::size_t last_end_ = static_cast<std::size_t>(-1);
-    };
+    /// Calls \p visit(begin, end) for all matches in order. Skips an empty match directly after the previous
+    /// match. \p text must be valid UTF-8. InputError: a match exceeds the limits, or the text has 2 GiB or
+    /// more.
+    template <class Visit>
+    void each_match(std::string_view text, const Visit& visit) const {
+        std::size_t begin = 0, end = 0, last_end = std::string_view::npos;
+        for (std::size_t from = 0; from <= text.size() && find(text, from, begin, end);) {
+            if (begin == end && end == last_end) {
+                from = end + (end < text.size() ? utf8_at(text, end).bytes : 1);
+            } else {
+                from = last_end = end;
+                visit(begin, end);
+            }
+        }
+    }
 
 private:
     struct Code;
     Pattern() = default;
-    bool find(std::string_view text, std::size_t from, MatchState& state, Match& match) const;
+    bool find(std::string_view text, std::size_t from, std::size_t& begin, std::size_t& end) const;
 
     std::string text_; ///< the literal, or the expression from the file
     std::shared_ptr<const Code> code_;
 };
+
+/// \p text, the value of \p key. InputError unless it is one character.
+std::string one_character(const JsonObject& object, std::string_view key, std::string text);
 
 } // namespace ponderscope

@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/text/byte_level.h"
-#include "core/text/characters.h"
 
 #include <algorithm>
 
@@ -22,16 +21,13 @@ struct Part {
     bool is_match;
 };
 
-char32_t single_character(const JsonObject& object, std::string_view key, const std::string& text) {
-    if (utf8_length(text) != 1) {
-        object.fail(key, "one character");
-    }
-    return utf8_at(text, 0).code;
-}
+// As the library tokenizers defines them.
+constexpr std::string_view white_space = R"(\s)";
+constexpr std::string_view punctuation = R"([!-/:-@\[-`{-~\p{P}])";
 
 } // namespace
 
-void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece piece, MatchState& state,
+void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece piece,
                                std::vector<Piece>& out) {
     std::string_view subject = text.substr(piece.begin, piece.end - piece.begin);
     std::string letters;
@@ -45,29 +41,13 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
             {{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)}, is_match != step.invert});
     };
     std::size_t last = 0;
-    if (step.kind == Kind::pattern) {
-        Pattern::Search search(*step.pattern, subject, state);
-        Pattern::Match match;
-        while (search.next(match)) {
-            if (match.begin != last) {
-                add(last, match.begin, false);
-            }
-            add(match.begin, match.end, true);
-            last = match.end;
+    step.pattern->each_match(subject, [&](std::size_t begin, std::size_t end) {
+        if (begin != last) {
+            add(last, begin, false);
         }
-    } else {
-        for (std::size_t i = 0; i < subject.size();) {
-            const Utf8Character c = utf8_at(subject, i);
-            if (step.is_match != nullptr ? step.is_match(c.code) : c.code == step.delimiter) {
-                if (last < i) {
-                    add(last, i, false);
-                }
-                add(i, i + c.bytes, true);
-                last = i + c.bytes;
-            }
-            i += c.bytes;
-        }
-    }
+        add(begin, end, true);
+        last = end;
+    });
     if (last != subject.size()) {
         add(last, subject.size(), false);
     }
@@ -140,16 +120,16 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
     }
 }
 
-std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin, MatchState& state) const {
+std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin) const {
     std::vector<Piece> pieces;
     if (!text.text().empty()) {
         pieces.push_back({0, static_cast<std::uint32_t>(text.text().size())});
     }
     for (const Step& step : steps_) {
         std::vector<Piece> finer;
-        if (step.kind == Kind::pattern || step.kind == Kind::characters) {
+        if (step.kind == Kind::pattern) {
             for (const Piece piece : pieces) {
-                split_piece(step, text.text(), piece, state, finer);
+                split_piece(step, text.text(), piece, finer);
             }
             pieces = std::move(finer);
             continue;
@@ -186,17 +166,6 @@ std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin,
         }
         rewriter.finish();
         pieces = std::move(finer);
-        if (step.kind == Kind::metaspace && step.splits) {
-            finer = {};
-            Step cut;
-            cut.kind = Kind::characters;
-            cut.behavior = Behavior::merged_with_next;
-            cut.delimiter = utf8_at(step.replacement, 0).code;
-            for (const Piece piece : pieces) {
-                split_piece(cut, text.text(), piece, state, finer);
-            }
-            pieces = std::move(finer);
-        }
     }
     return pieces;
 }
@@ -209,11 +178,11 @@ PreTokenizer PreTokenizer::parse(const nlohmann::json& json, const std::filesyst
     return p;
 }
 
-void PreTokenizer::add_characters(bool (*is_match)(char32_t), Behavior behavior) {
+void PreTokenizer::add_pattern(Pattern pattern, Behavior behavior, bool invert) {
     Step step;
-    step.kind = Kind::characters;
+    step.pattern = std::move(pattern);
     step.behavior = behavior;
-    step.is_match = is_match;
+    step.invert = invert;
     step.on_alphabet = byte_level_;
     steps_.push_back(std::move(step));
 }
@@ -244,54 +213,45 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
             steps_.push_back(std::move(prefix));
         }
         if (object.boolean("use_regex").value_or(true)) {
-            Step step;
-            step.pattern = Pattern::regex(gpt2_pattern, file);
-            steps_.push_back(std::move(step));
+            add_pattern(Pattern::regex(gpt2_pattern, file), Behavior::isolated);
         }
         byte_level_ = true;
     } else if (type == "Split") {
-        Step step;
-        step.pattern = Pattern::parse(object);
-        step.behavior = behavior();
-        step.invert = object.boolean("invert").value_or(false);
-        step.on_alphabet = byte_level_;
-        steps_.push_back(std::move(step));
+        add_pattern(Pattern::parse(object), behavior(), object.boolean("invert").value_or(false));
     } else if (type == "Digits") {
-        add_characters(characters::is_numeric, object.boolean("individual_digits").value_or(false)
-                                                   ? Behavior::isolated
-                                                   : Behavior::contiguous);
+        add_pattern(Pattern::regex(R"(\p{N})", file), object.boolean("individual_digits").value_or(false)
+                                                          ? Behavior::isolated
+                                                          : Behavior::contiguous);
     } else if (type == "Punctuation") {
-        add_characters(characters::is_punctuation, object.has("behavior") ? behavior() : Behavior::isolated);
+        add_pattern(Pattern::regex(punctuation, file),
+                    object.has("behavior") ? behavior() : Behavior::isolated);
     } else if (type == "Whitespace") {
-        Step step;
         const std::string word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d"; // as Rust's \w has it
-        step.pattern = Pattern::regex("[" + word + "]+|[^" + word + "\\s]+", file);
-        step.behavior = Behavior::removed;
-        step.invert = true;
-        step.on_alphabet = byte_level_;
-        steps_.push_back(std::move(step));
-    } else if (type == "WhitespaceSplit") {
-        add_characters(characters::is_white_space, Behavior::removed);
-    } else if (type == "BertPreTokenizer") {
-        add_characters(characters::is_white_space, Behavior::removed);
-        add_characters(characters::is_punctuation, Behavior::isolated);
+        add_pattern(Pattern::regex("[" + word + "]+|[^" + word + "\\s]+", file), Behavior::removed, true);
+    } else if (type == "WhitespaceSplit" || type == "BertPreTokenizer") {
+        add_pattern(Pattern::regex(white_space, file), Behavior::removed);
+        if (type == "BertPreTokenizer") {
+            add_pattern(Pattern::regex(punctuation, file), Behavior::isolated);
+        }
     } else if (type == "CharDelimiterSplit") {
-        add_characters(nullptr, Behavior::removed);
-        steps_.back().delimiter = single_character(object, "delimiter", object.required_text("delimiter"));
+        add_pattern(Pattern::literal(one_character(object, "delimiter", object.required_text("delimiter"))),
+                    Behavior::removed);
     } else if (type == "Metaspace") {
         if (byte_level_) {
             object.fail("type", "no Metaspace after ByteLevel", "this combination is not supported");
         }
         Step step;
         step.kind = Kind::metaspace;
-        step.replacement = object.text("replacement").value_or("\u2581");
-        single_character(object, "replacement", step.replacement);
+        step.replacement =
+            one_character(object, "replacement", object.text("replacement").value_or("\u2581"));
         step.prepend = choice<Prepend>(
             object, "prepend_scheme",
             {{"always", Prepend::always}, {"first", Prepend::first}, {"never", Prepend::never}},
             object.boolean("add_prefix_space").value_or(true) ? Prepend::always : Prepend::never);
-        step.splits = object.boolean("split").value_or(true);
-        steps_.push_back(std::move(step));
+        steps_.push_back(step);
+        if (object.boolean("split").value_or(true)) {
+            add_pattern(Pattern::literal(step.replacement), Behavior::merged_with_next);
+        }
     } else {
         object.fail("type",
                     "a pre-tokenizer among ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace, "

@@ -31,10 +31,10 @@ public:
 
     /// The pieces of \p text, in order, without empty pieces. Some steps change the text. \p at_text_begin:
     /// \p text is the beginning of the whole text.
-    std::vector<Piece> split(NormalizedText& text, bool at_text_begin, MatchState& state) const;
+    std::vector<Piece> split(NormalizedText& text, bool at_text_begin) const;
 
 private:
-    enum class Kind : std::uint8_t { pattern, characters, metaspace, prefix_space };
+    enum class Kind : std::uint8_t { pattern, metaspace, prefix_space };
     enum class Behavior : std::uint8_t {
         removed,
         isolated,
@@ -47,19 +47,15 @@ private:
         Kind kind = Kind::pattern;
         Behavior behavior = Behavior::isolated;
         bool invert = false;
-        bool on_alphabet = false;             // sees letters of ByteLevel's alphabet
-        std::optional<Pattern> pattern;       // pattern
-        bool (*is_match)(char32_t) = nullptr; // characters, each of which is a match
-        char32_t delimiter = 0;               // characters, when is_match is null
-        std::string replacement;              // metaspace
+        bool on_alphabet = false;       // sees letters of ByteLevel's alphabet
+        std::optional<Pattern> pattern; // pattern
+        std::string replacement;        // metaspace
         Prepend prepend = Prepend::always;
-        bool splits = true;
     };
 
-    static void split_piece(const Step& step, std::string_view text, Piece piece, MatchState& state,
-                            std::vector<Piece>& out);
+    static void split_piece(const Step& step, std::string_view text, Piece piece, std::vector<Piece>& out);
     void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
-    void add_characters(bool (*is_match)(char32_t), Behavior behavior);
+    void add_pattern(Pattern pattern, Behavior behavior, bool invert = false);
 
     std::vector<Step> steps_;
     bool byte_level_ = false;

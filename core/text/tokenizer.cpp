@@ -8,35 +8,19 @@
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <unordered_map>
 
 namespace ponderscope {
 
-namespace {
-
-// Everything that encoding writes to besides its result.
-struct Workspace {
-    MatchState matching;
-    Bpe::Workspace words;
-};
-
-} // namespace
-
 struct Tokenizer::Impl {
     TokenizerParts parts;
-    AddedTokenFinder raw_tokens;                        // looked for in the text as it is
-    AddedTokenFinder normalized_tokens;                 // and after normalisation
-    AddedTokenFinder raw_ordinary, normalized_ordinary; // the same without special tokens
+    AddedTokenFinder raw_tokens;        // looked for in the text as it is
+    AddedTokenFinder normalized_tokens; // and after normalisation
     std::unordered_map<std::int32_t, std::size_t> added_by_id;
     std::unordered_map<std::string_view, std::size_t> added_by_content;
     std::vector<std::string>
         added_forms; // as they stand in the text that the model sees, which is what is decoded
     std::int32_t size = 0;
-
-    // Workspaces that no call is using: their caches make the next call faster.
-    mutable std::mutex mutex;
-    mutable std::vector<std::unique_ptr<Workspace>> idle;
 
     explicit Impl(TokenizerParts p);
     [[nodiscard]] std::string_view text_of(std::int32_t id) const;
@@ -44,17 +28,14 @@ struct Tokenizer::Impl {
     [[nodiscard]] bool has(std::int32_t id) const {
         return added_by_id.find(id) != added_by_id.end() || parts.texts().has(id);
     }
-    [[nodiscard]] std::unique_ptr<Workspace> take() const;
-    void give_back(std::unique_ptr<Workspace> workspace) const;
     void encode_segment(std::string_view segment, std::uint64_t base, bool parse_special,
-                        Workspace& workspace, Encoding& out) const;
+                        Bpe::Workspace& workspace, Encoding& out) const;
     void encode_text(const NormalizedText& whole, NormalizedText::Cursor& cursor, AddedTokenFinder::Part part,
-                     std::uint64_t base, Workspace& workspace, Encoding& out) const;
+                     std::uint64_t base, Bpe::Workspace& workspace, Encoding& out) const;
 };
 
 Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
     size = parts.texts().size();
-    MatchState matching;
     for (std::size_t i = 0; i < parts.added.size(); ++i) {
         const AddedToken& token = parts.added[i];
         size = std::max(size, token.id + 1);
@@ -62,17 +43,11 @@ Tokenizer::Impl::Impl(TokenizerParts p) : parts(std::move(p)) {
         added_by_content.emplace(token.content, i);
         if (token.normalized) {
             NormalizedText content(token.content);
-            parts.normalizer.apply(content, matching);
+            parts.normalizer.apply(content);
             normalized_tokens.add(content.text(), token);
-            if (!token.special) {
-                normalized_ordinary.add(content.text(), token);
-            }
             added_forms.emplace_back(content.text());
         } else {
             raw_tokens.add(token.content, token);
-            if (!token.special) {
-                raw_ordinary.add(token.content, token);
-            }
             added_forms.push_back(token.content);
         }
     }
@@ -89,30 +64,12 @@ std::string_view Tokenizer::Impl::form_of(std::int32_t id) const {
     return added != added_by_id.end() ? std::string_view(added_forms[added->second]) : parts.texts().text(id);
 }
 
-std::unique_ptr<Workspace> Tokenizer::Impl::take() const {
-    {
-        const std::lock_guard lock(mutex);
-        if (!idle.empty()) {
-            auto workspace = std::move(idle.back());
-            idle.pop_back();
-            return workspace;
-        }
-    }
-    return std::make_unique<Workspace>();
-}
-
-void Tokenizer::Impl::give_back(std::unique_ptr<Workspace> workspace) const {
-    const std::lock_guard lock(mutex);
-    idle.push_back(std::move(workspace));
-}
-
 void Tokenizer::Impl::encode_segment(std::string_view segment, std::uint64_t base, bool parse_special,
-                                     Workspace& workspace, Encoding& out) const {
+                                     Bpe::Workspace& workspace, Encoding& out) const {
     NormalizedText text(segment);
-    parts.normalizer.apply(text, workspace.matching);
+    parts.normalizer.apply(text);
     NormalizedText::Cursor cursor(text);
-    const AddedTokenFinder& finder = parse_special ? normalized_tokens : normalized_ordinary;
-    finder.split(text.text(), [&](AddedTokenFinder::Part part) {
+    normalized_tokens.split(text.text(), parse_special, [&](AddedTokenFinder::Part part) {
         if (part.id < 0) {
             encode_text(text, cursor, part, base, workspace, out);
             return;
@@ -124,20 +81,20 @@ void Tokenizer::Impl::encode_segment(std::string_view segment, std::uint64_t bas
 }
 
 void Tokenizer::Impl::encode_text(const NormalizedText& whole, NormalizedText::Cursor& cursor,
-                                  AddedTokenFinder::Part part, std::uint64_t base, Workspace& workspace,
+                                  AddedTokenFinder::Part part, std::uint64_t base, Bpe::Workspace& workspace,
                                   Encoding& out) const {
     const std::string_view text = whole.text().substr(part.begin, part.end - part.begin);
     const bool at_begin = base == 0 && cursor.source_offset(part.begin) == 0;
     NormalizedText rewritten(text);
-    const std::vector<Piece> pieces = parts.pre_tokenizer.split(rewritten, at_begin, workspace.matching);
+    const std::vector<Piece> pieces = parts.pre_tokenizer.split(rewritten, at_begin);
     NormalizedText::Cursor inner(rewritten);
     // An offset in the text that the model sees to the one in the text that was given.
     const auto offset_of = [&](std::size_t offset) {
         return base + cursor.source_offset(part.begin + inner.source_offset(offset));
     };
     for (const Piece piece : pieces) {
-        parts.encode_word(rewritten.text().substr(piece.begin, piece.end - piece.begin), workspace.words);
-        for (const Bpe::Token& token : workspace.words.tokens) {
+        parts.encode_word(rewritten.text().substr(piece.begin, piece.end - piece.begin), workspace);
+        for (const Bpe::Token& token : workspace.tokens) {
             out.ids.push_back(token.id);
             out.begin.push_back(offset_of(piece.begin + token.begin));
             out.end.push_back(offset_of(piece.begin + token.end));
@@ -215,19 +172,17 @@ Encoding Tokenizer::encode(std::string_view text, bool add_special, bool parse_s
     if (add_special) {
         add(impl_->parts.prefix, 0);
     }
-    std::unique_ptr<Workspace> workspace = impl_->take();
-    const AddedTokenFinder& finder = parse_special ? impl_->raw_tokens : impl_->raw_ordinary;
-    finder.split(text, [&](AddedTokenFinder::Part part) {
+    Bpe::Workspace workspace;
+    impl_->raw_tokens.split(text, parse_special, [&](AddedTokenFinder::Part part) {
         if (part.id < 0) {
             impl_->encode_segment(text.substr(part.begin, part.end - part.begin), part.begin, parse_special,
-                                  *workspace, out);
+                                  workspace, out);
             return;
         }
         out.ids.push_back(part.id);
         out.begin.push_back(part.begin);
         out.end.push_back(part.end);
     });
-    impl_->give_back(std::move(workspace));
     if (add_special) {
         add(impl_->parts.suffix, text.size());
     }

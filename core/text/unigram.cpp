@@ -47,57 +47,10 @@ Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& v
     }
     model.unk_ = static_cast<std::int32_t>(unk_id.value_or(-1));
     model.texts_.build(std::move(tokens), file);
-    model.build_tree(vocabulary);
     if (byte_fallback) {
         model.byte_tokens_ = fallback_tokens(model.texts_);
     }
     return model;
-}
-
-void Unigram::build_tree(const std::vector<std::pair<std::string_view, double>>& vocabulary) {
-    std::vector<std::int32_t> order;
-    for (std::int32_t id = 0; id < texts_.size(); ++id) {
-        if (!vocabulary[static_cast<std::size_t>(id)].first.empty()) {
-            order.push_back(id);
-        }
-    }
-    const auto text = [&](std::int32_t id) { return texts_.text(id); };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return text(a) < text(b); });
-    struct Range {
-        std::size_t node, begin, end, depth; ///< the tokens below a node
-    };
-    nodes_.assign(1, {});
-    std::vector<Range> waiting{{0, 0, order.size(), 0}};
-    for (std::size_t next = 0; next < waiting.size(); ++next) {
-        const Range range = waiting[next];
-        nodes_[range.node].first_child = static_cast<std::uint32_t>(nodes_.size());
-        std::size_t at = range.begin;
-        for (; at < range.end && text(order[at]).size() == range.depth; ++at) {
-            nodes_[range.node].token = order[at]; // of equal ones the last counts
-        }
-        while (at < range.end) {
-            const char label = text(order[at])[range.depth];
-            std::size_t end = at;
-            while (end < range.end && text(order[end])[range.depth] == label) {
-                ++end;
-            }
-            Node child;
-            child.label = static_cast<unsigned char>(label);
-            waiting.push_back({nodes_.size(), at, end, range.depth + 1});
-            nodes_.push_back(child);
-            ++nodes_[range.node].children;
-            at = end;
-        }
-    }
-}
-
-const Unigram::Node* Unigram::child(const Node& node, unsigned char label) const {
-    const Node* const begin = nodes_.data() + node.first_child;
-    const Node* const end = begin + node.children;
-    const Node* const found =
-        std::lower_bound(begin, end, label, [](const Node& one, unsigned char l) { return one.label < l; });
-    return found != end && found->label == label ? found : nullptr;
 }
 
 void Unigram::encode(std::string_view word, std::vector<Bpe::Token>& tokens) const {
@@ -111,18 +64,14 @@ void Unigram::encode(std::string_view word, std::vector<Bpe::Token>& tokens) con
     for (std::size_t begin = 0; begin < word.size();) {
         const double score = best[begin].score;
         const std::size_t character = utf8_at(word, begin).bytes;
+        const std::size_t last = std::min(word.size(), begin + texts_.longest());
         const auto from = static_cast<std::uint32_t>(begin);
         bool has_character = false;
-        const Node* node = nodes_.data();
-        for (std::size_t at = begin; at < word.size(); ++at) {
-            node = child(*node, static_cast<unsigned char>(word[at]));
-            if (node == nullptr) {
-                break;
-            }
-            if (node->token >= 0) {
-                offer(at + 1,
-                      {score + scores_[static_cast<std::size_t>(node->token)], from, node->token, true});
-                has_character = has_character || at + 1 == begin + character;
+        for (std::size_t end = begin; end < last;) {
+            end += utf8_at(word, end).bytes;
+            if (const std::int32_t token = texts_.find(word.substr(begin, end - begin)); token >= 0) {
+                offer(end, {score + scores_[static_cast<std::size_t>(token)], from, token, true});
+                has_character = has_character || end == begin + character;
             }
         }
         if (!has_character) {

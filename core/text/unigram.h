@@ -28,20 +28,11 @@ public:
     void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
 
 private:
-    struct Node {
-        std::uint32_t first_child = 0;
-        std::uint16_t children = 0; ///< adjacent in the table, by label
-        unsigned char label = 0;
-        std::int32_t token = -1;
-    };
-    void build_tree(const std::vector<std::pair<std::string_view, double>>& vocabulary);
-    [[nodiscard]] const Node* child(const Node& node, unsigned char label) const;
     void put_unknown(std::string_view word, std::uint32_t begin, std::uint32_t end,
                      std::vector<Bpe::Token>& tokens) const;
 
     TokenTexts texts_;
     std::vector<double> scores_;
-    std::vector<Node> nodes_;
     std::vector<std::int32_t> byte_tokens_; ///< <0xNN>; empty unless the vocabulary has all of them
     std::int32_t unk_ = -1;
     double unknown_score_ = 0;

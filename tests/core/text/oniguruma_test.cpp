@@ -11,13 +11,10 @@ namespace {
 /// What a search finds in a text, with bars between.
 std::string found(const std::string& expression, const std::string& text) {
     const Pattern pattern = Pattern::regex(expression, "tokenizer.json");
-    MatchState state;
-    Pattern::Search search(pattern, text, state);
-    Pattern::Match match;
     std::string all;
-    while (search.next(match)) {
-        all += (all.empty() ? "" : "|") + text.substr(match.begin, match.end - match.begin);
-    }
+    pattern.each_match(text, [&](std::size_t begin, std::size_t end) {
+        all += (all.empty() ? "" : "|") + text.substr(begin, end - begin);
+    });
     return all;
 }
 

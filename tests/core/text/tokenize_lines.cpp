@@ -3,8 +3,6 @@
 // line with the ids and spans, the decoded text (as bytes in Latin-1, since it may be no UTF-8), or the
 // error.
 //   tokenize_lines TOKENIZER [--special]
-//   tokenize_lines TOKENIZER --time FILE [REPEATS]     one line of JSON: bytes, tokens, seconds of the best
-//   repeat
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/text/tokenizer.h"
