@@ -2,9 +2,10 @@
 #include "core/base/utf8.h"
 
 #include <algorithm>
-#include <limits>
-
+#include <array>
 #include <cstring>
+#include <limits>
+#include <utf8proc.h>
 
 namespace ponderscope {
 namespace {
@@ -15,39 +16,8 @@ bool is_continuation(unsigned char byte) {
     return (byte & 0xC0U) == 0x80U;
 }
 
-/// Bytes of the valid character at the front of \p text, 0 when there is none. The second byte's range is
-/// what excludes overlong forms, surrogates and values above U+10FFFF (Unicode, table 3-7).
-std::size_t sequence_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    if (lead < 0x80U) {
-        return 1;
-    }
-    std::size_t length = 0;
-    unsigned char low = 0x80U;
-    unsigned char high = 0xBFU;
-    if (lead >= 0xC2U && lead <= 0xDFU) {
-        length = 2;
-    } else if (lead >= 0xE0U && lead <= 0xEFU) {
-        length = 3;
-        low = lead == 0xE0U ? 0xA0U : low;
-        high = lead == 0xEDU ? 0x9FU : high;
-    } else if (lead >= 0xF0U && lead <= 0xF4U) {
-        length = 4;
-        low = lead == 0xF0U ? 0x90U : low;
-        high = lead == 0xF4U ? 0x8FU : high;
-    } else {
-        return 0;
-    }
-    if (text.size() < length || byte(1) < low || byte(1) > high) {
-        return 0;
-    }
-    for (std::size_t i = 2; i < length; ++i) {
-        if (!is_continuation(byte(i))) {
-            return 0;
-        }
-    }
-    return length;
+bool is_invalid(Utf8Character character) {
+    return character.code == replacement && character.bytes == 1;
 }
 
 /// How many bytes at the front begin a character that does not end; at least one.
@@ -78,58 +48,33 @@ std::size_t first_invalid_utf8(std::string_view text) {
                 continue;
             }
         }
-        const std::size_t length = sequence_length(text.substr(offset));
-        if (length == 0) {
+        const Utf8Character character = utf8_at(text, offset);
+        if (is_invalid(character)) {
             return offset;
         }
-        offset += length;
+        offset += character.bytes;
     }
     return std::string_view::npos;
 }
 
 Utf8Character utf8_at(std::string_view text, std::size_t offset) {
-    const std::string_view rest = text.substr(offset);
-    const std::size_t length = sequence_length(rest);
-    const auto bits = [&](std::size_t i, unsigned mask) {
-        return static_cast<char32_t>(static_cast<unsigned char>(rest[i]) & mask);
-    };
-    switch (length) {
-    case 1:
-        return {bits(0, 0x7FU), 1};
-    case 2:
-        return {(bits(0, 0x1FU) << 6U) | bits(1, 0x3FU), 2};
-    case 3:
-        return {(bits(0, 0x0FU) << 12U) | (bits(1, 0x3FU) << 6U) | bits(2, 0x3FU), 3};
-    case 4:
-        return {(bits(0, 0x07U) << 18U) | (bits(1, 0x3FU) << 12U) | (bits(2, 0x3FU) << 6U) | bits(3, 0x3FU),
-                4};
-    default:
-        return {replacement, 1};
+    const auto* const first = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + offset;
+    if (*first < 0x80U) {
+        return {*first, 1};
     }
+    utf8proc_int32_t code = 0;
+    const utf8proc_ssize_t bytes =
+        utf8proc_iterate(first, static_cast<utf8proc_ssize_t>(text.size() - offset), &code);
+    return bytes > 0 ? Utf8Character{static_cast<char32_t>(code), static_cast<std::uint8_t>(bytes)}
+                     : Utf8Character{replacement, 1};
 }
 
 void append_utf8(std::string& text, char32_t code) {
-    if ((code >= 0xD800 && code <= 0xDFFF) || code > 0x10FFFF) {
-        code = replacement;
-    }
-    const auto put = [&](char32_t value) {
-        text.push_back(static_cast<char>(static_cast<unsigned char>(value)));
-    };
-    if (code < 0x80) {
-        put(code);
-    } else if (code < 0x800) {
-        put(0xC0U | (code >> 6U));
-        put(0x80U | (code & 0x3FU));
-    } else if (code < 0x10000) {
-        put(0xE0U | (code >> 12U));
-        put(0x80U | ((code >> 6U) & 0x3FU));
-        put(0x80U | (code & 0x3FU));
-    } else {
-        put(0xF0U | (code >> 18U));
-        put(0x80U | ((code >> 12U) & 0x3FU));
-        put(0x80U | ((code >> 6U) & 0x3FU));
-        put(0x80U | (code & 0x3FU));
-    }
+    const auto wanted = static_cast<utf8proc_int32_t>(code);
+    std::array<utf8proc_uint8_t, 4> bytes{};
+    const utf8proc_ssize_t size = utf8proc_encode_char(
+        utf8proc_codepoint_valid(wanted) ? wanted : utf8proc_int32_t{replacement}, bytes.data());
+    text.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(size));
 }
 
 std::string valid_utf8(std::string_view bytes) {
@@ -179,13 +124,11 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
             return result + "…";
         }
         const Utf8Character character = utf8_at(text, offset);
-        const auto byte = static_cast<unsigned char>(text[offset]);
-        const bool invalid = character.bytes == 1 && byte >= 0x80U;
         if (text[offset] == '\n') {
             result += "\\n";
         } else if (text[offset] == '\t') {
             result += "\\t";
-        } else if (invalid || is_unseen(character.code)) {
+        } else if (is_invalid(character) || is_unseen(character.code)) {
             for (std::size_t i = 0; i < character.bytes; ++i) {
                 const auto raw = static_cast<unsigned char>(text[offset + i]);
                 result += "\\x";
