@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 
+#include <algorithm>
 #include <openssl/evp.h>
 
 namespace ponderscope {
@@ -13,6 +14,18 @@ void require(bool done) {
         throw EnvironmentError(
             "OpenSSL gives no SHA-256 on this machine; check its configuration (openssl.cnf).");
     }
+}
+
+/// Lower-case hexadecimal.
+std::string to_hex(std::span<const std::uint8_t> bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    text.reserve(bytes.size() * 2);
+    for (const std::uint8_t byte : bytes) {
+        text += digits[byte >> 4U];
+        text += digits[byte & 0xFU];
+    }
+    return text;
 }
 
 } // namespace
@@ -40,19 +53,27 @@ std::string Sha256::finish_hex() {
     return to_hex(finish());
 }
 
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    text.reserve(bytes.size() * 2);
-    for (const std::uint8_t byte : bytes) {
-        text += digits[byte >> 4U];
-        text += digits[byte & 0xFU];
-    }
+std::string sha256_hex(std::string_view text) {
+    return Sha256().update(text).finish_hex();
+}
+
+std::string to_base64(std::string_view bytes) {
+    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // with the zero that OpenSSL puts behind it
+    text.resize(static_cast<std::size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                                         reinterpret_cast<const unsigned char*>(bytes.data()),
+                                                         static_cast<int>(bytes.size()))));
     return text;
 }
 
-std::string sha256_hex(std::string_view text) {
-    return Sha256().update(text).finish_hex();
+std::string from_base64(std::string_view text) {
+    std::string bytes(text.size(), '\0');
+    const int size =
+        EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+    // OpenSSL counts the padding as bytes.
+    const auto padding = std::min<std::ptrdiff_t>(2, std::count(text.begin(), text.end(), '='));
+    bytes.resize(static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, size - padding)));
+    return bytes;
 }
 
 } // namespace ponderscope

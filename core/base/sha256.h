@@ -34,9 +34,10 @@ private:
     std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
-/// Lower-case hexadecimal.
-std::string to_hex(std::span<const std::uint8_t> bytes);
-
 std::string sha256_hex(std::string_view text);
+
+/// Base64 (RFC 4648), by OpenSSL.
+std::string to_base64(std::string_view bytes);
+std::string from_base64(std::string_view text); ///< empty if \p text is not Base64
 
 } // namespace ponderscope

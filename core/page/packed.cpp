@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The data of a page: the element `data` holds a gzip stream in base64, of four bytes with the length of a
+// The data of a page: the element `data` holds a zlib stream in Base64, of four bytes with the length of a
 // JSON text (little-endian), the text, and arrays. "arrays" of the JSON gives each array's "offset" from the
 // text's end, "count" and type: u8, u16, u32, or q16, whose values are low + step * number, with 65535 for
 // NaN. Names: "gap", "length" (bytes between and under the tokens of each sequence), "0.nll" (a column of the

@@ -13,42 +13,18 @@
 namespace ponderscope {
 namespace {
 
-std::string base64(std::string_view bytes) {
-    static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    text.reserve((bytes.size() + 2) / 3 * 4);
-    for (std::size_t at = 0; at < bytes.size(); at += 3) {
-        const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-        std::uint32_t group = 0;
-        for (std::size_t i = 0; i < 3; ++i) {
-            group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-        }
-        for (std::size_t i = 0; i < 4; ++i) {
-            text += i <= count ? digits[group >> (18 - 6 * i) & 63U] : '=';
-        }
-    }
-    return text;
-}
-
-/// A gzip stream without a time, so that equal pages are equal files.
-std::string gzip(std::string_view bytes) {
-    z_stream stream{};
-    constexpr int gzip_window = 15 + 16;
-    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-        throw std::bad_alloc();
-    }
-    std::string packed(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); // zlib's old interface
-    stream.avail_in = static_cast<uInt>(bytes.size());
-    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-    stream.avail_out = static_cast<uInt>(packed.size());
-    const int end = deflate(&stream, Z_FINISH);
-    packed.resize(stream.total_out);
-    deflateEnd(&stream);
-    if (end != Z_STREAM_END) {
+/// A stream of zlib. Equal pages are equal files.
+std::string deflated(std::string_view bytes) {
+    uLongf size = compressBound(static_cast<uLong>(bytes.size()));
+    std::string packed(size, '\0');
+    const int end = compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
+                              reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()),
+                              Z_BEST_COMPRESSION);
+    if (end != Z_OK) {
         throw Error(ErrorId::program_unexpected,
                     "The page's data could not be packed (zlib " + std::to_string(end) + ").");
     }
+    packed.resize(size);
     return packed;
 }
 
@@ -101,16 +77,16 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
 
 std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                       const PageOptions& options) {
-    const std::string packed = gzip(packed_page(trace, runs, options));
+    const std::string packed = deflated(packed_page(trace, runs, options));
     const std::string script =
         "\n" + std::string(page_template::data_and_text) + "\n" + std::string(page_template::view);
     // Nothing but this script may run in the page, whatever a trace holds.
     const Sha256::Digest digest = Sha256().update(script).finish();
     std::string page(page_template::html);
     put(page, "@SCRIPT_HASH@",
-        "sha256-" + base64({reinterpret_cast<const char*>(digest.data()), digest.size()}));
+        "sha256-" + to_base64({reinterpret_cast<const char*>(digest.data()), digest.size()}));
     put(page, "@SCRIPT@", script);
-    put(page, "@PAYLOAD@", base64(packed));
+    put(page, "@PAYLOAD@", to_base64(packed));
     return page;
 }
 

@@ -2,6 +2,7 @@
 #include "core/text/character_map.h"
 
 #include "core/base/error.h"
+#include "core/base/sha256.h"
 #include "core/base/utf8.h"
 
 #include <utf8proc.h>
@@ -11,31 +12,6 @@
 
 namespace ponderscope {
 namespace {
-
-/// Empty when \p text is no base64.
-std::string from_base64(std::string_view text) {
-    std::string bytes;
-    std::uint32_t bits = 0;
-    int count = 0;
-    for (const char c : text) {
-        constexpr std::string_view digits =
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const std::size_t digit = digits.find(c);
-        if (c == '=') {
-            break;
-        }
-        if (digit == std::string_view::npos) {
-            return {};
-        }
-        bits = bits << 6 | static_cast<std::uint32_t>(digit);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            bytes += static_cast<char>(bits >> count & 0xFF);
-        }
-    }
-    return bytes;
-}
 
 // The fields of a unit of the tree.
 constexpr bool unit_has_leaf(std::uint32_t unit) {

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import html
 import json
 import re
 import shutil
 import subprocess
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ TYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "q16": "<u2"}
 def unpacked(page: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     payload = re.search(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]+)</script>', page)
     assert payload is not None
-    data = gzip.decompress(base64.b64decode(payload[1]))
+    data = zlib.decompress(base64.b64decode(payload[1]))
     length = int.from_bytes(data[:4], "little")
     head = json.loads(data[4 : 4 + length])
     arrays = {}
