@@ -199,14 +199,8 @@ void MappedFile::done_with(std::span<const std::byte> part) {
 }
 
 AtomicFile::AtomicFile(const fs::path& path) : given_(path), target_(path) {
-    // Followed by hand, since a link may point to a file that does not exist yet.
-    std::error_code error;
-    for (int links = 0; fs::is_symlink(fs::symlink_status(target_, error)); ++links) {
-        const fs::path next = fs::read_symlink(target_, error);
-        if (error || links == 40) {
-            throw_file_error(path, error ? error.value() : ELOOP, "written");
-        }
-        target_ = target_.parent_path() / next;
+    if (std::error_code error; fs::is_symlink(fs::symlink_status(path, error))) {
+        target_ = real_path(path);
     }
     struct stat status {};
     const bool exists = ::stat(target_.c_str(), &status) == 0;
@@ -278,13 +272,7 @@ void AtomicFile::commit() {
         ::unlink(temporary_.c_str());
         fail(error);
     }
-    // The new name itself survives a power cut only when its folder is synced too; some file systems refuse,
-    // which is no failure.
-    const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
-    const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.get() >= 0) {
-        static_cast<void>(::fsync(directory.get()));
-    }
+    sync_folder_of(target_);
 }
 
 void write_file_atomically(const fs::path& path, std::span<const std::byte> bytes) {
@@ -300,6 +288,31 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 FileId FileId::of(const fs::path& path) {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0 ? FileId{status.st_dev, status.st_ino} : FileId();
+}
+
+fs::path real_path(const fs::path& name) {
+    std::error_code error;
+    std::error_code ignored;
+    fs::path real = fs::weakly_canonical(name, error);
+    constexpr int most_links = 40;
+    for (int i = 0; !error && i < most_links && fs::is_symlink(fs::symlink_status(real, ignored)); ++i) {
+        real = fs::weakly_canonical(real.parent_path() / fs::read_symlink(real, ignored), error);
+    }
+    if (error) {
+        real = name;
+    }
+    if (fs::is_symlink(fs::symlink_status(real, ignored))) {
+        throw_file_error(name, ELOOP, "written");
+    }
+    return real;
+}
+
+void sync_folder_of(const fs::path& file) {
+    const fs::path folder = fs::absolute(file).parent_path();
+    const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.get() >= 0) {
+        static_cast<void>(::fsync(directory.get()));
+    }
 }
 
 fs::path name_of_open_file(const FileId& file) {

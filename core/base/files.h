@@ -84,6 +84,14 @@ struct FileId {
     friend bool operator==(const FileId&, const FileId&) = default;
 };
 
+/// The file behind a name: links are followed, also to a file that does not exist yet. The absolute path, or
+/// \p name if a folder cannot be read. InputError: links that lead back to themselves.
+std::filesystem::path real_path(const std::filesystem::path& name);
+
+/// Syncs the folder of a file, so that the file's name survives a power cut. Ignores file systems that refuse
+/// this.
+void sync_folder_of(const std::filesystem::path& file);
+
 /// The current path of a file that this process has open. Empty: the file was removed, or the system does not
 /// report the path.
 std::filesystem::path name_of_open_file(const FileId& file);

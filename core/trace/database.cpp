@@ -8,11 +8,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <limits>
 #include <sqlite3.h>
 #include <string>
-#include <unistd.h>
 #include <utility>
 
 namespace ponderscope {
@@ -478,15 +476,6 @@ void remove_database(const std::filesystem::path& path) noexcept {
     std::error_code ignored;
     for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
         std::filesystem::remove(path.string() + suffix, ignored);
-    }
-}
-
-void sync_folder_of(const std::filesystem::path& file) {
-    const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-    const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0) {
-        static_cast<void>(::fsync(directory));
-        ::close(directory);
     }
 }
 

@@ -195,10 +195,6 @@ struct TemporaryDatabase {
     std::filesystem::path path;
 };
 
-/// Syncs the folder of a file, so that the file's name survives a power cut. Ignores file systems that refuse
-/// this.
-void sync_folder_of(const std::filesystem::path& file);
-
 /// A read transaction: all statements in it see the same state of a growing trace.
 class ReadTransaction {
 public:

@@ -156,8 +156,7 @@ fs::path annotations_path(const fs::path& named) {
     const fs::path trace = whole_of(named);
     std::error_code error;
     const bool link = fs::is_symlink(fs::symlink_status(trace, error));
-    const fs::path real = link ? fs::canonical(trace, error) : trace;
-    return (error ? trace : real).string() + ".annotations";
+    return (link ? real_path(trace) : trace).string() + ".annotations";
 }
 
 void check_can_annotate(const fs::path& trace) {

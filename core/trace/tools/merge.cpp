@@ -2,6 +2,7 @@
 #include "core/trace/tools/merge.h"
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/trace/database.h"
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"

@@ -12,12 +12,6 @@
 
 namespace ponderscope {
 
-std::filesystem::path real_path(const std::filesystem::path& name) {
-    std::error_code error;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(name, error);
-    return error ? name : real;
-}
-
 LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const char* found)
     : path_(trace.string() + "-lock") {
     for (;;) {

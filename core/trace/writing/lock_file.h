@@ -5,13 +5,10 @@
 
 namespace ponderscope {
 
-/// The file behind a name, so that two names of one file use the same lock.
-std::filesystem::path real_path(const std::filesystem::path& name);
-
-/// Marks a trace as being written during the object's life: a lock on TRACE-lock beside the trace. The lock
-/// ends with the process, however the process ends; the destructor removes the file. (A lock on the trace
-/// itself would not work: closing any second descriptor of a file drops SQLite's locks on it in the same
-/// process.)
+/// Marks a trace (its real_path) as being written during the object's life: a lock on TRACE-lock beside it.
+/// The lock ends with the process, however the process ends; the destructor removes the file. (A lock on the
+/// trace itself would not work: closing any second descriptor of a file drops SQLite's locks on it in the
+/// same process.)
 class LockFile {
 public:
     /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted

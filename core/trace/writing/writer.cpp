@@ -60,18 +60,7 @@ void TraceWriter::Impl::open() {
             }
         }
     }
-    // Two names of one file must meet at the same lock.
-    fs::path real = fs::weakly_canonical(absolute, error);
-    // A link to a file that does not exist yet stands for that file: follow it.
-    constexpr int most_links = 40;
-    std::error_code looked;
-    for (int i = 0; !error && i < most_links && fs::is_symlink(fs::symlink_status(real, looked)); ++i) {
-        real = fs::weakly_canonical(real.parent_path() / fs::read_symlink(real, looked), error);
-    }
-    target = error ? absolute : real;
-    if (fs::is_symlink(fs::symlink_status(target, looked))) {
-        throw InputError(ErrorId::file_kind, path, "a file", "a loop of links", "repair the links");
-    }
+    target = real_path(absolute); // two names of one file must meet at the same lock
     lock.emplace(target);
     try {
         store.emplace(target, options.compress, !options.final_path.empty());
