@@ -237,10 +237,10 @@ void ChartPlot::arrange() {
     }
     const QFontMetrics metrics(theme_.small());
     const int line = metrics.height() + gap; // of the axis' name and the legend
-    const int name =
-        upright_->said().isEmpty()
-            ? 0
-            : std::min(metrics.horizontalAdvance(upright_->said()) + 3 * gap, all.width() * 2 / 5);
+    const int widest = legend_->isEmpty() ? all.width() : all.width() * 2 / 5;
+    const int name = upright_->said().isEmpty()
+                         ? 0
+                         : std::min(metrics.horizontalAdvance(upright_->said()) + 3 * gap, widest);
     const double least = least_share * width() * height();
     int aside = legend_->widthBeside(chart_, all.width(), all.width() - name);
     aside = (all.width() - aside) * (all.height() - line) < least ? 0 : aside;

@@ -66,7 +66,7 @@ public:
     [[nodiscard]] PlotLegend& legend() const { return *legend_; }
     /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
-    [[nodiscard]] QSize sizeHint() const override { return {320, 220}; }
+    [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
     /// Depends on the number of names only if the plot lies on its side.
     [[nodiscard]] QSize minimumSizeHint() const override;
 

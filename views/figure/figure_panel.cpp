@@ -120,6 +120,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     side_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     side_->setWidget(form_);
     side_->setFocusPolicy(Qt::NoFocus);
+    side_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // it scrolls, not the panel
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
     for (const FigureSpec* part : parts) {
@@ -206,6 +207,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec) {
         auto* area = new QScrollArea(body_);
         area->setAlignment(Qt::AlignCenter);
         area->setWidget(cell.page);
+        area->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored);
         area->setAccessibleName(u"Figure"_s);
         column->addWidget(area, 1);
     }
