@@ -27,10 +27,13 @@ protected:
     void SetUp() override {
         testing::TinyCheckpoint tiny;
         tiny.max_positions = 96;
+        tiny.pondering_steps = 2;
         tiny.write(model);
         std::string lines;
         for (int i = 0; i < 3; ++i) {
-            lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a corpus."}, {"class", "a"}}
+            lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a corpus."},
+                                    {"body", "Other."},
+                                    {"class", "a"}}
                          .dump() +
                      "\n";
         }
@@ -64,17 +67,17 @@ protected:
     }
 };
 
-TEST_F(Resume, WhatIsKeptOfTheRunMustBeTheSame) {
+TEST_F(Resume, WhatIsReadAndKeptMustBeTheSame) {
     expect_refused({"--record", "basic,states:0"}, {"--record", "basic,states:1"}, "signal state");
     expect_refused({"--attention", "0:0"}, {"--attention", "1:0"}, "signal attention");
     expect_refused({"--record", "basic"}, {"--record", "basic", "--no-candidates"},
                    "a signal candidate_ids, and none");
-}
-
-TEST_F(Resume, WhatIsReadOfTheTextsMustBeTheSame) {
     expect_refused({}, {"--bos", "never"}, "--bos never");
     expect_refused({"--label-field", "class"}, {}, "--label-field class");
     expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "--group-field text");
+    expect_refused({}, {"--text-field", "body"}, "--text-field");
+    expect_refused({"--limit-tokens", "40"}, {"--limit-tokens", "60"}, "--limit-tokens 40");
+    expect_refused({}, {"--policy", "fixed:n=1"}, "--policy learned");
 }
 
 TEST_F(Resume, WhatWasChangedInTheModelMustBeTheSame) {

@@ -123,32 +123,6 @@ TEST_F(Runs, SayTheirMeanStepsAndFlops) {
     EXPECT_NE(record("y", trace).find("2.00 of 2"), std::string::npos);
 }
 
-TEST_F(Runs, AnotherOptionOfAResumedRunIsNamed) {
-    std::string lines;
-    for (int i = 0; i < 6; ++i) {
-        lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a corpus."}, {"body", "Other."}}
-                     .dump() +
-                 "\n";
-    }
-    const std::string corpus = (folder / "c.jsonl").string();
-    write_file_atomically(corpus, lines);
-    const auto line = [&](std::vector<std::string> more) {
-        more.insert(more.begin(), {"record", model, "--jsonl", corpus, "-o", trace, "--name", "x"});
-        return more;
-    };
-    succeed(line({"--limit-tokens", "40"}));
-    for (const auto& [more, named] :
-         {std::pair{std::vector<std::string>{"--limit-tokens", "60"}, "--limit-tokens 40"},
-          {{"--limit-tokens", "40", "--text-field", "body"}, "--text-field"},
-          {{"--limit-tokens", "40", "--policy", "fixed:n=1"}, "--policy learned"},
-          {{"--limit-tokens", "40", "--bos", "never"}, "--bos"}}) {
-        std::vector<std::string> again = line(more);
-        again.emplace_back("--resume");
-        const std::string said = refused(again);
-        EXPECT_NE(said.find(named), std::string::npos) << said;
-    }
-}
-
 TEST_F(Runs, AMissingFileIsSaidBeforeAMissingDisplay) {
     const ProgramResult result = run_ponderscope({"open", (folder / "absent.ponder").string()});
     EXPECT_EQ(result.code, 2) << result.err;
