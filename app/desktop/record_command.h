@@ -62,7 +62,7 @@ struct ThinkRequest {
     QString checkpoint; ///< folder
     QString prompt;
     QString from;        ///< TRACE#RUN: its tokens before \p at replace the prompt
-    qint64 sequence = 0; ///< of that run
+    qint64 sequence = 0; ///< sequence of the run to continue
     qint64 at = 0;
     int force = 0; ///< id of the token at that position
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt

@@ -49,7 +49,7 @@ private:
 
     Settings& settings_;
     QString openTrace_;
-    PathEdit* checkpoint_; ///< and what follows: in the order of Tab
+    PathEdit* checkpoint_; ///< this and the next members are in the order of Tab
     QRadioButton* fromFile_;
     PathEdit* textFile_;
     QRadioButton* fromPrompt_;

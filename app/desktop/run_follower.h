@@ -23,7 +23,7 @@ public:
     enum class As { a, b };
     /// All arguments must outlive the follower.
     RunFollower(TraceData& data, Selection& selection, Opener& opener, QObject* parent = nullptr);
-    void listen(); ///< as Opener::listen
+    void listen(); ///< connects to the data; see Opener::listen
 
     /// The next recording is a what-if about this run. An invalid key: the next recording is not a what-if.
     void ask(const RunKey& question) { next_ = question; }

@@ -22,7 +22,7 @@ namespace ponderscope {
 
 struct JsonLimits {
     std::uint64_t max_bytes = std::uint64_t{64} << 20;
-    std::size_t max_depth = 64; ///< of nested arrays and objects
+    std::size_t max_depth = 64; ///< largest depth of nested arrays and objects
     /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and the last of
     /// repeated keys counts. For files that Hugging Face libraries and data sets write.
     bool python = false;

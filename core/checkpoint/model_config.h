@@ -114,7 +114,7 @@ struct PonderConfig {
     EmbedScale embed_scale = EmbedScale::none;
     bool multiply_start = false; ///< E_0 times K (the authors' `mutiply_pondering_steps`)
     std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
-    double temperature = 1.0;    ///< of the mixture's softmax, PonderLM
+    double temperature = 1.0;    ///< temperature of the mixture's softmax (PonderLM)
     Remainder remainder = Remainder::last;
     bool residual_interpolated_embeds = false;     ///< ponderlm_reset
     bool interpolation = false;                    ///< ponderlm2

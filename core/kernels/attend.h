@@ -30,8 +30,9 @@ struct Visibility {
     /// are one sequence. Row i belongs to query i. Each query sees the rows of its sequence up to its own
     /// row.
     at::Tensor runs;
-    std::int64_t longest_run = 0; ///< with runs: the largest number of queries in a sequence
-    std::int64_t most_rows = 0;   ///< with ranges: the largest number of rows that a query sees; 0: unknown
+    std::int64_t longest_run = 0; ///< if `runs` is defined: the largest number of queries in a sequence
+    std::int64_t most_rows = 0;   ///< if `ranges` is used: the largest number of rows that a query sees; 0:
+                                  ///< unknown
     /// The largest number of keys that a query sees, its own included (sliding window); 0 = all. With several
     /// ranges the window counts the last rows of all ranges together.
     std::int64_t window = 0;

@@ -26,8 +26,8 @@ struct LayerPair {
 
 /// AWM: unbiased linear CKA of W_q and of W_k over the aligned input dimensions.
 struct AttentionMatch {
-    bool aligned = true;            ///< by shared tokens; false: dimensions in their stored order (no
-                                    ///< tokenizer)
+    bool aligned = true; ///< true: aligned by shared tokens; false: dimensions in their stored order (no
+                         ///< tokenizer)
     std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
     bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
     /// For each of the target's n dimensions, the assigned dimension of the base and its sign (-1, 0, 1).
@@ -39,7 +39,7 @@ struct AttentionMatch {
         double query = 0; ///< CKA of W_q
         double key = 0;
     };
-    std::vector<Layer> layers; ///< by A's layer
+    std::vector<Layer> layers; ///< in the order of A's layers
     double query_mean = 0;
     double key_mean = 0;
     double similarity = 0; ///< mean of the CKA of W_q and W_k

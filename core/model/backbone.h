@@ -157,7 +157,7 @@ protected:
     [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
-    at::Tensor embedding_, head_, head_bias_; ///< as the family declares it
+    at::Tensor embedding_, head_, head_bias_; ///< the tables, as the family declares them
 
 private:
     friend std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
@@ -169,7 +169,8 @@ private:
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
     std::int64_t block_matrix_elements_ = 0;
-    mutable RotationTable cached_rotation_; ///< for kinds whose angles depend on the position alone; grows
+    mutable RotationTable cached_rotation_; ///< table for kinds whose angles depend only on the position;
+                                            ///< grows with longer sequences
 };
 
 /// The tensors of a backbone, without the method's tensors. InputError: the architecture does not support the

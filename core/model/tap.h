@@ -22,8 +22,8 @@ struct Attending {
     ScoreExtras extras;    ///< softcap and sinks of the scores
     at::Tensor rows;       ///< int64 [n]: the rows of the slots within R; undefined: 0, 1, 2, ...
     at::Tensor tokens;     ///< int64 [n]: the tokens of the slots; undefined: all tokens in order
-    std::int64_t step = 0; ///< step of all slots,
-    at::Tensor steps;      ///< or int64 [n]: the step of each slot
+    std::int64_t step = 0; ///< step of all slots, if `steps` is undefined
+    at::Tensor steps;      ///< int64 [n]: the step of each slot; undefined: all slots have step `step`
 };
 
 /// Receives tensors of a forward pass by name, once they exist. The memory may be overwritten after the call

@@ -23,7 +23,7 @@ struct FlopsModel {
     /// if the method evaluates it there. With layers as steps: FLOPs of block k.
     std::vector<std::int64_t> steps;
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
-    std::vector<std::int64_t> windows;   ///< for each layer; 0: all keys are visible
+    std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
     std::int64_t input = 0;              ///< FLOPs to make slot k + 1's input from slot k's state
     std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, whatever the rule
     std::int64_t read_out = 0;           ///< FLOPs of the head: 2 · V · d

@@ -32,7 +32,7 @@ struct MatchedRule {
 struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs per token
     Estimate nll;        ///< nats per token; NaN if the rule does not reach the cost
-    Estimate difference; ///< to the reference at the same cost
+    Estimate difference; ///< NLL minus NLL of the reference at the same cost
     Estimate band; ///< `difference` with a simultaneous band over all causal rules and costs of the axis
     bool better = false; ///< causal, and the band of the difference to the best blind rule is below 0
 };
@@ -43,7 +43,7 @@ struct MatchedPoint {
 struct MatchedRow {
     std::string name;
     bool causal = true;
-    std::vector<MatchedPoint> curve;   ///< by cost; for a hull its corners
+    std::vector<MatchedPoint> curve;   ///< points in the order of cost; for a hull, its corners
     std::vector<MatchedCell> at_steps; ///< a cell for each cost
     std::vector<MatchedCell> at_flops; ///< a cell for each cost; empty if FLOPs are unknown
     bool plain = false;                ///< a run of a model without pondering steps: one point
@@ -52,7 +52,7 @@ struct MatchedRow {
 /// Costs for the comparison, ascending.
 struct MatchedCosts {
     std::vector<double> steps;
-    std::vector<double> flops; ///< in addition to the reference's FLOPs at `steps`
+    std::vector<double> flops; ///< further costs, in addition to the reference's FLOPs at `steps`
 };
 
 /// Rules at equal mean steps and at equal FLOPs. The FLOPs of a column are those of the reference at the

@@ -16,9 +16,9 @@ namespace ponderscope {
 /// the tokens with a target in both runs.
 struct RerunDifference {
     std::int64_t tokens = 0;
-    double mean_steps = 0; ///< of the rerun
-    double mean_nll = 0;   ///< of the rerun, nats
-    double mean_flops = 0; ///< of the rerun, over all tokens
+    double mean_steps = 0; ///< mean steps of the rerun
+    double mean_nll = 0;   ///< mean NLL of the rerun, nats
+    double mean_flops = 0; ///< mean FLOPs of the rerun, over all tokens
     double difference = 0; ///< mean NLL, rerun minus replay
     double largest = 0;    ///< the largest absolute difference of one token's NLL
     std::int64_t largest_sequence = -1;

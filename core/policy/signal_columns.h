@@ -14,7 +14,7 @@ namespace ponderscope {
 /// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). Values
 /// of policy_signals and above are other signals of a trace, made by policy_signal().
 enum class PolicySignal : std::uint16_t {
-    nll,     ///< of the read-out; NaN without a target
+    nll,     ///< NLL of the read-out; NaN without a target
     entropy, ///< nats
     margin,  ///< p1 - p2
     argmax,  ///< token id; exact in fp32 below 2^24
@@ -40,7 +40,7 @@ constexpr bool is_named(PolicySignal signal) {
 /// The position of a token, for random numbers and decaying bounds.
 struct TokenPlace {
     std::uint32_t sequence = 0; ///< number in the run
-    std::uint32_t position = 0; ///< in the sequence
+    std::uint32_t position = 0; ///< position in the sequence
     std::uint32_t length = 0;   ///< tokens of the sequence; during generation, prompt + largest number of new
                                 ///< tokens
 };
@@ -81,7 +81,7 @@ private:
 
     std::int64_t max_steps_ = 0;
     std::size_t tokens_ = 0;
-    std::vector<Column> columns_; ///< by signal
+    std::vector<Column> columns_; ///< columns, indexed by signal
 };
 
 } // namespace ponderscope

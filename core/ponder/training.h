@@ -25,8 +25,7 @@ struct StepStates {
 struct PenaltySettings {
     double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the gates that the penalty
                            ///< pushes down
-    double beta = 0;       ///< for adaptive latent CoT (section 7): exponent on the probability of the next
-                           ///< token
+    double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
 };
 
 /// How Model::forward runs.

@@ -78,8 +78,8 @@ protected:
 
     std::stop_token stop_; ///< ends a next() that waits for a silent pipe
     TextNotices notices_;
-    Sha256 hash_;                 ///< of the texts so far
-    std::int64_t text_bytes_ = 0; ///< from the first reading
+    Sha256 hash_;                 ///< hash of the texts so far
+    std::int64_t text_bytes_ = 0; ///< bytes of text, known from the first reading
 
 private:
     std::string name_;

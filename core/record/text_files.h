@@ -66,10 +66,10 @@ private:
     std::string buffer_;          ///< text before a part, the part, and text after it
     std::uint64_t offset_ = 0;    ///< offset of the buffer in the text
     std::size_t begin_ = 0;       ///< offset of the part in the buffer
-    std::size_t before_ = 0;      ///< where encoding begins: a token boundary in the previous part
+    std::size_t before_ = 0;      ///< offset where encoding begins: a token boundary in the previous part
     std::size_t valid_ = 0;       ///< the buffer was checked up to here
     bool at_end_ = false;         ///< the buffer reaches the end of the text
-    std::int64_t part_ = 0;       ///< from 1
+    std::int64_t part_ = 0;       ///< number of the part, from 1
     std::uint64_t seam_ = 0;      ///< offset of the part in the text
     std::vector<Token> expected_; ///< tokens around the cut, as the previous part encoded them
     std::int64_t taken_tokens_ = 0;

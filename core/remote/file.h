@@ -34,7 +34,7 @@ struct FileState {
     std::uint64_t size = 0;
     std::uint32_t page_bytes = 0;
     bool all_changed = true;
-    std::vector<std::uint32_t> pages_changed; ///< from 1
+    std::vector<std::uint32_t> pages_changed; ///< numbers of changed pages, from 1
     std::string head;                         ///< its first bytes
 };
 

@@ -25,9 +25,9 @@ inline constexpr std::string_view hello = "\x01ponderscope serve ";
 inline constexpr std::size_t frame_header = 9;
 inline constexpr std::size_t max_question = std::size_t{1} << 20;
 inline constexpr std::size_t max_answer = std::size_t{16} << 20;
-inline constexpr std::size_t max_ranges = 1024;               ///< in one question
+inline constexpr std::size_t max_ranges = 1024;               ///< largest number of ranges in one question
 inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< total bytes of the ranges
-inline constexpr std::size_t max_entries = 20'000;            ///< in a folder
+inline constexpr std::size_t max_entries = 20'000;            ///< largest number of entries in a folder
 
 enum class Question : std::uint8_t {
     /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of the file, its -wal and its

@@ -57,7 +57,7 @@ std::string no_program(const std::string& machine, const std::string& said);
 struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;
-    std::int64_t times[3]{}; ///< in ns: the file, its -wal, its .annotations; 0: does not exist
+    std::int64_t times[3]{}; ///< times of the file, its -wal and its .annotations in ns; 0: does not exist
     std::string path;        ///< absolute, with links resolved; empty if nothing exists
 };
 Looked read_looked(const std::string& payload); ///< ProtocolFault

@@ -17,7 +17,7 @@ enum class CellFormat : std::uint8_t {
     text,
     count,      ///< "1,234"
     number,     ///< fixed decimals
-    difference, ///< as `number`, with the sign
+    difference, ///< like `number`, but always with a sign
     share,      ///< per cent
     p,          ///< p value; "< 0.0001" for smaller values
     si,         ///< "11.7 M"

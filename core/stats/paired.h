@@ -28,11 +28,11 @@ struct PairedSample {
     };
     std::vector<double> a;     ///< nats
     std::vector<double> b;     ///< nats
-    std::vector<double> bytes; ///< of text under each target; 0 without a text
+    std::vector<double> bytes; ///< bytes of text under each target; 0 without a text
     /// 1 if the target is the most likely token (rank 1), else 0; empty if unknown.
     std::vector<std::uint8_t> right_a, right_b;
-    std::vector<double> steps_a, steps_b, flops_b; ///< by pair_runs
-    std::vector<Place> places;                     ///< by pair_runs; ascending
+    std::vector<double> steps_a, steps_b, flops_b; ///< filled in by pair_runs
+    std::vector<Place> places;                     ///< filled in by pair_runs; ascending
     TokenLayout layout;                            ///< runs of consecutive positions, in clusters
     std::int64_t last = -2;                        ///< position of the last token
     std::int64_t only_a = 0;                       ///< tokens that A scored but B did not
@@ -75,8 +75,8 @@ struct PairedComparison {
     Estimate bits_per_byte_b;
     Estimate bits_per_byte_difference;
     std::optional<Flips> flips;
-    Estimate pearson;          ///< of the tokens' NLL
-    double share_b_better = 0; ///< of the tokens
+    Estimate pearson;          ///< Pearson's r of the tokens' NLL in A and B
+    double share_b_better = 0; ///< share of the tokens with a lower NLL in B
     Resampling resampling;
     std::vector<std::string> notices;
 };

@@ -48,12 +48,12 @@ struct RunComparison {
                                 ///< run
         double mean_steps = 0;  ///< over the compared tokens
         double mean_flops = 0;
-        std::vector<float> token_nll; ///< of each compared token
+        std::vector<float> token_nll; ///< NLL of each compared token
     };
     using Place = PairedSample::Place;
     std::vector<Run> runs;
     std::vector<Place> places;   ///< ascending; as long as each token_nll
-    TokenLayout layout;          ///< of the places
+    TokenLayout layout;          ///< layout of the compared places
     Resampling resampling;       ///< the same for all runs
     std::int64_t replicates = 0; ///< number of bootstrap replicates; 0: intervals are Student's, over the
                                  ///< same units

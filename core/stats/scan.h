@@ -135,7 +135,7 @@ struct ScoredTokens {
     std::vector<double> steps;
     std::vector<double> nll;     ///< nats
     std::vector<double> entropy; ///< nats; NaN if unknown
-    std::vector<double> bytes;   ///< of text under each target; 0 without a text
+    std::vector<double> bytes;   ///< bytes of text under each target; 0 without a text
     TokenLayout layout;
     std::int64_t last = -2; ///< position of the last token
 

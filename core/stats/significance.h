@@ -34,7 +34,7 @@ struct Moments {
     double mean = 0;
     double squares = 0; ///< sum of squared deviations from the mean
 
-    void add(double value);                ///< by Welford's update
+    void add(double value);                ///< adds a value by Welford's update
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 

@@ -24,8 +24,8 @@ struct TaskOption {
     std::int64_t sequence = 0; ///< number in the run
     std::int64_t token = 0;    ///< first token of the option in the sequence
     bool right = false;
-    double nll = 0;                   ///< of the option's tokens, nats
-    double characters = 0;            ///< of the option, without leading white space
+    double nll = 0;                   ///< sum over the option's tokens, nats
+    double characters = 0;            ///< characters of the option, without leading white space
     bool greedy = true;               ///< every token of the option was the most likely one
     std::vector<double> nll_by_step;  ///< NLL if all tokens are read out at step k; empty: not recorded
     std::vector<bool> greedy_by_step; ///< `greedy` if all tokens are read out at step k
@@ -36,7 +36,7 @@ struct TaskOption {
 struct TaskDocument {
     std::string name;
     std::vector<TaskOption> options;
-    TaskPart context; ///< of the first option, because options with the same context share its computation
+    TaskPart context; ///< context of the first option; options with the same context share its computation
 
     /// Whether the most likely option is right. For a single option, whether greedy decoding produces it. \p
     /// by_length: compare NLL per character. \p step: read out at this step; negative: at the computed step.
@@ -66,7 +66,8 @@ struct TaskReport {
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
     Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
-    Estimate perplexity;    ///< of the right options' tokens; with single options, of each option as a whole
+    Estimate perplexity; ///< perplexity of the right options by token; for documents with a single option, by
+                         ///< option
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
     Estimate flops;                                   ///< per document

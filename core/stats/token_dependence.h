@@ -31,7 +31,7 @@ public:
 
 private:
     std::int64_t tokens_ = 0;
-    std::vector<double> means_;   ///< by source
+    std::vector<double> means_;   ///< mean of each source
     std::vector<double> squares_; ///< by source: Σ_t (w_ts - mean_s)²
 };
 

@@ -56,7 +56,8 @@ inline constexpr std::int64_t most_test_units = 1024;
 struct GroupingOptions {
     std::int64_t least = 2;               ///< types with fewer tokens are left out and not tested
     BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
-    LabelPlace types = LabelPlace::token; ///< of a run: types of the token itself or of the predicted token
+    LabelPlace types = LabelPlace::token; ///< whether types are those of the token itself or of the predicted
+                                          ///< token
 };
 
 /// Tokens, each with the number of its group (-1: none) and the number of its unit.

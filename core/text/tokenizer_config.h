@@ -33,7 +33,7 @@ private:
     TokenizerParts& parts_;
     std::unordered_map<std::string, std::size_t> by_content_;
     std::unordered_map<std::int32_t, std::size_t> by_id_;
-    std::int32_t next_id_; ///< for append()
+    std::int32_t next_id_; ///< next free id, for append()
 };
 
 /// The tokenizer settings of a folder besides the vocabulary: tokenizer_config.json. If it has no

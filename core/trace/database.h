@@ -99,7 +99,7 @@ public:
     [[nodiscard]] double real(int column) const; ///< NULL becomes NaN
     [[nodiscard]] std::string text(int column) const;
     [[nodiscard]] std::span<const std::byte> blob(int column) const;
-    [[nodiscard]] std::string bytes(int column) const; ///< of a BLOB
+    [[nodiscard]] std::string bytes(int column) const; ///< bytes of a BLOB
 
 private:
     friend class Database;
@@ -181,7 +181,7 @@ public:
 
 private:
     sqlite3* handle_ = nullptr;
-    std::filesystem::path left_log_of_; ///< for readers of a local file: the file whose log remains
+    std::filesystem::path left_log_of_; ///< readers of a local file: the file whose log remains
 };
 
 /// Removes a database and SQLite's files beside it.

@@ -41,7 +41,8 @@ struct RecordedChoices {
     std::string kv;                   ///< "full", "per_step", "shared", "skip"
     std::string initial_state;        ///< "random:SEED", "zero", or a file name
     std::string initial_state_digest; ///< digest of the states in this file
-    std::optional<double> threshold;  ///< of the method's own rule; NaN: the rule never stops a token
+    std::optional<double> threshold;  ///< threshold of the method's own rule; NaN: the rule never stops a
+                                      ///< token
     std::optional<std::int64_t>
         exit_step;                    ///< the step at which this rule stops every token, at any threshold
     std::optional<RecordedRule> rule; ///< replaces the method's own rule

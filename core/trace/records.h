@@ -70,7 +70,7 @@ struct RunInfo : TokenTotals {
 struct SequenceInfo : TokenTotals {
     std::int64_t id = 0; ///< unique in the file
     std::int64_t run = 0;
-    std::int64_t number = 0; ///< in the run, from 0
+    std::int64_t number = 0; ///< number in the run, from 0
     std::string title;       ///< file name, or beginning of the prompt
     std::int64_t text_bytes = 0;
     bool complete = false;
@@ -79,7 +79,7 @@ struct SequenceInfo : TokenTotals {
     std::string group;
     std::int64_t text_crc32 = -1;    ///< CRC-32 of the text; -1: not stored
     std::int64_t tokens_crc32 = -1;  ///< CRC-32 of the token rows (digests.h); -1: not stored
-    std::int64_t joined_number = -1; ///< for a shard: number in the joined run; -1: equal to `number`
+    std::int64_t joined_number = -1; ///< in a shard: number in the joined run; -1: equal to `number`
 };
 
 /// The class of a part of a sequence's text ("easy", "a name"): bytes [begin, end).
@@ -97,11 +97,10 @@ struct TokenColumns {
     std::vector<std::int32_t> id;
     std::vector<std::uint64_t> begin; ///< byte span in the sequence's text; empty spans without a text
     std::vector<std::uint64_t> end;
-    std::vector<float> nll;             ///< of the next token, nats; NaN if it was not scored
-    std::vector<float> entropy;         ///< nats; NaN if it was not read out
-    std::vector<float> max_probability; ///< NaN if it was not read out
-    std::vector<std::int32_t>
-        rank; ///< of the next token: 1 + number of larger logits; 0 if it was not scored
+    std::vector<float> nll;             ///< NLL of the next token, nats; NaN: not scored
+    std::vector<float> entropy;         ///< nats; NaN: not read out
+    std::vector<float> max_probability; ///< NaN: not read out
+    std::vector<std::int32_t> rank;  ///< rank of the next token: 1 + number of larger logits; 0: not scored
     std::vector<std::int32_t> steps; ///< K_t, the last step that ran
     std::vector<std::int64_t> flops;
     [[nodiscard]] std::size_t size() const { return id.size(); }
@@ -137,9 +136,9 @@ struct SignalInfo {
     std::vector<std::string>
         axes;          ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
     std::string unit;  ///< "nats", "probability", "" for none
-    std::string title; ///< for display: "NLL by step"
+    std::string title; ///< title for display: "NLL by step"
     std::string description;  ///< one sentence, including the section of the equation
-    DType dtype = DType::f32; ///< of all its chunks
+    DType dtype = DType::f32; ///< type of all chunks
     SignalStorage storage = SignalStorage::plain;
     /// true: the method computes the values of all steps in advance, so steps that did not run have values,
     /// too. false: steps that did not run have NaN, or did_not_run in integer signals.
@@ -177,7 +176,8 @@ inline constexpr const char* latent_difference = "latent_difference";
 inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
 inline constexpr const char* update_cosine = "update_cosine"; ///< cosine of h^k - h^{k-1} and the previous
                                                               ///< update
-inline constexpr const char* acceleration = "acceleration";   ///< of the state; 0 at k = 0 and k = 1
+inline constexpr const char* acceleration = "acceleration"; ///< acceleration of the state; 0 at k = 0 and k =
+                                                            ///< 1
 inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
@@ -205,7 +205,7 @@ inline constexpr const char* layer_argmax = "layer_argmax"; ///< i32
 inline constexpr const char* router_experts = "router_experts"; ///< i8 or i16 [..., choice]
 inline constexpr const char* router_weights = "router_weights"; ///< [..., choice]
 inline constexpr const char* router_entropy = "router_entropy";
-inline constexpr const char* router_mass = "router_mass";                   ///< of the chosen experts
+inline constexpr const char* router_mass = "router_mass"; ///< sum of the probabilities of the chosen experts
 inline constexpr const char* router_margin = "router_margin";               ///< p_k - p_(k+1)
 inline constexpr const char* router_probabilities = "router_probabilities"; ///< [..., expert]
 // Signals of depth mixing, fp16, computed in any case (methods.md section 3).
@@ -226,7 +226,7 @@ struct TrainingInfo {
     std::string recipe;          ///< JSON: the recipe with its defaults
     std::string config;          ///< config.json of the model
     std::string device;          ///< "cpu", "cuda:0"
-    std::string precision;       ///< of the products: "float32", "bfloat16"
+    std::string precision;       ///< precision of the products: "float32", "bfloat16"
     std::string versions;        ///< JSON: ponderscope, torch
     std::int64_t parameters = 0; ///< elements; a tied table counts once
     std::int64_t max_steps = 0;  ///< K; 0: the model has no pondering steps

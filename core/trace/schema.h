@@ -24,7 +24,8 @@ inline constexpr std::int32_t page_size = 16384;
 /// The id of a token row is sequence * 2^32 + position. Appending by such ids takes half the time of a
 /// primary key with two columns, and a sequence is still one range.
 inline constexpr int position_bits = 32;
-inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
+inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< largest number of
+                                                                                   ///< tokens of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
 /// Text is stored in pieces of this many bytes, so that a query for one token reads a piece instead of the
 /// whole text.
@@ -42,13 +43,13 @@ struct Rule {
 /// How a text is used.
 enum class Text : std::uint8_t {
     line,    ///< shown in windows and tables, so TraceReader refuses more than max_line_bytes
-    document ///< of any length
+    document ///< text of any length
 };
 inline constexpr std::size_t max_line_bytes = std::size_t{1} << 17; // as long as an argument can be
 
 struct Column {
     const char* name;
-    const char* type; ///< with SQL constraints
+    const char* type; ///< SQL type with constraints
     const char* meaning;
     const Rule* rule = nullptr; ///< in addition to the type
     const char* unit = "";      ///< "nats"

@@ -134,7 +134,7 @@ private:
     mutable Statement tokens_statement_, chunks_statement_, sequence_statement_, vocabulary_statement_,
         signal_statement_, data_statement_;
     mutable bool pinned_ = false;          ///< a transaction outlives single calls (pin_snapshot)
-    mutable std::int64_t known_bytes_ = 0; ///< of the file; 0: not read in this transaction
+    mutable std::int64_t known_bytes_ = 0; ///< size of the file; 0: not read in this transaction
 };
 
 } // namespace ponderscope

@@ -19,7 +19,7 @@ namespace ponderscope {
 struct LearningSchedule {
     double peak = 1e-3; ///< learning rate at the end of the warm-up
     std::int64_t warmup_steps = 0;
-    std::int64_t steps = 0;      ///< of the whole training; the cosine ends at the last step
+    std::int64_t steps = 0;      ///< steps of the whole training; the cosine ends at the last step
     double final_fraction = 0.1; ///< learning rate of the last step divided by the peak
 };
 
@@ -49,14 +49,14 @@ struct Recipe {
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< whole texts that are never trained on; removed from
                                              ///< train_texts
-    double held_out_fraction = 0;            ///< in addition: this share at the end of every training text
+    double held_out_fraction = 0; ///< share at the end of every training text that is also held out
     std::string document_end;                ///< token that ends each text; empty: none
 
     std::int64_t steps = 0;   ///< optimiser steps
     std::int64_t context = 0; ///< tokens per sequence
     std::int64_t batch = 0;   ///< sequences per step
     bool shifted = true;      ///< ContextSampler: each epoch cuts the texts at other positions
-    std::uint64_t seed = 0;   ///< for the weights and the order of the texts
+    std::uint64_t seed = 0;   ///< seed of the weights and of the order of the texts
     /// Precision of matrix products, not float16; absent: fp32 on a CPU, bf16 on CUDA. Weights and the
     /// optimiser's moments are always fp32.
     std::optional<Precision> precision;

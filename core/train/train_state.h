@@ -29,8 +29,8 @@ struct TrainCounters {
     double last_loss = 0; ///< mean over the steps of the log's last row
     double last_penalty = 0;
     double last_mean_steps = 0;
-    double last_norm = 0;  ///< of the last step's gradient, before clipping
-    nlohmann::json recipe; ///< with all defaults, without paths
+    double last_norm = 0;  ///< norm of the last step's gradient, before clipping
+    nlohmann::json recipe; ///< the recipe with all defaults, without paths
     std::string corpus_digest;
 };
 

@@ -28,7 +28,7 @@ struct TrainLogRow {
     std::int64_t tokens = 0; ///< trained tokens so far
     double loss = 0;         ///< nats per token, mean over the steps since the previous row
     double learning_rate = 0;
-    double gradient_norm = 0;           ///< of the last step, before clipping
+    double gradient_norm = 0;           ///< norm of the last step's gradient, before clipping
     std::optional<double> held_out_nll; ///< nats a token
     double seconds = 0;                 ///< training time so far, without interruptions
     std::optional<double> penalty = {}; ///< penalty on steps, before lambda; mean over the same steps as the
@@ -58,7 +58,7 @@ struct TrainResult {
                                  ///< NaN without text
     std::int64_t held_out_tokens = 0;
     double seconds = 0;            ///< training time, without interruptions
-    double tokens_per_second = 0;  ///< of this call; 0 if no step remained
+    double tokens_per_second = 0;  ///< speed of this call; 0: no step remained
     bool already_complete = false; ///< resumed a finished training; no step ran
 };
 

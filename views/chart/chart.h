@@ -20,8 +20,8 @@ namespace ponderscope {
 struct Chart {
     enum class Mark : std::uint8_t {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line
-        point, ///< with whiskers from low to high if both are given
-        bar,   ///< from 0 to y, centred at x
+        point, ///< a point, with whiskers from low to high if both are given
+        bar,   ///< a bar from 0 to y, centred at x
         band,  ///< between low and high along x; a NaN interrupts the band; a band with one x is an upright
                ///< bar
         cell, ///< a rectangle of dx × dy around (x, y), coloured by value; not drawn for NaN. Without values:
@@ -47,8 +47,9 @@ struct Chart {
         bool faint = false;  ///< lines: drawn behind more important lines
         bool strong = false; ///< a larger point with a ring in the paper's colour
         std::vector<double> x, y;
-        std::vector<double> low, high; ///< for bands and whiskers
-        std::vector<double> value;     ///< for cells: on the chart's scale, or 0 to 1 without a scale
+        std::vector<double> low, high; ///< ends of bands and whiskers
+        std::vector<double> value;     ///< value of each cell: on the chart's scale, or from 0 to 1 without a
+                                       ///< scale
         std::vector<QString> labels;   ///< a label for each mark, shown at the cursor
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
@@ -80,7 +81,7 @@ struct Chart {
     std::vector<Series> series;
     double dx = 1, dy = 1; ///< size of cells; dx is also the width of bars. Bars with dx below 1 stand side
                            ///< by side
-    std::optional<Scale> scale; ///< for cells
+    std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     bool order_given = false; ///< the user set the order of the legend's entries
     [[nodiscard]] bool empty() const;

@@ -111,7 +111,7 @@ private:
     PlotLegend* legend_;
     QCustomPlot* plot_;
     PlotMarks marks_;
-    QCPAxis* key_ = nullptr; ///< of the chart's x
+    QCPAxis* key_ = nullptr; ///< axis of the chart's x
     QCPAxis* value_ = nullptr;
     QCPGraph* hovered_ = nullptr;
     QCPGraph* selected_ = nullptr;

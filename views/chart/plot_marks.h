@@ -25,7 +25,7 @@ class PlotMarks {
 public:
     /// \p hidden: names of series that are not shown.
     PlotMarks(const Chart& chart, const QStringList& hidden) : chart_(chart), hidden_(hidden) {}
-    void setAxes(QCPAxis* key, QCPAxis* value); ///< of the chart's x and y
+    void setAxes(QCPAxis* key, QCPAxis* value); ///< axes of the chart's x and y
 
     [[nodiscard]] bool isShown(std::size_t series) const;
     /// Whether the current chart still has the mark.

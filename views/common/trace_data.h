@@ -23,7 +23,7 @@ struct TokenAnnotation {
     QString name;
     bool category = false;
     QStringList classes;        ///< for a category
-    std::vector<double> values; ///< for each token: a number, or the index of its class; NaN: none
+    std::vector<double> values; ///< value of each token: a number, or the index of its class; NaN: no value
 };
 
 /// A sequence of a run, loaded whole. Immutable; shared between views.
@@ -45,7 +45,7 @@ struct LiveRun {
     SequenceInfo sequence; ///< index 0
     std::shared_ptr<const SequenceData> tokens;
     std::map<QString, std::shared_ptr<const SignalChunk>> chunks; ///< by signal
-    QHash<int, QString> labels;                                   ///< of candidates, by token id
+    QHash<int, QString> labels;                                   ///< labels of candidates, by token id
 };
 
 /// All open traces. Lives on the GUI thread, reads on its own worker thread, and returns shared immutable

@@ -72,7 +72,7 @@ private:
     void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
     void showDetail();
-    void showComparison(); ///< of all tokens, or of the subset
+    void showComparison(); ///< shows the comparison of all tokens, or of the subset
     [[nodiscard]] QString tip(int row, int column) const;
     void present(const std::shared_ptr<const RunComparison>& comparison);
 

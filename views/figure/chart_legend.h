@@ -28,7 +28,7 @@ private:
     struct Entry {
         const Chart::Series* series;
         QString name;
-        double width; ///< of sample and name
+        double width; ///< width of sample and name
     };
     double flow(DisplayList* list, const QRectF& box) const; ///< returns the height
     void drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const;

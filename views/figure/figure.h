@@ -37,7 +37,7 @@ struct FigureData {
     std::optional<RunComparison> comparison;    ///< for nll_comparison
     std::optional<Chart> chart;                 ///< for charts
     std::optional<TableData> table;             ///< for policy_table
-    std::vector<FigureData> panels;             ///< for panels: data of each
+    std::vector<FigureData> panels;             ///< data of each panel, for the kind panels
     std::vector<std::string> notices;           ///< about the data
 };
 
@@ -50,7 +50,7 @@ struct Table {
 
 struct Figure {
     DisplayList page;
-    std::string pgfplots; ///< for charts; empty: the figure has no axes
+    std::string pgfplots; ///< pgfplots code of a chart; empty: the figure has no axes
     std::vector<Table> tables;
     std::vector<std::string> entries; ///< names of a chart's series, as in the key "series"
     std::vector<std::string>

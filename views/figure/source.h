@@ -27,10 +27,10 @@ struct RunRows {
     SequenceInfo sequence;
     std::int64_t first = 0;
     std::int64_t last = 0;
-    TokenColumns rows; ///< from rows.first on: the tokens, and every row that they show
+    TokenColumns rows; ///< rows from rows.first on: the tokens, and every row that these tokens show
     std::string text;  ///< text of the whole sequence; empty for runs with ids only
     std::function<std::string(std::int32_t)>
-        bytes_of_id; ///< from the trace's vocabulary; "" for an unknown id
+        bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id
 
     /// Index of the row that a token shows. No value: it shows none (the first token with
     /// Attribution::predicted).

@@ -110,7 +110,7 @@ struct FigureSpec {
     std::string legend = "auto";       ///< charts: "auto", "above", "right", "none"
     std::optional<std::array<double, 2>> x_range,
         y_range;                     ///< charts: ends of the axes; empty: from the values
-    std::vector<SeriesSpec> series;  ///< for charts; in tables, names of runs
+    std::vector<SeriesSpec> series;  ///< entries of a chart; in tables, names of runs
     std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
     /// The palette numbers of `runs`: 0 is A's colour, 1 is B's. Runs without an entry get the next colours.
     std::vector<std::int64_t> colours;

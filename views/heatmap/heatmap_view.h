@@ -33,7 +33,7 @@ public:
 
     [[nodiscard]] QString signalName() const { return signal_; }
     [[nodiscard]] bool hasSignal() const;    ///< whether run A has the signal
-    void setSignalName(const QString& name); ///< for runs that have it
+    void setSignalName(const QString& name); ///< selects the signal in runs that have it
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// The layers of the selected token, for runs with a read-out at every layer.
     [[nodiscard]] LayerMap* layers() const { return layers_; }

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return pending_.isActive(); }
 
 public Q_SLOTS:
-    void refresh(); ///< at once; changes of selection or data schedule it
+    void refresh(); ///< fills the page at once; changes of selection or data schedule a refresh
 
 protected:
     QMimeData* createMimeDataFromSelection() const override;

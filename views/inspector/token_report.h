@@ -47,7 +47,7 @@ struct TokenReport {
     QString headline; ///< the token's text without leading blanks
     QString subtitle; ///< "id 412 · bytes 33–42 · sequence 2"
     std::vector<Row> rows;
-    std::vector<Step> candidates; ///< of run A
+    std::vector<Step> candidates; ///< candidates of run A
     std::vector<Curve> curves;    ///< NLL first
     std::vector<Curve> gates;     ///< gates and halting masses, drawn as bars
     std::vector<QString> notes;   ///< warnings against wrong conclusions, and reasons for missing data

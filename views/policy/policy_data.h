@@ -62,7 +62,7 @@ private:
     QString stamp_;       ///< stamp of the run when the table was read
     bool failed_ = false; ///< the run has no table; sentence_ has the reason
     QString sentence_;
-    std::map<QString, RunKey> reruns_; ///< by policy
+    std::map<QString, RunKey> reruns_; ///< reruns by policy
     std::shared_ptr<const ReplayTable> table_;
     Task loading_;
 };

@@ -40,13 +40,13 @@ struct ReplayedSteps {
     qint64 sequence = -1;
     QString policy;                  ///< "entropy:theta=1.37"
     qint64 maxSteps = 0;             ///< K
-    std::vector<std::int32_t> steps; ///< for each row of the sequence
+    std::vector<std::int32_t> steps; ///< step of each row of the sequence
 };
 
 /// Shows the effect that another halting policy would have: policy, threshold, histogram of steps, the text
 /// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
 /// of recorded signals, and the panel labels them as replays. If an open trace has an exact rerun of the
-/// policy, its numbers and its difference from the replay are shown, too.
+/// policy, the panel also shows the rerun and its difference from the replay.
 class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:
@@ -74,8 +74,8 @@ public:
     [[nodiscard]] QString rerunText() const;
     /// Progress of a requested rerun; negative: none is running.
     void setRerunProgress(int perMille);
-    /// Adds to a policy table every policy at its slider's position and the existing reruns, or to a front
-    /// the bands as in the window.
+    /// Completes a figure's specification. A policy table gets every policy at its slider's position and the
+    /// existing reruns. A front gets the bands of the window.
     void fillFigure(figure::FigureSpec& spec) const;
 
 public Q_SLOTS:
@@ -90,7 +90,7 @@ Q_SIGNALS:
     void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
 
 private:
-    void renew() override; ///< reads another table
+    void renew() override; ///< shows another table
     void screenChanged() override;
     void choosePolicy();  ///< chooses another kind with its thresholds
     void replayNow();     ///< replays another threshold
@@ -117,7 +117,7 @@ private:
     ChartPlot* histogram_;
     FigurePanel* front_;
     std::vector<std::string> drawn_;          ///< policies in the front
-    QString exact_;                           ///< a policy chosen elsewhere; empty: the slider's
+    QString exact_; ///< a policy chosen in another panel; empty: the slider's policy
     std::map<std::string, QString> followed_; ///< the last slider position of each kind
     std::vector<double> values_;              ///< thresholds at the slider's positions
     const PolicyKind* kind_ = nullptr;

@@ -85,7 +85,7 @@ private:
     std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< A's and B's data, until both are loaded
     qint64 maxSteps_ = 0;
     WheelNotches wheel_;
-    std::vector<QRgb> colours_; ///< for each bfloat16 value
+    std::vector<QRgb> colours_; ///< colour of each bfloat16 value
 };
 
 } // namespace ponderscope

@@ -25,10 +25,10 @@ namespace ponderscope {
 class HitModel;
 class TextView;
 
-/// The find bar (Ctrl+F): finds text, a /pattern/ or a condition in the shown sequence, or in all
-/// sequences of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other
-/// sequences), Escape closes. Hits are outlined, ticks on the minimap and, optionally, listed with the words
-/// around them. Compare can be restricted to them.
+/// The find bar (Ctrl+F): finds text, a /pattern/ or a condition in the shown sequence, or in all sequences
+/// of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other sequences), Escape
+/// closes. Hits have outlines in the text and ticks on the minimap. A list shows hits with the words around
+/// them, on request. The user can restrict Compare to the hits.
 class FindBar : public QWidget {
     Q_OBJECT
 public:
@@ -69,7 +69,7 @@ private:
     void go(qint64 direction);
     void showStatus();
     void searchRun();
-    /// Moves to the next or previous sequence with hits. False: no other sequence has any.
+    /// Moves to the next or previous sequence with hits. False: no other sequence has hits.
     bool leave(qint64 direction);
 
     ViewContext context_;

@@ -51,7 +51,7 @@ private:
     struct Comparison {
         Of of;
         Order order;
-        double value;               ///< for a category the index of the class; -1: no token has this class
+        double value; ///< a number; for a category, the index of the class; -1: no token has this class
         std::size_t annotation = 0; ///< index in the tokens' annotations
         Quantity quantity = Quantity::nll;
     };

@@ -34,13 +34,13 @@ struct TokenValues : ValueLook {
     Quantity quantity = Quantity::nll;
     bool difference = false; ///< A − B
     Attribution attribution = Attribution::predicted;
-    std::vector<float> values; ///< for each token of the window (attribution applied); NaN = no value
+    std::vector<float> values; ///< value of each token of the window (attribution applied); NaN: no value
     QString annotation;        ///< name of the annotation; empty: the values are a quantity
-    QStringList classes;       ///< for a category: the values are indices in this list
+    QStringList classes;       ///< classes of a category: the values are indices in this list
     QString replay;            ///< policy of replayed steps; empty: recorded steps
     QString notice;            ///< why there is no difference; else empty
 
-    [[nodiscard]] QString name() const;    ///< of the quantity or annotation
+    [[nodiscard]] QString name() const;    ///< name of the quantity or annotation
     [[nodiscard]] QString unit() const;    ///< empty for counts and annotations
     [[nodiscard]] QString meaning() const; ///< explanation beside the scale
     /// The value of a token in tooltips; empty: no value.

@@ -35,7 +35,7 @@ public:
         qreal left = 0; ///< left edge of the box around the glyphs, without the gap before the word
         qreal right = 0;
         bool roomBefore = false; ///< a gap or the line's end is on the left, so the box may extend into it
-        bool roomAfter = false;  ///< the same on the right
+        bool roomAfter = false;  ///< a gap or the line's end is on the right, so the box may extend into it
     };
 
     TextLayout();
@@ -102,7 +102,7 @@ private:
         bool special = false;
         bool breakAfter = false;
         Direction direction = Direction::none;
-        bool number = false; ///< for Direction::none: keeps the previous direction
+        bool number = false; ///< the word has Direction::none and keeps the previous direction
     };
     struct Word {
         std::uint32_t firstToken = 0;

@@ -106,7 +106,7 @@ private:
     static constexpr int margin_bottom = 16;
     struct Metrics {
         int box = 26;    ///< height of a token's background
-        int pitch = 44;  ///< from line to line
+        int pitch = 44;  ///< distance from line to line
         int ascent = 18; ///< from the box's top to the baseline
     };
     [[nodiscard]] const TextLook& look() const { return context_.selection.look(); }

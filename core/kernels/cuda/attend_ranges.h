@@ -31,8 +31,8 @@ struct AttendRanges {
     // For few queries over many rows: several warps share the rows of one query. The result is identical bit
     // for bit.
     std::int64_t splits = 1;   ///< warps for each query head
-    std::int64_t segments = 0; ///< with splits > 1: most_segments
-    float* parts = nullptr;    ///< with splits > 1: [queries, query_heads, segments, 2 + head_size]
+    std::int64_t segments = 0; ///< if splits > 1: result of most_segments()
+    float* parts = nullptr; ///< if splits > 1: partial sums [queries, query_heads, segments, 2 + head_size]
 };
 
 /// The kernel sums a query's rows in segments of 128, then sums the segments in order. The result does not

@@ -16,8 +16,8 @@ struct HeadRows {
     const std::int64_t* targets = nullptr; ///< negative: none
     float* maximum = nullptr;              ///< log p(v) = (logit(v) - maximum) - log(sum), so that nothing is
     float* sum = nullptr;                  ///< lost beside a maximum of -1e35; NaN: no distribution
-    float* nll = nullptr;                  ///< with targets; NaN: no target, or no distribution
-    std::int64_t* rank = nullptr;          ///< with targets; 0: no target
+    float* nll = nullptr;                  ///< NLL of the target; NaN: no target, or no distribution
+    std::int64_t* rank = nullptr;          ///< rank of the target; 0: no target
     float* entropy = nullptr;
     std::int64_t list_length = 0;     ///< the largest logits, at most longest_head_list and the vocabulary
     float* list_values = nullptr;     ///< [rows, list_length], falling; of equals the lower id first

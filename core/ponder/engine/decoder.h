@@ -15,7 +15,7 @@ namespace ponderscope {
 
 /// Results on the device of a run over the newest tokens of S generated sequences.
 struct NewestTokens {
-    std::unique_ptr<Recorder> recorder; ///< if there is a listener
+    std::unique_ptr<Recorder> recorder; ///< recorded results; null without a listener
     at::Tensor steps;                   ///< StepsResult::steps
     at::Tensor states;                  ///< [S, d]: the head's input for the last token of each sequence
     at::Tensor likeliest;               ///< int64 [S]: most likely next tokens, if requested

@@ -34,8 +34,8 @@ struct LoadOptions {
 struct NamedArray {
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
-    std::vector<float> floats;          ///< if dtype is f32
-    std::vector<std::int64_t> integers; ///< if dtype is i64
+    std::vector<float> floats;          ///< the values if dtype is f32
+    std::vector<std::int64_t> integers; ///< the values if dtype is i64
 };
 using ArrayMap = std::map<std::string, NamedArray>;
 

@@ -31,8 +31,8 @@ struct HaltingQuestion {
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined at step 0, or unless the
                                  ///< rule looks back
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
-    const TokenPlaces& places;   ///< for all N tokens: index with `slots.tokens` (undefined: all)
-    const HeadWeights& head;     ///< for read_out (core/kernels/head.h)
+    const TokenPlaces& places; ///< places of all N tokens: index with `slots.tokens` (undefined: all tokens)
+    const HeadWeights& head;   ///< weights for read_out (core/kernels/head.h)
 };
 
 struct HaltingAnswer {

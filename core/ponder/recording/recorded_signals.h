@@ -13,8 +13,8 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    std::vector<std::int64_t> shape; ///< of one token; for attention the last size is the longest window,
-                                     ///< here 1
+    std::vector<std::int64_t> shape; ///< shape of one token's values; the last axis of attention has size 1
+                                     ///< here, and the size of the longest window in a run
     bool on_request = false;         ///< recorded only on request, and priced separately
     bool half = false;               ///< fp16 also on the device; integer signals stay integers
     bool sparse = false;             ///< entries that are not written are NaN or did_not_run; false: they are

@@ -31,7 +31,7 @@ struct TokenBatch {
     std::vector<std::int64_t> lengths;    ///< for each sequence: tokens of this run
     std::vector<std::int64_t> past;       ///< for each sequence: tokens of earlier runs; all 0 without a
                                           ///< cache
-    std::vector<std::int64_t> first_rows; ///< for each sequence: its first row in a segment
+    std::vector<std::int64_t> first_rows; ///< for each sequence: the first row in a segment
     std::int64_t room = 0;            ///< largest number of tokens of a sequence in the cache; 0: no cache
     RowSpace space;                   ///< defined if rows are kept: tokens may halt, or there is a cache
     TokenPlaces places;               ///< defined for runs with a halting rule

@@ -21,11 +21,11 @@ namespace ponderscope {
 /// trace so that the trace does not change. It belongs to the token itself, like its id, and not to a
 /// prediction.
 struct AnnotationInfo {
-    std::int64_t id = 0; ///< in the annotations file
+    std::int64_t id = 0; ///< id in the annotations file
     std::string run;     ///< name of the run
-    std::string name;    ///< of letters, digits and underscores
+    std::string name;    ///< letters, digits and underscores
     bool category = false;
-    std::vector<std::string> classes; ///< for a category, by number
+    std::vector<std::string> classes; ///< classes of a category, by number
     /// Digests of the annotated run. The values are invalid for another text or tokenizer.
     std::string text_digest, tokenizer_digest;
     std::int64_t sequences = 0, tokens = 0;
@@ -56,7 +56,10 @@ public:
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] const std::vector<AnnotationInfo>& all() const { return all_; } ///< as they were at opening
+    [[nodiscard]] const std::vector<AnnotationInfo>& all() const {
+        return all_;
+    } ///< all annotations at the time of
+      ///< opening
     /// The annotations of \p run, sorted by name.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
     /// The annotations of \p run that match its current tokens.

@@ -49,7 +49,7 @@ struct PathItem {
 };
 struct TextItem {
     QString text;
-    QPointF at; ///< on the baseline, at the left end, middle or right end
+    QPointF at; ///< position on the baseline: left end, middle or right end of the text
     TextStyle style;
     Align align = Align::left;
     double rotation = 0; ///< degrees, counter-clockwise, about `at`
@@ -74,7 +74,7 @@ public:
     DisplayList() = default;
     explicit DisplayList(QSizeF size) : size_(size) {}
 
-    [[nodiscard]] QSizeF size() const { return size_; } ///< of the page, in points
+    [[nodiscard]] QSizeF size() const { return size_; } ///< size of the page, in points
     void setSize(QSizeF size) { size_ = size; }
     [[nodiscard]] const std::vector<Item>& items() const { return items_; }
 
