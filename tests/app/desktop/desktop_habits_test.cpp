@@ -303,37 +303,12 @@ private Q_SLOTS:
         QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(u"; "_s)));
     }
 
-    void appearancesAreReadable() {
-        // Contrast of what is read, as WCAG 2 computes it.
-        const auto light = [](const QColor& colour) {
-            const auto part = [](double v) {
-                return v <= 0.03928 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-            };
-            return 0.2126 * part(colour.redF()) + 0.7152 * part(colour.greenF()) +
-                   0.0722 * part(colour.blueF());
-        };
-        const auto contrast = [&](const QColor& a, const QColor& b) {
-            const double x = light(a);
-            const double y = light(b);
-            return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
-        };
-        for (const auto& [appearance, least] :
-             {std::pair(Appearance::light, 4.5), std::pair(Appearance::dark, 4.5),
-              std::pair(Appearance::contrast, 7.0)}) {
-            const Theme theme(appearance);
-            const Palette& colours = theme.colours();
-            for (const auto& [text, ground] :
-                 {std::pair(colours.text, colours.panel), std::pair(colours.soft, colours.panel),
-                  std::pair(colours.text, colours.selected), std::pair(colours.errorText, colours.errorPanel),
-                  std::pair(colours.warningText, colours.warningPanel)}) {
-                QVERIFY2(contrast(text, ground) >= least,
-                         qPrintable(
-                             u"%1 on %2: %3"_s.arg(text.name(), ground.name()).arg(contrast(text, ground))));
-            }
-        }
+    void settingsKeepTheAppearance() {
         Stage stage;
         stage.settings.setAppearance(Appearance::contrast);
         QCOMPARE(stage.settings.appearance(), Appearance::contrast);
+        stage.settings.setMagnitude(MagnitudeMap::magma);
+        QCOMPARE(stage.settings.magnitude(), MagnitudeMap::magma);
     }
 
     void windowsStandBesideEachOther() {

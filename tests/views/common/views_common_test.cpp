@@ -68,22 +68,31 @@ private Q_SLOTS:
     }
 
     void textStaysReadableOnEveryColour_data() {
-        QTest::addColumn<bool>("dark");
-        QTest::newRow("light") << false;
-        QTest::newRow("dark") << true;
+        QTest::addColumn<Appearance>("appearance");
+        QTest::addColumn<double>("least");
+        QTest::newRow("light") << Appearance::light << 4.5;
+        QTest::newRow("dark") << Appearance::dark << 4.5;
+        QTest::newRow("contrast") << Appearance::contrast << 7.0;
     }
     void textStaysReadableOnEveryColour() {
-        QFETCH(bool, dark);
-        const Theme theme(dark ? Appearance::dark : Appearance::light);
-        for (const ColourMap* map : {&theme.textMap(), &theme.differenceMap()}) {
+        QFETCH(Appearance, appearance);
+        QFETCH(double, least);
+        const Theme theme(appearance);
+        const Palette& colours = theme.colours();
+        for (const ColourMap* map : {&theme.textMap(), &theme.differenceMap(), &theme.classMap()}) {
             for (const QRgb colour : map->table()) {
-                const double ratio = contrast(QColor(colour), theme.colours().text);
+                const double ratio = contrast(QColor(colour), colours.text);
                 QVERIFY2(ratio >= 4.5, qPrintable(QString::number(ratio)));
             }
         }
-        QVERIFY(contrast(theme.colours().soft, theme.colours().panel) >= 4.5);
-        QVERIFY(contrast(theme.colours().errorText, theme.colours().errorPanel) >= 4.5);
-        QVERIFY(contrast(theme.colours().warningText, theme.colours().warningPanel) >= 4.5);
+        for (const auto& [text, ground] :
+             {std::pair(colours.text, colours.panel), std::pair(colours.soft, colours.panel),
+              std::pair(colours.text, colours.selected), std::pair(colours.errorText, colours.errorPanel),
+              std::pair(colours.warningText, colours.warningPanel)}) {
+            QVERIFY2(
+                contrast(text, ground) >= least,
+                qPrintable(u"%1 on %2: %3"_s.arg(text.name(), ground.name()).arg(contrast(text, ground))));
+        }
     }
 
     void zeroHasThePanelsColour() {

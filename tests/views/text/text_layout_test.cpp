@@ -40,18 +40,6 @@ TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width
     return layout;
 }
 
-double luminance(const QColor& colour) {
-    const auto part = [](double value) {
-        return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-    };
-    return 0.2126 * part(colour.redF()) + 0.7152 * part(colour.greenF()) + 0.0722 * part(colour.blueF());
-}
-
-double contrast(const QColor& a, const QColor& b) {
-    const auto [low, high] = std::minmax({luminance(a), luminance(b)});
-    return (high + 0.05) / (low + 0.05);
-}
-
 /// Every token once, in order, inside the width, none on top of another.
 void check_sound(const TextLayout& layout) {
     qint64 next = 0;
@@ -485,12 +473,8 @@ private Q_SLOTS:
             const ColourMap& map = map_of(kind, theme);
             QCOMPARE(map.at(kind.scale.position(1)), theme.classMap().table()[1]);
             QCOMPARE(map.at(kind.scale.position(255)), theme.classMap().table()[255]);
-            for (std::size_t i = 0; i < 256; ++i) { // words on it can be read: WCAG AA
-                QVERIFY2(contrast(QColor(theme.classMap().table()[i]), theme.colours().text) >= 4.5,
-                         qPrintable(QString::number(i)));
-                if (i > 0) {
-                    QVERIFY(theme.classMap().table()[i] != theme.classMap().table()[i - 1]);
-                }
+            for (std::size_t i = 1; i < 256; ++i) {
+                QVERIFY(theme.classMap().table()[i] != theme.classMap().table()[i - 1]);
             }
         }
         const TokenValues score = annotation_values(*data, u"score"_s);

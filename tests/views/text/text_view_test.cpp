@@ -399,14 +399,6 @@ private Q_SLOTS:
         QCOMPARE(token_differences(Quantity::nll, a, &other, Attribution::predicting).scale.high, 1.5);
     }
 
-    void attributionMovesTheColours() {
-        Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
-        const float atPredicted = stage.view().values().values[11];
-        stage.selection.setAttribution(Attribution::predicting);
-        QCOMPARE(stage.view().values().values[10], atPredicted);
-    }
-
     void anotherSequenceStartsAtTheTop() {
         Stage stage({.sequences = 2, .tokens = 3000});
         QVERIFY(stage.settle());

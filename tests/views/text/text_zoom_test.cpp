@@ -4,7 +4,7 @@
 #include "core/trace/reader.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/writer.h"
-#include "tests/support/sample_trace.h"
+#include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/common/trace_contents.h"
 #include "views/text/corpus_map.h"
@@ -17,7 +17,6 @@
 #include <QAbstractItemModelTester>
 #include <QApplication>
 #include <QContextMenuEvent>
-#include <QElapsedTimer>
 #include <QListView>
 #include <QScrollBar>
 #include <QSignalSpy>
@@ -34,33 +33,19 @@ using namespace ponderscope;
 
 namespace {
 
-struct Stage {
+struct Stage : testing::Stage {
     explicit Stage(const testing::SampleTrace& what = {.sequences = 3, .tokens = 500})
-        : path(folder.filePath(u"t.ponder"_s)) {
-        testing::write_sample_trace(path.toStdString(), what);
+        : testing::Stage(what) {
+        panel.resize(900, 600);
     }
+    /// Waits for runs A and B.
     [[nodiscard]] bool open() {
-        data.open(path);
-        if (!QTest::qWaitFor([&] { return data.isOpen(path); }, 10'000)) {
-            return false;
-        }
-        selection.setRunA({path, 1});
         if (data.runs(path).size() > 1) {
             selection.setRunB({path, 2});
         }
         return QTest::qWaitFor([&] { return panel.view().sequence() && !panel.isBusy() && data.idle(); },
                                10'000);
     }
-
-    [[nodiscard]] RunKey a() const { return {path, 1}; }
-
-    QTemporaryDir folder;
-    QString path;
-    Theme theme{Appearance::light};
-    Selection selection;
-    TraceData data;
-    ViewContext context{data, selection, theme};
-    TextPanel panel{context};
 };
 
 void wheel(QWidget* widget, int by, int sideways = 0) {
@@ -76,10 +61,8 @@ class TextZoomTest : public QObject {
 private Q_SLOTS:
     void everyTokenIsARow() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
-        TokenModel model(stage.context);
+        TokenModel model(ViewContext{stage.data, stage.selection, stage.theme});
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         const auto block = stage.panel.view().sequence();
         model.show(block, nullptr, &stage.panel.view().values());
@@ -127,8 +110,6 @@ private Q_SLOTS:
 
     void theTableSortsByAnyColumn() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::tokens);
         QTableView& table = stage.panel.table();
@@ -175,8 +156,6 @@ private Q_SLOTS:
 
     void theTableHasTheRunThatIsB() {
         Stage stage({.sequences = 1, .tokens = 300});
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         const RunKey b = stage.selection.runB();
         stage.selection.setRunB({});
@@ -195,7 +174,7 @@ private Q_SLOTS:
                  format_quantity(Quantity::nll, static_cast<double>(block->tokens.nll[6])));
         // Sorted by a column of B, and B is another one: the order is that of the other.
         table.sortByColumn(of_b, Qt::DescendingOrder);
-        stage.selection.setRunB(stage.a());
+        stage.selection.setRunB(stage.a);
         QTRY_COMPARE(model->index(0, of_b).data(), model->index(0, TokenModel::first_quantity).data());
         const auto own = stage.panel.view().sequence();
         for (int row = 1; row < 299; ++row) {
@@ -268,8 +247,6 @@ private Q_SLOTS:
 
     void theWheelGoesFromTokensToTheMap() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         stage.theme.setTextSize(48);
         wheel(stage.panel.view().viewport(), 120);
@@ -306,7 +283,6 @@ private Q_SLOTS:
     void theMapHasAPixelForEveryToken() {
         Stage stage;
         stage.panel.resize(700, 500);
-        stage.panel.show();
         QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::corpus);
         CorpusMap& map = stage.panel.corpus();
@@ -336,7 +312,6 @@ private Q_SLOTS:
     void theMapShowsTheDifferenceOnTheScaleOfTheLegend() {
         Stage stage;
         stage.panel.resize(700, 500);
-        stage.panel.show();
         QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::corpus);
         CorpusMap& map = stage.panel.corpus();
@@ -424,35 +399,8 @@ private Q_SLOTS:
         QTRY_VERIFY(!map.isBusy() && colours() == of_class(1));
     }
 
-    void aMillionTokensAreMappedAndScrolled() {
-        Stage stage({.sequences = 1, .tokens = 200'000, .secondRun = false, .withSignals = false});
-        stage.panel.resize(900, 700);
-        stage.panel.show();
-        stage.data.open(stage.path);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.data.isOpen(stage.path), 20'000);
-        stage.selection.setRunA({stage.path, 1});
-        stage.panel.setZoom(TextZoom::corpus);
-        stage.panel.corpus().setCell(1);
-        QTRY_VERIFY_WITH_TIMEOUT(!stage.panel.corpus().isBusy() && stage.data.idle(), 20'000);
-        QScrollBar* bar = stage.panel.corpus().verticalScrollBar();
-        QElapsedTimer time;
-        time.start();
-        for (int frame = 0; frame < 20; ++frame) {
-            bar->setValue(bar->maximum() * frame / 20);
-            stage.panel.corpus().viewport()->repaint();
-        }
-        QVERIFY2(time.elapsed() < 4000,
-                 qPrintable(QString::number(time.elapsed()))); // a loose bound: tests share cores
-        stage.panel.setZoom(TextZoom::tokens);
-        QCOMPARE(stage.panel.table().model()->rowCount(), 200'000);
-        stage.panel.table().scrollToBottom();
-        QVERIFY(!stage.panel.grab().isNull());
-    }
-
     void aSecondQuantityAndTheOtherRun() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         TextView& view = stage.panel.view();
         const QImage ticks = view.viewport()->grab().toImage();
@@ -466,8 +414,6 @@ private Q_SLOTS:
 
     void theListOfHits() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         HitModel& model = stage.panel.findBar().model();
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -488,8 +434,6 @@ private Q_SLOTS:
 
     void theMenuIsAskedForAWord() {
         Stage stage;
-        stage.panel.resize(900, 600);
-        stage.panel.show();
         QVERIFY(stage.open());
         QSignalSpy wanted(&stage.panel.view(), &TextView::menuWanted);
         const QPoint place = stage.panel.view().tokenRect(6).center().toPoint();
