@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace ponderscope {
@@ -38,52 +37,28 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
     return labels;
 }
 
-namespace {
-
-/// Where each fifth of the values begins: first its least value, then its largest. Equal values lie in one.
-std::vector<std::pair<double, double>> fifths(std::vector<double> values) {
-    constexpr std::size_t most = 5;
-    constexpr double below_all = -std::numeric_limits<double>::infinity();
-    std::sort(values.begin(), values.end());
-    std::vector<std::pair<double, double>> bins;
-    for (std::size_t i = 0; i < most && !values.empty(); ++i) {
-        const std::size_t begin = i * values.size() / most;
-        const std::size_t end = (i + 1) * values.size() / most;
-        // A value that the fifth before reached belongs there.
-        const double reached = bins.empty() ? below_all : bins.back().second;
-        const auto first = std::upper_bound(values.begin(), values.end(), reached);
-        if (begin < end && first != values.end() && *first <= values[end - 1]) {
-            bins.emplace_back(*first, values[end - 1]);
-        }
-    }
-    return bins;
-}
-
-} // namespace
-
 Labels Labels::annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation) {
     Labels labels;
     labels.file = annotations.path();
     labels.by_bytes = false;
     labels.classes = annotation.classes;
-    std::vector<std::pair<double, double>> bins;
+    TokenGrouping fifths;
     if (!annotation.category) {
         std::vector<double> values;
         annotations.each(annotation,
                          [&](std::int64_t, std::int64_t, double value) { values.push_back(value); });
-        bins = fifths(std::move(values));
-        for (const auto& [least, largest] : bins) {
-            labels.classes.push_back(least == largest ? rounded(least, 4)
-                                                      : rounded(least, 4) + " to " + rounded(largest, 4));
+        fifths = group_by_fifths(values);
+        for (const TokenGrouping::Group& one : fifths.groups) {
+            labels.classes.push_back(one.low == one.high
+                                         ? rounded(one.low, 4)
+                                         : rounded(one.low, 4) + " to " + rounded(one.high, 4));
         }
     }
+    std::size_t at = 0; // of the values
     annotations.each(annotation, [&](std::int64_t sequence, std::int64_t position, double value) {
         const auto place = static_cast<std::uint64_t>(position);
-        const auto entry = static_cast<std::int32_t>(
-            annotation.category ? static_cast<std::ptrdiff_t>(value)
-                                : std::partition_point(bins.begin(), bins.end(), [&](const auto& bin) {
-                                      return bin.second < value;
-                                  }) - bins.begin());
+        const std::int32_t entry =
+            annotation.category ? static_cast<std::int32_t>(value) : fifths.group[at++];
         // Tokens of one class behind each other are one row.
         if (!labels.rows.empty() && labels.rows.back().sequence == sequence &&
             labels.rows.back().end == place && labels.rows.back().entry == entry) {

@@ -316,7 +316,7 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
         for (std::size_t i = 0; i < a.size(); ++i) {
             values.push_back((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2);
         }
-        groups = group_by_difficulty(values);
+        groups = group_by_fifths(values);
     } else {
         const TraceReader reader = TraceReader::open(request.runs.front().trace);
         const RunInfo run = comparison.runs.front().info;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -272,30 +273,25 @@ TokenGrouping group_by_position(std::span<const std::int64_t> positions) {
     return result;
 }
 
-TokenGrouping group_by_difficulty(std::span<const double> values) {
-    constexpr int parts = 5;
+TokenGrouping group_by_fifths(std::span<const double> values) {
+    constexpr std::size_t parts = 5;
     std::vector<double> sorted;
-    for (const double value : values) {
-        if (std::isfinite(value)) {
-            sorted.push_back(value);
+    std::ranges::copy_if(values, std::back_inserter(sorted),
+                         [](double value) { return std::isfinite(value); });
+    std::ranges::sort(sorted);
+    TokenGrouping result;
+    auto first = sorted.begin(); // behind the values of the groups before
+    for (std::size_t part = 1; part <= parts; ++part) {
+        const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * part / parts);
+        if (first < end) {
+            result.groups.push_back({-1, {}, *first, *(end - 1)});
+            first = std::upper_bound(end, sorted.end(), *(end - 1)); // equal values stay together
         }
     }
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<double> bounds; // the lowest value of each further part
-    for (int part = 1; part < parts && !sorted.empty(); ++part) {
-        bounds.push_back(sorted[sorted.size() * static_cast<std::size_t>(part) / parts]);
-    }
-    TokenGrouping result;
-    for (int part = 0; part < parts && !sorted.empty(); ++part) {
-        const double low = part == 0 ? sorted.front() : bounds[static_cast<std::size_t>(part) - 1];
-        const double high = part + 1 == parts ? sorted.back() : bounds[static_cast<std::size_t>(part)];
-        result.groups.push_back({-1, {}, low, high});
-    }
     for (const double value : values) {
-        result.group.push_back(
-            std::isfinite(value) ? static_cast<std::int32_t>(
-                                       std::upper_bound(bounds.begin(), bounds.end(), value) - bounds.begin())
-                                 : -1);
+        const auto group = std::ranges::lower_bound(result.groups, value, {}, &TokenGrouping::Group::high);
+        result.group.push_back(std::isfinite(value) ? static_cast<std::int32_t>(group - result.groups.begin())
+                                                    : -1);
     }
     return result;
 }

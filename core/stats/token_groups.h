@@ -96,7 +96,8 @@ TokenGrouping group_by_type(std::span<const std::int32_t> ids,
                             const std::function<std::string(std::int32_t)>& bytes, std::size_t most = 20);
 /// By position in the sequence; each group is twice as long as the group before: 0–15, 16–31, 32–63, …
 TokenGrouping group_by_position(std::span<const std::int64_t> positions);
-/// Fifths of the values, from the lowest. Equal values stay together; NaN is in no group.
-TokenGrouping group_by_difficulty(std::span<const double> values);
+/// Fifths of the values, from the lowest, with their least and largest value. Equal values stay together, so
+/// there may be fewer groups. NaN and infinity are in no group.
+TokenGrouping group_by_fifths(std::span<const double> values);
 
 } // namespace ponderscope

@@ -272,7 +272,7 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
     const auto bytes = [&](std::int32_t id) { return reader.token_bytes(info.id, id); };
     const TokenGrouping groups = by == "type"         ? group_by_type(ids, bytes)
                                  : by == "position"   ? group_by_position(positions)
-                                 : by == "difficulty" ? group_by_difficulty(nll)
+                                 : by == "difficulty" ? group_by_fifths(nll)
                                                       : group_by_class(ids, bytes);
     const std::span<const double> series[] = {steps};
     const std::vector<std::size_t> units = units_of(lying.layout, choose_resampling(lying.layout, series));
