@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// While this object lives, engine computations of its thread, and waits for another machine, throw Cancelled
-/// as soon as \p stop is requested. This stops a thread during a long text or a slow network read.
+/// While this object lives, a request on \p stop ends work on its thread: engine computations and waits for
+/// another machine throw Cancelled. This stops a thread during a long text or a slow network read.
 class ScopedStop {
 public:
     explicit ScopedStop(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}

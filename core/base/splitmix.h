@@ -6,8 +6,7 @@
 namespace ponderscope {
 
 /// Output \p n (from 0) of the SplitMix64 generator with this \p seed. A pure function of both arguments, so
-/// random numbers depend neither on their order nor on the machine (Steele, Lea, Flood 2014, with Stafford's
-/// mix 13).
+/// the order of calls and the machine have no effect (Steele, Lea, Flood 2014, with Stafford's mix 13).
 constexpr std::uint64_t splitmix64(std::uint64_t seed, std::uint64_t n) {
     std::uint64_t z = seed + (n + 1) * 0x9E3779B97F4A7C15ULL;
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;

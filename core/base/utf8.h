@@ -23,7 +23,7 @@ struct Utf8Character {
 };
 
 /// The character that starts at \p offset, which must lie inside \p text. For invalid UTF-8 the result is
-/// U+FFFD with a length of one byte, so that a loop always advances and visits every byte once.
+/// U+FFFD with a length of one byte. So a loop always advances and visits every byte once.
 Utf8Character utf8_at(std::string_view text, std::size_t offset);
 
 /// Appends the UTF-8 form of \p code; surrogates and values above U+10FFFF become U+FFFD.

@@ -307,8 +307,8 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
                                std::optional<std::int64_t> steps = std::nullopt,
                                const TensorNames& tensors = {});
 
-/// Keeps the first \p layers layers of a plain stack. InputError if the model has fewer layers, if its stack
-/// has several parts, or if tensors of its method or mixture depend on the number of layers.
+/// Keeps the first \p layers layers of a plain stack. InputError: the model has fewer layers, the stack has
+/// several parts, or tensors of the method or mixture depend on the number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"

@@ -30,8 +30,8 @@ struct HeadStatistics {
 };
 
 /// The functions that core/kernels/cuda gives the engine. They are in a separate library,
-/// libponderscope_cuda.so, because loading LibTorch's CUDA libraries takes half a gigabyte of memory and a
-/// second, which a run on the CPU does not need. Each *_fits tells whether the function beside it takes these
+/// libponderscope_cuda.so. Loading LibTorch's CUDA libraries takes half a gigabyte of memory and a second,
+/// and a run on the CPU does not need them. Each *_fits tells whether the function beside it takes these
 /// arguments. In a build without a CUDA compiler they all return false, and plain LibTorch operations run.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"

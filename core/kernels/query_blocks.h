@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// Neighbouring queries [begin, end) and all rows that any of them sees: enough queries for products of a
-/// good shape, few enough that little of a causal triangle is computed in vain.
+/// Neighbouring queries [begin, end) and all rows that any of them sees: enough queries for efficient
+/// products, and few enough to compute little beyond the causal triangle.
 struct QueryBlock {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -29,7 +29,7 @@ struct QueryBlock {
                                      const ScoreExtras& extras) const;
 };
 
-/// attend for checked arguments on the CPU, without gradient, in products of some queries with the rows that
+/// attend for checked arguments on the CPU, without gradient. Multiplies blocks of queries with the rows that
 /// they see, in fp32 (fp64 for fp64). Threads by at::parallel_for, a block each.
 at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias,

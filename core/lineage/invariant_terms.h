@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// HuRef's invariant terms (arXiv 2312.04828, section 3.2) of the last two layers, last with last, over
-/// embeddings x [T, d] of the tokens in \p rows_a and \p rows_b, one token a row:
+/// HuRef's invariant terms (arXiv 2312.04828, section 3.2) of the last two layers; the last layer is compared
+/// with the last. x [T, d] are the embeddings of the tokens in \p rows_a and \p rows_b:
 ///   WqWk = (x W_q^T)(x W_k^T)^T    WvWo = (x W_v^T)(x W_o)^T    WuWd = (x (W_gate o W_up)^T)(x W_down)^T
 /// The Pearson correlation between the T^2 entries of each term in both models, in fp64. Each head of keys
 /// and values is repeated for all query heads that read it. Needs at least two tokens. No value if a layer

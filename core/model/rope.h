@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2], for a sequence of \p length tokens
-/// (dynamic scaling and longrope depend on it). In fp32 with the operations of transformers'
+/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2]. Dynamic scaling and longrope depend on
+/// the sequence's number of tokens, \p length. Computed with the fp32 operations of transformers'
 /// modeling_rope_utils, so that large positions agree with transformers to the last bit.
 at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length);
 

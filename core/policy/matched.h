@@ -63,12 +63,12 @@ struct MatchedComparison {
     Resampling resampling;
 };
 
-/// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1, so that the
-/// settings of one rule at a time are in memory. `costs` has all costs of both axes; it is empty for the
-/// reference. Each bootstrap replicate matches the costs again, because thresholds are found on the same
-/// text. The intervals include this uncertainty. No setting is chosen by its loss. Cells are marked `better`
-/// if one of the rules is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the
-/// reference does not reach a cost in steps.
+/// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1. So only one rule's
+/// settings are in memory at a time. `costs` has all costs of both axes; it is empty for the reference. Each
+/// bootstrap replicate matches the costs again, because thresholds are found on the same text. The intervals
+/// include this uncertainty. No setting is chosen by its loss. Cells are marked `better` if one of the rules
+/// is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the reference does not reach a
+/// cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,

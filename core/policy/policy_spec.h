@@ -22,8 +22,8 @@ struct PolicySpec {
     const PolicyKind* kind = nullptr;   ///< never null after parse()
     std::map<std::string, Value> given; ///< checked against the kind; includes defaults
 
-    /// InputError for every mistake: an unknown name (the message suggests the nearest), an unknown or
-    /// repeated key, a missing value or key, a value that is not a number or is out of range.
+    /// InputError for every mistake: an unknown name (the message suggests the nearest name); an unknown,
+    /// repeated or missing key; a value that is missing, not a number, or out of range.
     static PolicySpec parse(std::string_view text);
 
     /// The kind that a text names. Keys with numbers may be missing. InputError: unknown.

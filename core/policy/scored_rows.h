@@ -27,8 +27,8 @@ public:
     /// \p nll: each has a value for each token of the table, NaN without a target. Empty: the run's own NLL.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
-    /// If \p options draw whole clusters, joins the tokens of each cluster into one row, so that settings of
-    /// a long run take little memory. Call it before the first use.
+    /// If \p options draw whole clusters, joins the tokens of each cluster into one row. Settings of a long
+    /// run then take little memory. Call it before the first use.
     void add_up_clusters(const BootstrapOptions& options);
 
     [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< indices in the table

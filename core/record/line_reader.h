@@ -15,9 +15,9 @@ struct ZSTD_DCtx_s;
 
 namespace ponderscope {
 
-/// Reads lines or bytes of a file or of standard input ("-"). Detects gzip (with one or more members) and
-/// Zstandard (with one or more frames) by their first bytes and decodes them while reading. Memory: one line
-/// and fixed buffers. One thread at a time.
+/// Reads lines or bytes of a file or of standard input ("-"). Detects gzip (one or more members) and
+/// Zstandard (one or more frames) by the first bytes. Decodes while reading. Memory: one line and fixed
+/// buffers. One thread at a time.
 class LineReader {
 public:
     /// A longer line is skipped; see too_long().

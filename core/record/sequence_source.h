@@ -64,8 +64,8 @@ public:
 protected:
     /// \p name: of the source in messages.
     TextSource(std::string name, std::stop_token stop) : stop_(std::move(stop)), name_(std::move(name)) {}
-    /// Reads all of \p files once, or only the first text if one of them is a stream, so that errors are
-    /// reported before a recording. Cancelled.
+    /// Reads all of \p files once, so that errors are reported before a recording. If one of the files is a
+    /// stream, reads only the first text. Cancelled.
     void start(const std::vector<std::filesystem::path>& files, const ProgressSink& progress);
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
 

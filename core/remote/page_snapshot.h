@@ -14,7 +14,7 @@ namespace ponderscope {
 /// The pages of an SQLite file and its write-ahead log in one read transaction. serve.h sends them to readers
 /// on other machines. One thread. SqliteFailure, EnvironmentError.
 ///
-/// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent, because the transaction's lock
+/// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent: the lock of the transaction
 /// prevents a restart of the log and newer pages in the file. A page comes from its last frame in the log, up
 /// to the end in the log's index. A page without a frame comes from the file.
 class PageSnapshot {

@@ -139,8 +139,9 @@ std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& r
 /// Computes a statistic of \p tokens tokens from their sums.
 using Statistic = std::function<double(std::span<const double> sums, std::int64_t tokens)>;
 
-/// Calls \p use once for each replicate r = 0..replicates-1, from several threads, with the sums over the
-/// replicate's tokens and their number. \p resampling: the result of choose_resampling for these sums.
+/// Calls \p use once for each replicate r = 0..replicates-1, from several threads. The arguments are the sums
+/// over the replicate's tokens and the number of these tokens. \p resampling: the result of choose_resampling
+/// for these sums.
 ///
 /// Clusters: a replicate has G draws. Draw i of replicate r takes the cluster whose number is the upper 64
 /// bits of G · S(S(seed, r), i). S(seed, n) is output n of SplitMix64. Blocks: draw i chooses a stretch by

@@ -18,7 +18,7 @@
 namespace ponderscope {
 
 /// Calls \p work once for each part 0..parts-1, with up to \p workers threads: the calling thread (worker 0)
-/// and helpers. After a failure no new part starts, but started parts finish, so the exception of the first
+/// and helpers. After a failure no new part starts, and started parts finish. Then the exception of the first
 /// failed part is thrown.
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);

@@ -19,7 +19,7 @@ public:
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
 
     /// Converts offsets to source offsets while it moves forward. Requested offsets must not decrease.
-    /// source_offset maps [0, text().size()] monotonically onto [0, source size], ends to ends, so spans of
+    /// source_offset maps [0, text().size()] monotonically onto [0, source size], ends to ends. So spans of
     /// neighbouring tokens have no overlap and no gap. Removed text belongs to the character after it. At the
     /// end of the text, it belongs to the character before. Inside a replacement, offsets are proportional.
     class Cursor {

@@ -46,9 +46,9 @@ public:
 
     /// Adds the configured tokens to the vocabulary's tokens, as transformers 5 does. Added tokens keep the
     /// flags of the files; a token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
-    /// and tokens in lists are special. Two differences: an id after a gap is kept (transformers closes
-    /// gaps), and a name without a token adds none (transformers gives it an id beyond the model's rows).
-    /// InputError.
+    /// and tokens in lists are special. Two differences: an id after a gap is kept, while transformers closes
+    /// gaps; and a name without a token adds no token, while transformers gives the name an id beyond the
+    /// model's rows. InputError.
     void add_to(TokenizerParts& parts) const;
     /// Adds the tokens around a text for add_bos_token and add_eos_token. They apply if no tokenizer.json has
     /// a post-processor. Call it after add_to. InputError.

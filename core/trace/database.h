@@ -159,8 +159,8 @@ public:
     /// reader moves a remaining write-ahead log into the file, if permissions allow.
     void close();
     /// Moves the write-ahead log into the file and removes the log. If other programs read the file, the log
-    /// stays (empty if no reader is inside a transaction), and the last program to close the file removes it.
-    /// \p milliseconds: time to wait for readers.
+    /// stays, and the last program to close the file removes it. The log is empty if no reader is inside a
+    /// transaction. \p milliseconds: time to wait for readers.
     void make_single_file(int milliseconds);
 
     /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes beyond its end are 0.

@@ -27,8 +27,7 @@ inline constexpr int position_bits = 32;
 inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< largest number of
                                                                                    ///< tokens of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
-/// Text is stored in pieces of this many bytes, so that a query for one token reads a piece instead of the
-/// whole text.
+/// Bytes in a stored piece of text. A query for one token reads a piece instead of the whole text.
 inline constexpr std::int64_t text_piece = 4000;
 
 /// Whether \p text is a name of a signal, axis or quantity: 1 to 100 of A-Z a-z 0-9 _ . -

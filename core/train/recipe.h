@@ -24,8 +24,8 @@ struct LearningSchedule {
 };
 
 /// Learning rate of step \p step, counted from 0. Linear warm-up: step i of w has peak (i + 1) / w. Then half
-/// a cosine from the peak at the last step of the warm-up to peak * final_fraction at the last step of the
-/// training (Loshchilov and Hutter 2017, without restarts). Steps beyond the end stay at the final value.
+/// a cosine (Loshchilov and Hutter 2017, without restarts): from the peak at the last step of the warm-up to
+/// peak * final_fraction at the last step of the training. Steps beyond the end stay at the final value.
 double learning_rate(const LearningSchedule& schedule, std::int64_t step);
 
 /// A training recipe as a user writes it: one JSON file (keys: resources/docs/training.md). Two trainings

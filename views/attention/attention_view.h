@@ -18,9 +18,8 @@ namespace ponderscope {
 class MapHeader;
 class StepMapCanvas;
 
-/// The weight of every earlier token in the selected token's sequence attention, by layer (mean over heads)
-/// or by head of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown
-/// row.
+/// The attention weight of every earlier token for the selected token, by layer (mean over heads) or by head
+/// of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
 ///
 /// The map belongs to the pinned token, so it stays while the pointer moves over it.
 class AttentionView : public QWidget, public LiveView, public ShowsCommand {

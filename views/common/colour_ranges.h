@@ -13,9 +13,9 @@ class QWidget;
 
 namespace ponderscope {
 
-/// The fixed ends of colour scales. The key is the name of a signal or quantity ("nll", "gate"), with a final
-/// minus for differences of runs, or "=" and the name of an annotation. One object for each window, so the
-/// text and a map of the same signal look alike. GUI thread.
+/// The fixed ends of colour scales. The key of a signal or quantity is its name ("nll", "gate"). A final
+/// minus marks differences of runs. The key of an annotation is "=" and its name. One object for each window,
+/// so the text and a map of the same signal look alike. GUI thread.
 class ColourRanges : public QObject {
     Q_OBJECT
 public:

@@ -63,8 +63,8 @@ public:
     /// Starts to open a trace; emits traceOpened or failed. An open trace is read again.
     void open(const QString& path);
     void close(const QString& path);
-    /// Shows a run as the only run of a trace called \p name, which is not a file and not in traces(). The
-    /// next call with this name replaces it. Emits the signals of opening and growing traces.
+    /// Shows a run as the only run of a trace called \p name. This trace is not a file and is not listed in
+    /// traces(). The next call with this name replaces it. Emits the signals of opening and growing traces.
     void showLive(const QString& name, LiveRun run);
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;

@@ -31,8 +31,8 @@ class TaskAnswers;
 
 /// The Compare panel: every open run over the text of run A as a row with its NLL, interval and paired
 /// difference. Beside the table are figures of A and B (token against token, or which run predicts which
-/// tokens better), or the answers to tasks. Computes on its own thread, starts by itself when A, B or the
-/// open traces change, and can be cancelled. Needs only per-token numbers.
+/// tokens better), or the answers to tasks. Computes on its own thread and can be cancelled. Starts by itself
+/// when A, B or the open traces change. Needs only per-token numbers.
 class CompareView : public QWidget, public LiveView, public ShowsCommand {
     Q_OBJECT
 public:

@@ -42,8 +42,8 @@ struct AblationEffect {
     Estimate difference; ///< mean NLL of this run minus mean NLL of the base run, nats; paired
 };
 
-/// The effects of all runs among \p candidates that have the base run's model and text but one source less,
-/// in the order of layers and sources. InputError: the base run has no depth weights.
+/// The effects of removed sources, in the order of layers and sources. Uses the runs among \p candidates with
+/// the base run's model and text but one source less. InputError: the base run has no depth weights.
 std::vector<AblationEffect>
 ablation_effects(const std::filesystem::path& trace, const std::string& run,
                  const std::vector<std::pair<std::filesystem::path, std::string>>& candidates,

@@ -28,7 +28,8 @@ class NameList;
 
 /// The figure workbench: all kinds, the runs of a figure, a form of its keys, and the figure at true size,
 /// also in grey and as seen with deuteranopia; several figures on one page. Writes the figure, its numbers as
-/// CSV and its specification (FILE.json), shows the command line for it, and stays open for the next figure.
+/// CSV and its specification (FILE.json). Shows the command line for the figure, and stays open for the next
+/// one.
 class ExportDialog : public QDialog {
     Q_OBJECT
 public:

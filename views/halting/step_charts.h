@@ -28,8 +28,8 @@ std::vector<Chart::Series>
 spread_series(std::span<const Spread> steps, std::size_t first,
               const std::function<QString(std::size_t k, double mean, double low, double high)>& label);
 
-/// Mean and middle half of a signal with axes token and step (or iteration) by its second axis, over the
-/// tokens that ran the step. For ranks, only tokens with a target count. Signals that compare steps begin at
+/// Mean and middle half of a signal by step (or iteration), over the tokens that ran the step. The signal has
+/// the axes token and step. For ranks, only tokens with a target count. Signals that compare steps begin at
 /// their first value; divergences and distances have a logarithmic axis. Reads in slices. InputError: the run
 /// lacks the signal; the message lists the run's signals.
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,

@@ -23,7 +23,7 @@ namespace ponderscope {
 
 /// The positions of a sequence's tokens when its text is wrapped to a width. No widget; GUI thread only.
 ///
-/// Words (tokens without white space between them) are shaped as a whole, so that ligatures, kerning, joining
+/// Words (tokens without white space between them) are shaped as a whole. So ligatures, kerning, joining
 /// scripts and characters of several tokens look as in running text. Each distinct word is shaped once. So
 /// placing a million tokens takes a million look-ups, and prepare() makes them in slices. Wrapping again
 /// after a resize needs only additions. Coordinates: x from the left edge of the text, lines from 0. The view
@@ -125,8 +125,8 @@ private:
     [[nodiscard]] std::vector<Piece> pieces(qint64 line) const;
     /// The direction of the first letter of \p word with a direction.
     [[nodiscard]] static Direction directionOf(const QString& word);
-    /// Places the pieces of a line with right-to-left words by Unicode's bidirectional algorithm (UAX 9,
-    /// rules N1, N2, L2), with words and gaps in place of characters.
+    /// Places the pieces of a line with right-to-left words. Applies Unicode's bidirectional algorithm (UAX
+    /// 9, rules N1, N2, L2) to words and gaps instead of characters.
     void placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) const;
     std::uint32_t shape(std::uint32_t first, std::uint32_t end);
     void placeWord(std::uint32_t word);

@@ -53,8 +53,8 @@ public:
     /// The note of a token: its class in the annotation `note_annotation`. Tokens with a note have a flag.
     [[nodiscard]] QString noteAt(qint64 token) const;
 
-    /// While the replay fits the visible run and sequence, the text is coloured by its steps, and the ticks
-    /// show them; the legend says "replay". Fast enough for a slider.
+    /// While the replay fits the visible run and sequence, its steps colour the text, and the ticks show
+    /// these steps; the legend says "replay". Fast enough for a slider.
     void setReplay(TextReplay replay);
     [[nodiscard]] bool showsReplay() const;
     [[nodiscard]] const TextReplay& replay() const { return replay_; }

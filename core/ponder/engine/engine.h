@@ -51,8 +51,8 @@ struct GenerateOptions {
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
     std::int64_t top_k = 0; ///< sample from this number of most likely tokens; 0: all
     double top_p = 1;       ///< then keep the smallest set of most likely tokens with this probability
-    /// A random number depends on the seed, the sequence's number in the run and the position (token_draw),
-    /// not on the composition of batches.
+    /// A random number depends on the seed, the sequence's number in the run and the position (token_draw).
+    /// The composition of batches has no effect.
     std::uint64_t seed = 0;
     std::int64_t first_sequence = 0;        ///< number of the first prompt in the run; the others follow
     std::vector<std::int64_t> numbers = {}; ///< numbers of the prompts in the run, if they are not
@@ -169,8 +169,8 @@ public:
                                          const std::vector<std::int64_t>& numbers = {}) const;
 
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
-    /// too little memory for all prompts. \p on_token, if set, is called for every new token with the
-    /// prompt's index in \p prompts and the read-out that chose the token, including the token's NLL and
+    /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
+    /// are the prompt's index in \p prompts and the read-out that chose the token, with the token's NLL and
     /// rank. Returning false stops. Returns the new ids without the prompts.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;

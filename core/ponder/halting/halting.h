@@ -44,10 +44,10 @@ struct HaltingAnswer {
 /// still take part in the computation (s in E, log w on keys, masses). Only the choice of tokens that
 /// continue is replaced, based on the signals of this run.
 ///
-/// To add a policy, derive from this class in core/policy, decide from `readout` (by read_out) and
-/// `slots.hidden`, and set RunPlan::rule before the first score. The engine asks once a step, for the tokens
-/// that still run, in ascending order. Under the interleaved rule the engine asks again in every Jacobi pass,
-/// so a decision may depend only on the question. `carry` holds data that the rule must remember for a token.
+/// To add a policy, derive from this class in core/policy. Decide from `readout` (by read_out) and
+/// `slots.hidden`. Set RunPlan::rule before the first score. The engine asks once a step, for the tokens that
+/// still run, in ascending order. Under the interleaved rule the engine asks again in every Jacobi pass, so a
+/// decision may depend only on the question. `carry` holds data that the rule must remember for a token.
 /// Stopped tokens are not asked again, because halting is irreversible. At step K the engine does not ask.
 /// The engine's thread calls the rule.
 class HaltingRule {

@@ -52,9 +52,9 @@ std::unique_ptr<PartRecorder> depth_recorder(const ModelConfig& config, const Si
 /// without a past in a cache. \p reported: int64 [M]; undefined: all N tokens.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
                                                  std::int64_t tokens, const at::Tensor& reported);
-/// Reads out every layer at every step through the final norm and the head (the logit lens) as soon as the
-/// layer has run, so that states do not accumulate. \p targets: int64 [M], -1: none; undefined: no token has
-/// a target.
+/// Reads out every layer at every step through the final norm and the head (the logit lens). Reads a layer
+/// out as soon as it has run, so that states do not accumulate. \p targets: int64 [M], -1: none; undefined:
+/// no token has a target.
 std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
                                             const at::Tensor& targets);
 /// Records the choices of the routers of mixtures of experts. \p by_step: signals have an axis of steps.

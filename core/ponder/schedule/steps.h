@@ -129,7 +129,7 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
 /// all inputs, and a last pass gives the output.
 ///
 /// Without refreshes the result is exact. Tokens at the same position of all sequences run side by side, one
-/// slot of each at a time, so that no slot is computed twice.
+/// slot of each at a time. No slot is computed twice.
 ///
 /// With a cache, the K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
 /// use). Taps: `embeds` and `hidden` of the result by step, and the taps of the passes that computed the

@@ -17,9 +17,8 @@
 
 namespace ponderscope {
 
-/// A number or a category (such as a part of speech) for each token of a run, stored in a file beside the
-/// trace so that the trace does not change. It belongs to the token itself, like its id, and not to a
-/// prediction.
+/// A number or a category (such as a part of speech) for each token of a run. A file beside the trace stores
+/// it, so the trace does not change. It belongs to the token itself, like its id, and not to a prediction.
 struct AnnotationInfo {
     std::int64_t id = 0; ///< id in the annotations file
     std::string run;     ///< name of the run

@@ -42,8 +42,8 @@ public:
 
     /// Adds the next tokens. Passes full chunks to \p store at once.
     void append(const SignalChunk& chunk, const Store& store);
-    /// Passes tokens of a trimmed signal (records.h) to \p store in pieces of few tokens, each as short in
-    /// the last axis as its values allow. Buffers nothing.
+    /// Passes tokens of a trimmed signal (records.h) to \p store in pieces of few tokens. The last axis of a
+    /// piece is as short as its values allow. Buffers nothing.
     static void put_trimmed(const SignalChunk& chunk, const Store& store);
     /// Passes the rest to \p store as the tail, and keeps it to add more.
     void flush(const Store& store);

@@ -51,8 +51,8 @@ using FaceOf =
 /// FriBidi), one face for each grapheme, and OpenType's rules (by HarfBuzz) without optional ligatures.
 ShapedText shape_text(const QString& text, const FaceOf& face_of);
 
-/// Embedding levels (UAX 9) of a paragraph, one for each UTF-16 unit, and the paragraph's direction, which is
-/// that of the first letter with a direction.
+/// Embedding levels (UAX 9) of a paragraph, one for each UTF-16 unit, and the paragraph's direction. The
+/// first letter with a direction gives the paragraph's direction.
 struct BidiLevels {
     std::vector<std::int8_t> levels;
     bool right_to_left = false;
@@ -63,8 +63,8 @@ BidiLevels bidi_levels(const QString& paragraph);
 std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels);
 
 /// Whether a gap is allowed at \p at, because the scripts on both sides separate their letters. False inside
-/// a grapheme, in scripts that join or stack letters or read from right to left, and before closing marks of
-/// ideographs, which never begin a line.
+/// a grapheme, and in scripts that join or stack letters or read from right to left. Also false before
+/// closing marks of ideographs, because such a mark never begins a line.
 bool may_part(const QString& text, qsizetype at);
 
 } // namespace ponderscope::figure
