@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Kills `ponderscope record`, a rank of several that record together, `merge --join`, `annotate` and `train` (kill -9) at random
-moments and looks at what is left.
+"""Kills `ponderscope record`, a rank of several that record together, `merge --join` and `train` (kill -9) at random moments and
+looks at what is left.
 
-  kills.py PROGRAM TREE [--count N] [--seed S] [--verbs record,world,merge,annotate,train]
+  kills.py PROGRAM TREE [--count N] [--seed S] [--verbs record,world,merge,train]
 
 What is left must be sound by `ponderscope check`; what was interrupted is taken up again until it ends, and must then be what an
 uninterrupted run gives. The moments are spread over the time that an uninterrupted run takes, its beginning included.
@@ -172,30 +172,6 @@ class Kills:
             for left in glob.glob(output + ".merging-*"):
                 os.remove(left)
 
-    def annotate(self, count):
-        trace = self.path("annotated.ponder")
-        self.must(*self.record_arguments(trace))
-        tables = []
-        for number in range(2):
-            table = self.path(f"table{number}.csv")
-            with open(table, "w", encoding="utf-8") as file:
-                file.write("sequence,token,part\n")
-                for sequence in range(120):
-                    for token in range(20):
-                        file.write(f"{sequence},{token},{number}\n")
-            tables.append(table)
-        duration = self.must("annotate", trace, "--csv", tables[0])
-        turn = 0
-        while self.kills < count:
-            turn ^= 1
-            self.killed(duration, "annotate", trace, "--csv", tables[turn])
-            if not self.sound(trace):
-                fail("the annotated trace is no trace")
-            with sqlite3.connect(f"file:{trace}.annotations?mode=ro", uri=True) as database:
-                values = database.execute("SELECT count(*), min(value), max(value) FROM annotation_value").fetchall()
-            if values not in ([(2400, 0.0, 0.0)], [(2400, 1.0, 1.0)]):
-                fail(f"the annotations are neither the old nor the new ones: {values}")
-
     def train(self, count):
         recipe = self.path("recipe.json")
         with open(self.path("a.txt"), "w", encoding="utf-8") as file:
@@ -233,7 +209,7 @@ def main():
     parser.add_argument("tree")
     parser.add_argument("--count", type=int, default=int(os.environ.get("PONDERSCOPE_KILLS", "3")), help="kills of each verb")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--verbs", default="record,world,merge,annotate,train")
+    parser.add_argument("--verbs", default="record,world,merge,train")
     options = parser.parse_args()
     for verb in options.verbs.split(","):
         with tempfile.TemporaryDirectory() as folder:
