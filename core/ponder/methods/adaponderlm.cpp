@@ -23,16 +23,31 @@ public:
     AdaPonderLm(const ModelConfig& config, const Parameters& parameters);
     static std::vector<TensorSpec> tensors(const ModelConfig& config);
 
-    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const override;
-    [[nodiscard]] std::optional<MixtureWish> mixture() const override;
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor&) const override {
+        return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
+    }
+    [[nodiscard]] std::optional<MixtureWish> mixture() const override {
+        return MixtureWish{1.0, config_.top_k};
+    }
     [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
-                                        const at::Tensor& expected) const override;
-    [[nodiscard]] bool halts() const override;
+                                        const at::Tensor& expected) const override {
+        return slots.input + decision.value.unsqueeze(1).to(expected.scalar_type()) * expected;
+    }
+    [[nodiscard]] bool halts() const override { return config_.threshold > 0 && max_steps() > 0; }
     [[nodiscard]] Decision decide(const Slots& slots) const override;
     [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
-    [[nodiscard]] std::vector<SignalInfo> signals() const override;
-    [[nodiscard]] std::int64_t input_flops() const override;
-    [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
+    [[nodiscard]] std::vector<SignalInfo> signals() const override {
+        return {{signal::gate,
+                 {"token", "step"},
+                 "",
+                 "Gate",
+                 "s of AdaPonderLM after each step: the token goes on while it reaches the threshold."}};
+    }
+    [[nodiscard]] std::int64_t input_flops() const override { return mixture_flops(config_.top_k); }
+    [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override {
+        const Gate& one = gates_[static_cast<std::size_t>(step)];
+        return 2 * (one.fc_in.weight().numel() + one.fc_out.weight().numel());
+    }
 
 private:
     struct Gate {
@@ -78,18 +93,6 @@ AdaPonderLm::AdaPonderLm(const ModelConfig& config, const Parameters& parameters
     }
 }
 
-at::Tensor AdaPonderLm::first_input(const at::Tensor& embedded, const at::Tensor&) const {
-    return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
-}
-
-std::optional<MixtureWish> AdaPonderLm::mixture() const {
-    return MixtureWish{1.0, config_.top_k};
-}
-
-bool AdaPonderLm::halts() const {
-    return config_.threshold > 0 && max_steps() > 0;
-}
-
 Decision AdaPonderLm::decide(const Slots& slots) const {
     if (slots.last) {
         return {};
@@ -101,28 +104,6 @@ Decision AdaPonderLm::decide(const Slots& slots) const {
         decision.go_on = decision.value >= config_.threshold;
     }
     return decision;
-}
-
-at::Tensor AdaPonderLm::next_input(const Slots& slots, const Decision& decision,
-                                   const at::Tensor& expected) const {
-    return slots.input + decision.value.unsqueeze(1).to(expected.scalar_type()) * expected;
-}
-
-std::vector<SignalInfo> AdaPonderLm::signals() const {
-    return {{signal::gate,
-             {"token", "step"},
-             "",
-             "Gate",
-             "s of AdaPonderLM after each step: the token goes on while it reaches the threshold."}};
-}
-
-std::int64_t AdaPonderLm::input_flops() const {
-    return mixture_flops(config_.top_k);
-}
-
-std::int64_t AdaPonderLm::decision_flops(std::int64_t step) const {
-    const Gate& one = gates_[static_cast<std::size_t>(step)];
-    return 2 * (one.fc_in.weight().numel() + one.fc_out.weight().numel());
 }
 
 /// Mean of the n smallest values in the pool of all gates of the batch, tokens x K, n = floor(k_s pool +

@@ -23,12 +23,18 @@ public:
     static std::vector<TensorSpec> tensors(const ModelConfig& config);
 
     [[nodiscard]] VisibilityRule visibility() const override { return VisibilityRule::two_dimensional; }
-    [[nodiscard]] bool halts() const override;
+    [[nodiscard]] bool halts() const override { return config_.threshold > 0 && max_steps() > 0; }
     [[nodiscard]] bool mixes_states() const override { return max_steps() > 0; }
     [[nodiscard]] Decision decide(const Slots& slots) const override;
     [[nodiscard]] at::Tensor penalty(const TrainingRun& run) const override;
-    [[nodiscard]] std::vector<SignalInfo> signals() const override;
-    [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override;
+    [[nodiscard]] std::vector<SignalInfo> signals() const override {
+        const std::vector<std::string> axes{"token", "step"};
+        return {{signal::gate, axes, "", "Router",
+                 "g of adaptive latent CoT after each step: how much of what reached it goes on."},
+                {signal::reach, axes, "", "Reach",
+                 "r of adaptive latent CoT: the product of the router's values so far."}};
+    }
+    [[nodiscard]] std::int64_t decision_flops(std::int64_t) const override { return 2 * hidden_size_; }
 
 private:
     Fp32Linear router_; ///< one row for all steps, or K: row k decides after step k
@@ -59,10 +65,6 @@ AdaptiveLatentCot::AdaptiveLatentCot(const ModelConfig& config, const Parameters
     router_ = Fp32Linear(weight, bias);
 }
 
-bool AdaptiveLatentCot::halts() const {
-    return config_.threshold > 0 && max_steps() > 0;
-}
-
 Decision AdaptiveLatentCot::decide(const Slots& slots) const {
     Decision decision;
     const at::Tensor reach = slots.carry; // r_k; 1 at step 0
@@ -88,23 +90,6 @@ Decision AdaptiveLatentCot::decide(const Slots& slots) const {
         decision.go_on = decision.carry >= config_.threshold;
     }
     return decision;
-}
-
-std::vector<SignalInfo> AdaptiveLatentCot::signals() const {
-    return {{signal::gate,
-             {"token", "step"},
-             "",
-             "Router",
-             "g of adaptive latent CoT after each step: how much of what reached it goes on."},
-            {signal::reach,
-             {"token", "step"},
-             "",
-             "Reach",
-             "r of adaptive latent CoT: the product of the router's values so far."}};
-}
-
-std::int64_t AdaptiveLatentCot::decision_flops(std::int64_t) const {
-    return 2 * hidden_size_;
 }
 
 /// Mean over tokens with a next token of the sum of sg(pi_k)^beta r_k g_k over the decisions taken, the

@@ -13,32 +13,24 @@ namespace {
 ///   temperature)_v · W_emb[v]
 class PonderLm final : public Method {
 public:
-    explicit PonderLm(const ModelConfig& config);
-    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const override;
-    [[nodiscard]] std::optional<MixtureWish> mixture() const override;
-    [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision& decision,
-                                        const at::Tensor& expected) const override;
-    [[nodiscard]] std::int64_t input_flops() const override;
+    explicit PonderLm(const ModelConfig& config) : Method(config) {}
+
+    [[nodiscard]] at::Tensor first_input(const at::Tensor& embedded, const at::Tensor&) const override {
+        // With K = 0 this zeroes the input, as the authors' code does.
+        return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
+    }
+
+    [[nodiscard]] std::optional<MixtureWish> mixture() const override {
+        return MixtureWish{config_.temperature, config_.top_k};
+    }
+
+    [[nodiscard]] at::Tensor next_input(const Slots& slots, const Decision&,
+                                        const at::Tensor& expected) const override {
+        return slots.input + expected;
+    }
+
+    [[nodiscard]] std::int64_t input_flops() const override { return mixture_flops(config_.top_k); }
 };
-
-PonderLm::PonderLm(const ModelConfig& config) : Method(config) {}
-
-at::Tensor PonderLm::first_input(const at::Tensor& embedded, const at::Tensor&) const {
-    // With K = 0 this zeroes the input, as the authors' code does.
-    return config_.multiply_start ? embedded * static_cast<double>(max_steps()) : embedded;
-}
-
-std::optional<MixtureWish> PonderLm::mixture() const {
-    return MixtureWish{config_.temperature, config_.top_k};
-}
-
-at::Tensor PonderLm::next_input(const Slots& slots, const Decision&, const at::Tensor& expected) const {
-    return slots.input + expected;
-}
-
-std::int64_t PonderLm::input_flops() const {
-    return mixture_flops(config_.top_k);
-}
 
 } // namespace
 

@@ -3,18 +3,9 @@
 
 namespace ponderscope {
 
-namespace {
-
 /// The plain model: one slot a token.
-class Vanilla final : public Method {
-public:
-    explicit Vanilla(const ModelConfig& config) : Method(config) {}
-};
-
-} // namespace
-
 MethodEntry vanilla_method() {
-    return MethodEntry::of<Vanilla>(MethodKind::vanilla);
+    return MethodEntry::of<Method>(MethodKind::vanilla);
 }
 
 } // namespace ponderscope
