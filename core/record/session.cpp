@@ -235,7 +235,6 @@ public:
             signals_.push_back(signal);
         }
         amount_.total /= options.world; // about
-        report_.wanted_name = info_.name;
     }
 
     RecordReport run() {
