@@ -81,13 +81,12 @@ HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, 
             throw Cancelled();
         }
         const auto count = std::min(begins.size() - first, static_cast<std::size_t>(form.batch));
-        at::Tensor rows = at::empty({static_cast<std::int64_t>(count), form.context + 1}, at::kLong);
-        auto* out = rows.mutable_data_ptr<std::int64_t>();
+        std::vector<std::span<const std::int32_t>> windows;
         for (std::size_t i = 0; i < count; ++i) {
-            const auto* from = ids.data() + begins[first + i];
-            out = std::copy(from, from + form.context + 1, out);
+            windows.push_back(ids.subspan(static_cast<std::size_t>(begins[first + i]),
+                                          static_cast<std::size_t>(form.context + 1)));
         }
-        const auto batch = PackedBatch::from_rows(rows, device);
+        const auto batch = PackedBatch::from_windows(windows, device);
         const Autocast autocast(device.type(), form.half);
         const auto tokens = static_cast<std::int64_t>(count) * form.context;
         const ForwardResult forward = model.forward(batch, form.forward);

@@ -95,22 +95,14 @@ void Trainer::resume() {
     seconds_before_ = stored.seconds;
 }
 
-at::Tensor Trainer::rows(std::int64_t first, std::int64_t count) {
-    at::Tensor ids = at::empty({count, recipe_.context + 1}, at::kLong);
-    auto* out = ids.mutable_data_ptr<std::int64_t>();
-    for (std::int64_t i = 0; i < count; ++i) {
-        for (const auto id : sampler_->window(static_cast<std::uint64_t>(first + i))) {
-            *out++ = id;
-        }
-    }
-    return ids;
-}
-
 /// Gradients of one optimiser step, and its numbers.
 Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
-    const PackedBatch batch = PackedBatch::from_rows(rows(counters_.windows, recipe_.batch), device_);
-    counters_.windows += recipe_.batch;
+    std::vector<std::span<const std::int32_t>> windows;
+    for (std::int64_t i = 0; i < recipe_.batch; ++i) {
+        windows.push_back(sampler_->window(static_cast<std::uint64_t>(counters_.windows++)));
+    }
+    const PackedBatch batch = PackedBatch::from_windows(windows, device_);
     ForwardForm form = training_form();
     form.penalty = {recipe_.gate_share_at(counters_.step), recipe_.penalty_beta};
     at::Tensor loss;

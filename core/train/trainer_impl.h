@@ -160,7 +160,6 @@ private:
     [[noreturn]] void memory_is_full();
     void train_on();
     void finish();
-    [[nodiscard]] at::Tensor rows(std::int64_t first, std::int64_t count);
     /// The last row of the log that a resumed training keeps; the row after all steps is written again.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }

@@ -33,15 +33,18 @@ PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequ
     return batch;
 }
 
-PackedBatch PackedBatch::from_rows(const at::Tensor& rows, at::Device device) {
-    TORCH_CHECK(rows.dim() == 2 && rows.size(1) >= 2 && rows.scalar_type() == at::kLong,
-                "from_rows: ids must be int64 [B, T + 1]");
-    const std::int64_t length = rows.size(1) - 1;
+PackedBatch PackedBatch::from_windows(const std::vector<std::span<const std::int32_t>>& windows,
+                                      at::Device device) {
     PackedBatch batch;
-    const at::Tensor there = rows.to(device, /*non_blocking=*/true);
-    batch.ids = there.narrow(1, 0, length).reshape({-1});
-    batch.targets = there.narrow(1, 1, length).reshape({-1});
-    batch.lengths.assign(static_cast<std::size_t>(rows.size(0)), length);
+    std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> targets;
+    for (const std::span<const std::int32_t> window : windows) {
+        batch.lengths.push_back(static_cast<std::int64_t>(window.size()) - 1);
+        ids.insert(ids.end(), window.begin(), window.end() - 1);
+        targets.insert(targets.end(), window.begin() + 1, window.end());
+    }
+    batch.ids = send(ids, device);
+    batch.targets = send(targets, device);
     return batch;
 }
 

@@ -28,9 +28,9 @@ struct PackedBatch {
 
     /// Packs host ids. Each token's target is the next id of its sequence; the last token has no target.
     static PackedBatch pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device);
-    /// Packs int64 ids [B, T + 1] (on any device), for training. Inputs are the first T columns, targets the
-    /// last T columns.
-    static PackedBatch from_rows(const at::Tensor& rows, at::Device device);
+    /// Packs windows of T + 1 host ids, for training. Inputs are the first T ids, targets the last T ids.
+    static PackedBatch from_windows(const std::vector<std::span<const std::int32_t>>& windows,
+                                    at::Device device);
 };
 
 struct ForwardResult {

@@ -89,18 +89,13 @@ TEST(Forward, GivesTheNumbersOfTheEngine) {
     }
 }
 
-TEST(Forward, RowsOfABatchAreTheSameAsPackedSequences) {
+TEST(Forward, WindowsAreTheSameAsPackedSequences) {
     const TemporaryFolder folder;
     const Model model = load(make_checkpoint(folder.path(), with_ponderlm(tiny_llama(), 1)));
     const at::NoGradGuard no_gradients;
     const auto a = random_ids(9, 61, 3);
     const auto b = random_ids(9, 61, 4);
-    at::Tensor rows = at::empty({2, 9}, at::kLong);
-    for (std::int64_t t = 0; t < 9; ++t) {
-        rows[0][t] = a[static_cast<std::size_t>(t)];
-        rows[1][t] = b[static_cast<std::size_t>(t)];
-    }
-    const ForwardResult square = model.forward(PackedBatch::from_rows(rows, at::kCPU));
+    const ForwardResult square = model.forward(PackedBatch::from_windows({a, b}, at::kCPU));
     const ForwardResult packed = model.forward(PackedBatch::pack({a, b}, at::kCPU));
     EXPECT_NEAR(square.cross_entropy.item<double>(), packed.cross_entropy.item<double>(), 1e-6);
     EXPECT_EQ(square.readout.size(0), 16);
