@@ -220,6 +220,21 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     return about;
 }
 
+/// The settings by which a plain decoder does not differ from others, with their usual values.
+const nlohmann::json& usual_settings() {
+    static const nlohmann::json usual{{"norm_weight", "as_stored"},
+                                      {"norms_before_sublayers", true},
+                                      {"qk_norm", false},
+                                      {"embedding_scale", 1.0},
+                                      {"residual_scale", 1.0},
+                                      {"logit_scale", 1.0},
+                                      {"attention_softcap", nullptr},
+                                      {"logit_softcap", nullptr},
+                                      {"qkv_limit", nullptr},
+                                      {"attention_divided_by_layer", false}};
+    return usual;
+}
+
 void print_checkpoint(const nlohmann::json& about) {
     const auto number = [&about](const char* key) {
         return with_separators(about.at(key).get<std::int64_t>());
@@ -290,6 +305,11 @@ void print_checkpoint(const nlohmann::json& about) {
     for (const auto& [window, layers] : windows) {
         std::cout << "  " << layers << " of " << number("layers") << " layers see the last " << window
                   << " tokens only\n";
+    }
+    for (const auto& [key, usual] : usual_settings().items()) {
+        if (about.at(key) != usual) {
+            std::cout << "  unusual: " << key << ' ' << about.at(key).dump() << '\n';
+        }
     }
     if (!about.at("not_supported").is_null()) {
         std::cout << "  cannot be run: " << visible(about.at("not_supported").get<std::string>()) << '\n';

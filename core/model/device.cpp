@@ -35,14 +35,14 @@ bool has_bfloat16_products() {
 /// In the order of Precision.
 constexpr const char* precision_labels[] = {"float32", "tf32", "bfloat16", "float16"};
 
-/// The GPUs with a report in resources/docs/gpu.md, by the driver's name, and the report's date.
+/// The GPUs with a report in resources/docs/gpu.md, by the driver's name, and the version and date of it.
 constexpr std::pair<std::string_view, std::string_view> verified_gpus[] = {
-    {"NVIDIA H100 80GB HBM3", "2026-11-27"}};
+    {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"}};
 
 std::string verification_of(const std::string& name) {
-    for (const auto& [gpu, date] : verified_gpus) {
+    for (const auto& [gpu, report] : verified_gpus) {
         if (gpu == name) {
-            return "Verified on " + name + ", " + std::string(date) + ".";
+            return "Verified on " + name + ", " + std::string(report) + ".";
         }
     }
     return "Ponderscope has not been verified on " + name +
