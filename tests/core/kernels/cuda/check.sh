@@ -44,9 +44,9 @@ compile() {
 everything() {
     local name
     for name in "${kernels[@]}"; do
-        echo "core/kernels/cuda/$name.cu" "tests/core/kernels/cuda/${name}_test.cpp"
+        echo "core/kernels/cuda/$name.cu"
     done
-    echo tests/core/kernels/cuda/host_cuda_test.cpp tests/support/host_cuda/host_cuda.cpp
+    echo tests/core/kernels/cuda/*_test.cpp tests/support/host_cuda/host_cuda.cpp
 }
 
 link() {
@@ -73,12 +73,12 @@ mutant() {
     local what=$1 folder=$2 file=$3 builds=$4 filter build caught="" rebuilt source
     [[ $what =~ ${MUTANTS:-} ]] || return 0
     case $file in
-        *attend_ranges.cu) filter='AttendKernel*' ;;
-        *attend_tiles.cu | *matrix_unit.cuh) filter='AttendTiles*' ;;
+        *attend_ranges.cu) filter='*/ranges:AttendRanges*' ;;
+        *attend_tiles.cu | *matrix_unit.cuh) filter='*/tiles:AttendTiles*' ;;
         *depth_mix.cu) filter='Depth*' ;;
         *head_rows.cu) filter='HeadRows*' ;;
         *rotate_heads.cu) filter='Rotate*' ;;
-        *) filter='Attend*:Depth*' ;;
+        *) filter='*Attend*:Depth*' ;;
     esac
     for build in $builds; do
         [ -n "${built[$build]:-}" ] || build "$build"

@@ -2,8 +2,6 @@
 // The host form of CUDA by itself: what it lets through says nothing unless it stops what is wrong.
 #include "tests/support/host_cuda/host_cuda.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -142,58 +140,6 @@ TEST(HostCuda, SaysWhatNoKernelMayDo) {
     std::atomic<int> ran = 0;
     EXPECT_EQ(run(1, 64, [&] { ++ran; }), "");
     EXPECT_EQ(ran, 64);
-}
-
-TEST(HostCuda, HalfPrecisionRoundsToTheNearestOfTheEven) {
-    const auto half = [](int bits) { return __half2float({static_cast<std::uint16_t>(bits)}); };
-    const auto brain = [](int bits) { return __bfloat162float({static_cast<std::uint16_t>(bits)}); };
-    EXPECT_EQ(half(0x3c00), 1.0F);
-    EXPECT_EQ(half(0x7bff), 65504.0F);
-    EXPECT_EQ(half(0x0001), 0x1p-24F);
-    EXPECT_EQ(half(0xc000), -2.0F);
-    EXPECT_EQ(brain(0x3f80), 1.0F);
-    EXPECT_EQ(brain(0x0001), 0x1p-133F);
-    for (int bits = 0; bits < 0x8000; ++bits) {
-        const auto both = [&](float x, int expected_half, int expected_brain) {
-            if (expected_half >= 0 && expected_half < 0x7c00) {
-                EXPECT_EQ(__float2half_rn(x).bits, expected_half) << x;
-                EXPECT_EQ(__float2half_rn(-x).bits, expected_half | 0x8000) << x;
-            }
-            if (expected_brain >= 0 && expected_brain < 0x7f80) {
-                EXPECT_EQ(__float2bfloat16_rn(x).bits, expected_brain) << x;
-                EXPECT_EQ(__float2bfloat16_rn(-x).bits, expected_brain | 0x8000) << x;
-            }
-        };
-        const int even = bits + (bits & 1);
-        if (bits < 0x7bff) {
-            const float middle = (half(bits) + half(bits + 1)) / 2;
-            both(half(bits), bits, -1);
-            both(middle, even, -1);
-            both(std::nextafter(middle, 0.0F), bits, -1);
-            both(std::nextafter(middle, 1e9F), bits + 1, -1);
-        }
-        if (bits < 0x7f7f) {
-            const auto middle = static_cast<float>(
-                (static_cast<double>(brain(bits)) + static_cast<double>(brain(bits + 1))) / 2);
-            both(brain(bits), -1, bits);
-            both(middle, -1, even);
-            both(std::nextafter(middle, 0.0F), -1, bits);
-            both(std::nextafter(middle, INFINITY), -1, bits + 1);
-        }
-        if (bits > 0x7c00) {
-            EXPECT_TRUE(std::isnan(half(bits)));
-        }
-        if (bits > 0x7f80) {
-            EXPECT_TRUE(std::isnan(brain(bits)));
-        }
-    }
-    EXPECT_EQ(__float2half_rn(65519.9F).bits, 0x7bff);
-    EXPECT_EQ(__float2half_rn(65520.0F).bits, 0x7c00);
-    EXPECT_EQ(__float2half_rn(-INFINITY).bits, 0xfc00);
-    EXPECT_EQ(__float2bfloat16_rn(3.4e38F).bits, 0x7f80);
-    EXPECT_EQ(__float2bfloat16_rn(-INFINITY).bits, 0xff80);
-    EXPECT_TRUE(std::isnan(__half2float(__float2half_rn(NAN))));
-    EXPECT_TRUE(std::isnan(__bfloat162float(__float2bfloat16_rn(NAN))));
 }
 
 } // namespace
