@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Does halting save time? Wall time (and, for machines that are never quiet, processor time) saved over FLOPs
-// saved, both against the same model in which nothing halts, measured alternately in one run: 1 means that a
-// token that is not computed costs nothing.
+// Does halting save time? Wall time saved over FLOPs saved, both against the same model in which nothing
+// halts, measured alternately in one run: 1 means that a token that is not computed costs nothing.
 //   halting_bench [--device cpu] [--dtype float32] [--tokens 128] [--hidden 256] [--layers 4] [--repeats 5]
-//   [--method adaponderlm] [--model gpt_neox|ouro] [--batches 1,8,32]
-// Which tokens go on after step 0 is drawn; those that do run all steps. Of ouro also exits at every step,
-// 40, 30, 20 and 10 % of the tokens, which is half of the steps; past tokens are then seen per step. Random
-// weights; no figure is asserted.
-#include "core/base/files.h"
+//   [--batches 1,8,32]
+// An AdaPonderLM. Which tokens go on after step 0 is drawn; those that do run all steps. Random weights; no
+// figure is asserted.
 #include "core/base/splitmix.h"
-#include "core/checkpoint/safetensors.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
-#include "core/ponder/engine/model.h"
 #include "core/ponder/halting/halting.h"
 #include "tests/bench/engine/random_checkpoint.h"
 #include "tests/bench/timing.h"
@@ -22,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <numeric>
 #include <sstream>
@@ -31,15 +25,13 @@
 namespace ponderscope {
 namespace {
 
-/// After step k a share of all tokens goes on, by the hash of their places; behind the last share that is
-/// given nobody stops any more.
+/// After step 0 a share of all tokens goes on, by the hash of their places; behind it nobody stops any more.
 class Share final : public HaltingRule {
 public:
-    explicit Share(std::vector<double> shares) : shares_(std::move(shares)) {}
-    [[nodiscard]] std::string name() const override { return "share:" + std::to_string(shares_.front()); }
+    explicit Share(double share) : share_(share) {}
+    [[nodiscard]] std::string name() const override { return "share:" + std::to_string(share_); }
     [[nodiscard]] HaltingAnswer answer(const HaltingQuestion& question) const override {
-        const auto step = static_cast<std::size_t>(question.slots.step);
-        if (step >= shares_.size()) {
+        if (question.slots.step > 0) {
             return {};
         }
         // A hash that needs no host: the fraction of a multiple of the golden ratio.
@@ -48,53 +40,45 @@ public:
         if (question.slots.tokens.defined()) {
             place = place.index_select(0, question.slots.tokens);
         }
-        return {(place - place.floor()) < shares_[step], {}};
+        return {(place - place.floor()) < share_, {}};
     }
 
 private:
-    std::vector<double> shares_;
+    double share_;
 };
 
 using Options = std::map<std::string, std::string>;
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& options) {
     const std::int64_t d = std::stoll(options.at("--hidden"));
-    const bool ouro = options.at("--model") == "ouro";
-    nlohmann::json config{{"model_type", options.at("--model")},
-                          {"hidden_size", d},
-                          {"intermediate_size", ouro ? d * 11 / 4 : 4 * d},
-                          {"num_hidden_layers", std::stoll(options.at("--layers"))},
-                          {"num_attention_heads", std::max<std::int64_t>(1, d / (ouro ? 128 : 64))},
-                          {"vocab_size", 4096},
-                          {"max_position_embeddings", 2048}};
-    if (ouro) {
-        config.update(
-            {{"total_ut_steps", 4}, {"early_exit_threshold", nullptr}, {"tie_word_embeddings", false}});
-    } else {
-        config["pondering"] = {{"method", options.at("--method")}, {"max_steps", 3}, {"threshold", 0}};
-    }
+    const nlohmann::json config{
+        {"model_type", "gpt_neox"},
+        {"hidden_size", d},
+        {"intermediate_size", 4 * d},
+        {"num_hidden_layers", std::stoll(options.at("--layers"))},
+        {"num_attention_heads", std::max<std::int64_t>(1, d / 64)},
+        {"vocab_size", 4096},
+        {"max_position_embeddings", 2048},
+        {"pondering", {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0}}}};
     return bench::make_random_checkpoint(folder, config);
 }
 
 struct Run {
     double seconds = 0;
-    double processor = 0; ///< seconds of all threads; says nothing of a GPU
     double flops = 0;
 };
 
 Run run_once(const Engine& engine, std::span<const Window> windows) {
-    const std::clock_t clock = std::clock();
     std::vector<WindowResult> results;
     Run run;
     run.seconds = bench::seconds_of([&] { results = engine.score(windows, RecordLevel::nll); });
-    run.processor = static_cast<double>(std::clock() - clock) / CLOCKS_PER_SEC;
     for (const WindowResult& result : results) {
         run.flops = std::accumulate(result.tokens.flops.begin(), result.tokens.flops.end(), run.flops);
     }
     return run;
 }
 
-void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats, bool every_step) {
+void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeats) {
     std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(batch));
     std::vector<Window> windows;
     for (std::size_t row = 0; row < ids.size(); ++row) {
@@ -105,17 +89,12 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
         windows.push_back({ids[row], 0, tokens});
     }
     // All of them: what it costs that somebody might halt and nobody does.
-    std::vector<std::pair<std::string, std::vector<double>>> shares{
-        {"100 %", {1.0}}, {" 90 %", {0.9}}, {" 50 %", {0.5}}, {" 25 %", {0.25}}, {" 10 %", {0.1}}};
-    if (every_step) {
-        shares.emplace_back("60 30 10 %", std::vector<double>{0.6, 0.3, 0.1});
-    }
+    const std::vector<double> shares{1, 0.9, 0.5, 0.25, 0.1};
     std::vector<std::shared_ptr<const HaltingRule>> rules{full_halting()};
-    for (const auto& [name, after] : shares) {
-        rules.push_back(std::make_shared<Share>(after));
+    for (const double share : shares) {
+        rules.push_back(std::make_shared<Share>(share));
     }
     std::vector<std::vector<double>> seconds(rules.size());
-    std::vector<std::vector<double>> processor(rules.size());
     std::vector<double> flops(rules.size());
     for (int repeat = -1; repeat < repeats; ++repeat) { // the first is a warm-up
         for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -124,7 +103,6 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
             flops[i] = run.flops;
             if (repeat >= 0) {
                 seconds[i].push_back(run.seconds);
-                processor[i].push_back(run.processor);
             }
         }
     }
@@ -132,17 +110,16 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
     for (std::size_t i = 1; i < rules.size(); ++i) {
         const double time_saved = 1 - bench::median(seconds[i]) / full;
         const double flops_saved = 1 - flops[i] / flops[0];
-        const double processor_saved = 1 - bench::median(processor[i]) / bench::median(processor[0]);
         if (flops_saved <= 0) {
-            std::printf(
-                "  batch %2lld  nobody halts  full %7.1f ms  time %+5.1f %%  processor time %+5.1f %%\n",
-                static_cast<long long>(batch), 1e3 * full, -100 * time_saved, -100 * processor_saved);
+            std::printf("  batch %2lld  nobody halts  full %7.1f ms  time %+5.1f %%\n",
+                        static_cast<long long>(batch), 1e3 * full, -100 * time_saved);
             continue;
         }
-        std::printf("  batch %2lld  active %s  full %7.1f ms  time saved %5.1f %%  FLOPs saved %5.1f %%  "
-                    "ratio %.2f  of processor time %.2f\n",
-                    static_cast<long long>(batch), shares[i - 1].first.c_str(), 1e3 * full, 100 * time_saved,
-                    100 * flops_saved, time_saved / flops_saved, processor_saved / flops_saved);
+        std::printf(
+            "  batch %2lld  active %3.0f %%  full %7.1f ms  time saved %5.1f %%  FLOPs saved %5.1f %%  "
+            "ratio %.2f\n",
+            static_cast<long long>(batch), 100 * shares[i - 1], 1e3 * full, 100 * time_saved,
+            100 * flops_saved, time_saved / flops_saved);
     }
 }
 
@@ -154,8 +131,6 @@ int run(int argc, char** argv) {
                                           {"--hidden", "256"},
                                           {"--layers", "4"},
                                           {"--repeats", "5"},
-                                          {"--method", "adaponderlm"},
-                                          {"--model", "gpt_neox"},
                                           {"--batches", "1,8,32"}});
     if (!given) {
         return 2;
@@ -171,15 +146,13 @@ int run(int argc, char** argv) {
     }
     load.precision = *precision;
     Engine engine = Engine::load(make_checkpoint(folder.path(), options), load);
-    const bool ouro = options.at("--model") == "ouro";
-    std::printf("%s, d %s, %s layers, %s tokens a sequence, K = 3, %s, load %.1f\n",
-                options.at(ouro ? "--model" : "--method").c_str(), options.at("--hidden").c_str(),
-                options.at("--layers").c_str(), options.at("--tokens").c_str(), engine.device_name().c_str(),
-                bench::load());
+    std::printf("AdaPonderLM, d %s, %s layers, %s tokens a sequence, K = 3, %s, load %.1f\n",
+                options.at("--hidden").c_str(), options.at("--layers").c_str(),
+                options.at("--tokens").c_str(), engine.device_name().c_str(), bench::load());
     std::istringstream batches(options.at("--batches"));
     for (std::string batch; std::getline(batches, batch, ',');) {
         measure(engine, std::stoll(batch), std::stoll(options.at("--tokens")),
-                std::stoi(options.at("--repeats")), ouro);
+                std::stoi(options.at("--repeats")));
     }
     return 0;
 }
