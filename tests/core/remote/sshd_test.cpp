@@ -12,112 +12,69 @@
 
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <netinet/in.h>
-#include <pwd.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+#include <string>
 #include <thread>
-#include <unistd.h>
-
-extern char** environ;
 
 namespace ponderscope {
 namespace {
 
-int free_port() {
-    const int one = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    int port = 0;
-    if (::bind(one, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-        ::getsockname(one, reinterpret_cast<sockaddr*>(&address), &length) == 0) {
-        port = ntohs(address.sin_port);
-    }
-    ::close(one);
-    return port;
-}
-
-bool answers(int port) {
-    const int one = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    const bool there = ::connect(one, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    ::close(one);
-    return there;
-}
+/// An sshd on a free port, and in the place of ssh one with what the user's own configuration is elsewhere.
+constexpr const char* start = R"sh(set -e
+cd "$1"
+for key in host user; do ssh-keygen -q -t ed25519 -N '' -f $key; done
+cp user.pub allowed
+python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])' > port
+cat > sshd_config <<END
+Port $(cat port)
+ListenAddress 127.0.0.1
+HostKey $1/host
+AuthorizedKeysFile $1/allowed
+PidFile $1/pid
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+END
+cat > ssh <<END
+#!/bin/sh
+exec ssh -F /dev/null -i '$1/user' -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null -oLogLevel=ERROR -oBatchMode=yes "\$@"
+END
+chmod +x ssh
+[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+/usr/sbin/sshd -f "$1/sshd_config" -E "$1/log"
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    ./ssh -p "$(cat port)" 127.0.0.1 true 2>/dev/null && exit 0
+    sleep 0.5
+done
+exit 1
+)sh";
 
 class Sshd : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* program = "/usr/sbin/sshd";
-        if (::access(program, X_OK) != 0) {
-            GTEST_SKIP() << "no sshd is installed";
-        }
-        const std::string folder = folder_.path().string();
-        const auto run = [](const std::string& command) {
-            return std::system(command.c_str()); // NOLINT(concurrency-mt-unsafe)
-        };
-        ASSERT_EQ(run("ssh-keygen -q -t ed25519 -N '' -f '" + folder +
-                      "/host' && ssh-keygen -q -t ed25519 -N '' -f '" + folder + "/user' && cp '" + folder +
-                      "/user.pub' '" + folder + "/allowed'"),
-                  0);
-        port_ = free_port();
-        write_file_atomically(folder_ / "sshd_config",
-                              "Port " + std::to_string(port_) + "\nListenAddress 127.0.0.1\nHostKey " +
-                                  folder + "/host\nAuthorizedKeysFile " + folder + "/allowed\nPidFile " +
-                                  folder + "/pid\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n");
-        // What the user's own configuration is elsewhere.
-        write_file_atomically(folder_ / "ssh",
-                              "#!/bin/sh\nexec ssh -F /dev/null -i '" + folder +
-                                  "/user' -oStrictHostKeyChecking=no -oUserKnownHostsFile=/dev/null "
-                                  "-oLogLevel=ERROR -oBatchMode=yes \"$@\"\n");
-        std::filesystem::permissions(folder_ / "ssh", std::filesystem::perms::owner_all);
-        if (::getuid() == 0) {
-            std::filesystem::create_directories("/run/sshd");
-        }
-        std::string config = folder + "/sshd_config";
-        std::string log = folder + "/log";
-        char name[] = "/usr/sbin/sshd";
-        char d[] = "-D";
-        char f[] = "-f";
-        char e[] = "-E";
-        char* argv[]{name, d, f, config.data(), e, log.data(), nullptr};
-        ASSERT_EQ(::posix_spawn(&pid_, program, nullptr, nullptr, argv, environ), 0);
-        for (int i = 0; i < 500 && !answers(port_); ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        write_file_atomically(folder_ / "start", start);
+        if (run("sh '" + (folder_ / "start").string() + "' '" + folder_.path().string() + "'") != 0) {
+            GTEST_SKIP() << "no sshd is installed, or it lets nobody in here";
         }
         remote::settings().ssh = (folder_ / "ssh").string();
         remote::settings().program = PONDERSCOPE_PROGRAM;
-        if (!answers(port_) || run("'" + (folder_ / "ssh").string() + "' -p " + std::to_string(port_) +
-                                   " 127.0.0.1 true 2>/dev/null") != 0) {
-            GTEST_SKIP() << "sshd lets nobody in here";
-        }
+        port_ = std::to_string(std::stoi(read_file(folder_ / "port")));
     }
     void TearDown() override {
-        if (pid_ > 0) {
-            ::kill(pid_, SIGTERM);
-            ::waitpid(pid_, nullptr, 0);
-        }
+        (void)run("kill $(cat '" + (folder_ / "pid").string() + "' 2>/dev/null) 2>/dev/null");
+    }
+    static int run(const std::string& command) {
+        return std::system(command.c_str()); // NOLINT(concurrency-mt-unsafe)
     }
 
     testing::TemporaryFolder folder_;
-    int port_ = 0;
-    pid_t pid_ = -1;
+    std::string port_;
 };
 
 TEST_F(Sshd, ATraceIsReadThroughARealSsh) {
     const auto path = folder_ / "it's a \"trace\" $(x).ponder";
     testing::write_sample_trace(path);
-    const TraceReader there = TraceReader::open("ssh://127.0.0.1:" + std::to_string(port_) + path.string());
+    const TraceReader there = TraceReader::open("ssh://127.0.0.1:" + port_ + path.string());
     const TraceReader here = TraceReader::open(path);
     ASSERT_EQ(there.runs().size(), here.runs().size());
     EXPECT_EQ(there.tokens(1, 3).id, here.tokens(1, 3).id);
@@ -150,7 +107,7 @@ TEST_F(Sshd, ARecordingGoesOnWhenItsLineIsCut) {
     };
     {
         remote::Transport verb(
-            remote::ssh_command(remote::parse_address("ssh://127.0.0.1:" + std::to_string(port_) + "/"),
+            remote::ssh_command(remote::parse_address("ssh://127.0.0.1:" + port_ + "/"),
                                 {"serve", "--", "record", folder_ / "model", "--text", folder_ / "text.txt",
                                  "--batch", "1", "--context", "64", "-o", trace}),
             false);
