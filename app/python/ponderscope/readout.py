@@ -20,8 +20,6 @@ TILE_BYTES = 64 << 20
 """Of fp32 logits that exist at once."""
 ROWS_BYTES = 2 << 20
 """Of those that are looked at together."""
-BLOCK = 128
-"""Of logits whose maximum is looked at first."""
 PROBED_LOGIT = 100.0
 """Beyond every soft-cap, and within fp16."""
 
@@ -107,22 +105,6 @@ def read_out_logits(logits: Any, ids: Any, states: Any, steps: Any, candidates: 
     }  # fmt: skip
 
 
-def largest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The largest of each row [n, V] with their places, as topk gives them: in the blocks with the largest maxima, which are
-    a small part of a large vocabulary. A fifth of topk's time on a CPU."""
-    n, vocabulary = logits.shape
-    blocks = vocabulary // BLOCK
-    if blocks <= 4 * count or logits.device.type != "cpu":
-        return logits.topk(count, dim=1)
-    whole = logits[:, : blocks * BLOCK].unflatten(1, (blocks, BLOCK))
-    chosen = whole.amax(2).topk(count, dim=1).indices
-    places = (chosen[:, :, None] * BLOCK + torch.arange(BLOCK)).flatten(1)
-    tail = torch.arange(blocks * BLOCK, vocabulary).expand(n, -1)
-    places = torch.cat([places, tail], 1)
-    top, which = logits.gather(1, places).topk(count, dim=1)
-    return top, places.gather(1, which)
-
-
 def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
     """How the states [n, d] of the steps lie to each other, [n, steps] each, as core/ponder/recording/recorder.cpp has it."""
     names = ["cosine", "latent_difference", "state_norm", "update_cosine"] + (["acceleration"] if len(states) > 2 else [])
@@ -188,7 +170,7 @@ def _read_rows(
     wanted = targets >= 0
     place = targets.clamp(min=0).view(-1, 1)
     at_target = logits.gather(1, place)
-    top, ids = largest(logits, min(max(count, 2), logits.shape[1]))
+    top, ids = logits.topk(min(max(count, 2), logits.shape[1]), dim=1)
     rank = 1 + (top > at_target).sum(1, dtype=torch.int32)
     below = (at_target < top[:, -1:]).view(-1)  # more may be larger than those
     if bool(below.any()):
