@@ -5,8 +5,8 @@
 #include "views/common/token_subset.h"
 #include "views/common/view_context.h"
 #include "views/text/find_query.h"
-#include "views/text/find_run.h"
 
+#include <QAbstractListModel>
 #include <QWidget>
 
 #include <atomic>
@@ -92,6 +92,27 @@ private:
     QToolButton* listed_;
     HitModel* model_;
     QListView* list_;
+};
+
+/// The hits of a search with the words around them.
+class HitModel : public QAbstractListModel {
+    Q_OBJECT
+public:
+    enum Role { TokenRole = Qt::UserRole };
+    explicit HitModel(const ViewContext& context, QObject* parent = nullptr)
+        : QAbstractListModel(parent), context_(context) {}
+
+    /// \p hits: ascending tokens of \p block.
+    void show(std::shared_ptr<const SequenceData> block, std::vector<qint64> hits);
+    [[nodiscard]] QModelIndex indexOf(qint64 token) const; ///< invalid: not a hit
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+
+private:
+    ViewContext context_;
+    std::shared_ptr<const SequenceData> block_;
+    std::vector<qint64> hits_;
 };
 
 } // namespace ponderscope

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/token_subset.h"
 #include "views/text/quantity.h"
 
 #include <QString>
 #include <QStringList>
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 namespace ponderscope {
@@ -63,5 +67,19 @@ private:
 /// Tokens of the window that meet the condition, ascending, at most \p limit.
 std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,
                                std::size_t limit = 100'000);
+
+/// The hits of a query in all sequences of a run.
+struct FoundInRun {
+    std::map<qint64, qint64> counts; ///< number of found tokens for each sequence with hits
+    std::map<std::int64_t, std::vector<std::int64_t>> rows; ///< TokenSubset::rows
+    bool more = false;                                      ///< the list has only a part of the hits
+
+    [[nodiscard]] qint64 size() const;
+};
+
+/// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p done: number
+/// of searched sequences, readable by other threads. InputErrors of TraceReader. \p stop throws Cancelled.
+FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
+                       std::atomic<qint64>& done, const std::stop_token& stop);
 
 } // namespace ponderscope

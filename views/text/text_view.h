@@ -9,6 +9,7 @@
 
 #include <QAbstractScrollArea>
 #include <QElapsedTimer>
+#include <QStringList>
 #include <QTimer>
 
 #include <memory>
@@ -157,5 +158,11 @@ private:
     QElapsedTimer sinceMinimap_;
     Minimap* minimap_;
 };
+
+/// The lines of a token's tooltip, one for each group of numbers; empty: no such token.
+QStringList token_lines(const SequenceData* shown, qint64 token, const TokenValues& values,
+                        const Selection& selection, qint64 max_steps);
+/// Why no text is shown; empty: \p shown has tokens.
+QString text_hint(const ViewContext& context, const SequenceData* shown);
 
 } // namespace ponderscope

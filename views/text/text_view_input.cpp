@@ -3,7 +3,6 @@
 #include "views/text/text_view.h"
 
 #include "views/common/format.h"
-#include "views/text/text_words.h"
 
 #include <QContextMenuEvent>
 #include <QHelpEvent>

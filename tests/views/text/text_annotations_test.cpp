@@ -7,7 +7,6 @@
 #include "views/common/trace_contents.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
-#include "views/text/text_words.h"
 
 #include <QApplication>
 #include <QHelpEvent>

@@ -9,7 +9,6 @@
 #include "views/common/trace_contents.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
-#include "views/text/hit_list.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 #include "views/text/token_model.h"
