@@ -81,36 +81,13 @@ std::uintmax_t size_of_file(const std::filesystem::path& path) {
     return bytes;
 }
 
-/// "2 states: sequence 0, token 9, step 0 from sequence 0, token 3, step 0; ...".
+/// "2 states"; --json lists them.
 std::string patches_of(const RunInfo& run) {
     const nlohmann::json choices = choices_json(run.choices);
     const auto patches = choices.find("patches");
-    if (patches == choices.end() || !patches->is_array()) {
-        return {};
-    }
-    const auto place = [](const nlohmann::json& value) {
-        if (!value.is_object()) {
-            return value.is_string() ? shown(value.get<std::string>()) : "?";
-        }
-        std::string text;
-        for (const char* const key : {"sequence", "token", "step", "layer"}) {
-            const auto found = value.find(key);
-            if (found != value.end() && (found->is_number_integer() || found->is_string())) {
-                text += (text.empty() ? "" : ", ") + std::string(key) + " " +
-                        (found->is_string() ? shown(found->get<std::string>()) : found->dump());
-            }
-        }
-        return text;
-    };
-    std::string text = plural(static_cast<std::int64_t>(patches->size()), "state");
-    constexpr std::size_t most = 3;
-    for (std::size_t i = 0; i < std::min(patches->size(), most); ++i) {
-        const nlohmann::json& patch = (*patches)[i];
-        text += (i == 0 ? ": " : "; ") +
-                place(patch.is_object() ? patch.value("to", nlohmann::json()) : patch) + " from " +
-                place(patch.is_object() ? patch.value("from", nlohmann::json()) : patch);
-    }
-    return text + (patches->size() > most ? "; ..." : "");
+    return patches == choices.end() || !patches->is_array()
+               ? ""
+               : plural(static_cast<std::int64_t>(patches->size()), "state");
 }
 
 /// "sequence 0 of ponderlm up to token 9, then id 345".
