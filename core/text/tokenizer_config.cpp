@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <iterator>
@@ -234,41 +235,13 @@ void TokenizerConfig::put_around(TokenizerParts& parts) const {
 
 namespace {
 
-/// Steps of a normalizer or pre-tokenizer, sequences in sequences laid out, without what changes no id.
-void append_steps(const nlohmann::json& json, nlohmann::json& steps) {
-    if (!json.is_object()) {
-        return;
+/// The types of the steps of a canonical_component().
+std::string step_names(const nlohmann::json& component) {
+    if (component.is_null()) {
+        return "none";
     }
-    for (const char* const list : {"normalizers", "pretokenizers"}) {
-        if (const auto inner = json.find(list); inner != json.end()) {
-            for (const nlohmann::json& one : *inner) {
-                append_steps(one, steps);
-            }
-            return;
-        }
-    }
-    nlohmann::json step = json;
-    step.erase("trim_offsets");
-    if (step.value("type", "") == "ByteLevel") {
-        step.emplace("use_regex", true);
-    }
-    steps.push_back(std::move(step));
-}
-
-nlohmann::json steps_of(const nlohmann::json& document, const char* key) {
-    nlohmann::json steps = nlohmann::json::array();
-    if (const auto found = document.find(key); found != document.end()) {
-        append_steps(*found, steps);
-    }
-    return steps;
-}
-
-std::string step_names(const nlohmann::json& steps) {
-    std::string names;
-    for (const nlohmann::json& step : steps) {
-        names += (names.empty() ? "" : ", ") + step.value("type", std::string("?"));
-    }
-    return names.empty() ? "none" : names;
+    return joined(component.value("sequence", nlohmann::json::array({component})),
+                  [](const nlohmann::json& step) { return step.value("type", std::string("?")); });
 }
 
 /// The class that transformers 5 registers for a model_type. Empty: the class that the folder names, or else
@@ -375,8 +348,8 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
         built["normalizer"] = {{"type", "NFC"}};
     }
     for (const char* const key : {"normalizer", "pre_tokenizer"}) {
-        const nlohmann::json here = steps_of(document, key);
-        const nlohmann::json there = steps_of(built, key);
+        const nlohmann::json here = canonical_component(document.value(key, nlohmann::json()));
+        const nlohmann::json there = canonical_component(built.value(key, nlohmann::json()));
         // Where only the model type decides on the class, a normalizer more or less is not worth a word.
         const bool is_told = key == std::string_view("pre_tokenizer") || names_class();
         if (here != there && is_told) {

@@ -30,13 +30,25 @@ bool says_nothing(const Json& value) {
            (value.is_structured() && value.empty());
 }
 
-/// One way to write what can be written in several: without what changes nothing, and a sequence of one as
-/// that one.
-Json canonical(const Json& part) {
+void add_sized(std::string& bytes, std::initializer_list<std::string_view> parts) {
+    const char* blank = "";
+    for (const std::string_view part : parts) {
+        bytes += blank + std::to_string(part.size());
+        blank = " ";
+    }
+    bytes += '\n';
+    for (const std::string_view part : parts) {
+        bytes += part;
+    }
+}
+
+} // namespace
+
+Json canonical_component(const Json& part) {
     if (part.is_array()) {
         Json items = Json::array();
         for (const Json& item : part) {
-            items.push_back(canonical(item));
+            items.push_back(canonical_component(item));
         }
         return items;
     }
@@ -47,7 +59,7 @@ Json canonical(const Json& part) {
     if (type == "Sequence") {
         Json flat = Json::array();
         for (const Json& item : part.at(part.contains("normalizers") ? "normalizers" : "pretokenizers")) {
-            const Json one = canonical(item);
+            const Json one = canonical_component(item);
             const Json& inner = member(one, "sequence");
             for (const Json& piece : inner.is_array() ? inner : Json::array({one})) {
                 if (!piece.is_null()) {
@@ -71,25 +83,11 @@ Json canonical(const Json& part) {
     for (const auto& [key, value] : items.items()) {
         const bool usual = key == "use_regex" || key == "split";
         if (!value.is_null() && value != usual) {
-            kept[key] = canonical(value);
+            kept[key] = canonical_component(value);
         }
     }
     return kept;
 }
-
-void add_sized(std::string& bytes, std::initializer_list<std::string_view> parts) {
-    const char* blank = "";
-    for (const std::string_view part : parts) {
-        bytes += blank + std::to_string(part.size());
-        blank = " ";
-    }
-    bytes += '\n';
-    for (const std::string_view part : parts) {
-        bytes += part;
-    }
-}
-
-} // namespace
 
 CuttingRules CuttingRules::of(const Json& tokenizer) {
     const Json& model = member(tokenizer, "model");
@@ -119,11 +117,11 @@ CuttingRules CuttingRules::of(const Json& tokenizer) {
             settings[key] = value;
         }
     }
-    const Json normalizer = canonical(member(tokenizer, "normalizer"));
+    const Json normalizer = canonical_component(member(tokenizer, "normalizer"));
     return {sha256_hex(ranks),
             dump_canonical({{"model", settings},
                             {"normalizer", normalizer},
-                            {"pre_tokenizer", canonical(member(tokenizer, "pre_tokenizer"))}}),
+                            {"pre_tokenizer", canonical_component(member(tokenizer, "pre_tokenizer"))}}),
             !normalizer.is_null()};
 }
 

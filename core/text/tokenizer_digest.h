@@ -25,6 +25,10 @@ struct CuttingRules {
     static CuttingRules of(const nlohmann::json& tokenizer);
 };
 
+/// A normalizer or pre-tokenizer in one way of writing: without what changes nothing, and a sequence of one
+/// as that one. A longer sequence is {"sequence": [...]}.
+nlohmann::json canonical_component(const nlohmann::json& part);
+
 /// SHA-256 of the vocabulary, the added tokens and the rules.
 std::string content_digest(const TokenTexts& vocabulary, std::vector<AddedToken> added,
                            const CuttingRules& rules);
