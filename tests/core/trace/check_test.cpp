@@ -304,17 +304,6 @@ TEST_F(Check, SignalsArePackedAsTheySay) {
     expect("UPDATE chunk SET first_token = 1 WHERE sequence = 1 AND signal = 1",
            nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
                  "[5,3] of F32 for 5 tokens in 60 bytes");
-    expect("UPDATE chunk SET dtype = 'F64' WHERE sequence = 1 AND signal = 1",
-           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
-                 "[5,3] of F64 for 5 tokens in 60 bytes");
-    expect("UPDATE chunk SET dtype = 'float' WHERE sequence = 1 AND signal = 1",
-           nll + ": expected a packed array in signal nll of sequence 0, found blob of type float");
-    expect("UPDATE chunk SET shape = '[5,3,1]' WHERE sequence = 1 AND signal = 1",
-           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
-                 "[5,3,1] of F32 for 5 tokens in 60 bytes");
-    expect("UPDATE chunk SET shape = '[5,\"3\"]' WHERE sequence = 1 AND signal = 1",
-           nll + ": expected a chunk of signal nll of sequence 0 whose size agrees with its shape, found "
-                 "[5,\"3\"] of F32 for 5 tokens in 60 bytes");
     expect("UPDATE chunk SET tokens = 4, shape = '[4,3]', data = substr(data, 1, 48) WHERE sequence = 1 AND "
            "signal = 1",
            nll + ": expected values of signal nll of sequence 0 up to token 5, found chunks that stop at 4");
