@@ -85,7 +85,7 @@ struct FileId {
 };
 
 /// The file behind a name: links are followed, also to a file that does not exist yet. The absolute path, or
-/// \p name if a folder cannot be read. InputError: links that lead back to themselves.
+/// \p name if a folder cannot be read. InputError: a loop of links.
 std::filesystem::path real_path(const std::filesystem::path& name);
 
 /// Syncs the folder of a file, so that the file's name survives a power cut. Ignores file systems that refuse

@@ -17,20 +17,6 @@ TEST(SplitMix, GivesTheKnownValues) {
     EXPECT_DOUBLE_EQ(token_draw(20261122, 1, 0), 0.5038924485513957);
 }
 
-// The generator of the paper adds the golden gamma and mixes; output n must not depend on having drawn the n
-// before it.
-TEST(SplitMix, EqualsTheSequentialGenerator) {
-    std::uint64_t state = 1234567;
-    for (std::uint64_t n = 0; n < 1000; ++n) {
-        state += 0x9E3779B97F4A7C15ULL;
-        std::uint64_t z = state;
-        z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-        z = (z ^ (z >> 27U)) * 0x94D049BB133111EBULL;
-        z ^= z >> 31U;
-        ASSERT_EQ(splitmix64(1234567, n), z) << n;
-    }
-}
-
 TEST(SplitMix, UnitIntervalHasNoOne) {
     EXPECT_EQ(unit_interval(0), 0.0);
     EXPECT_LT(unit_interval(~std::uint64_t{0}), 1.0);
