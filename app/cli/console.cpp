@@ -3,8 +3,6 @@
 
 #include "core/base/utf8.h"
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -174,16 +172,6 @@ std::stop_token stop_on_interrupt() {
         return made;
     }();
     return source->get_token();
-}
-
-std::string human_bytes(double bytes) {
-    constexpr std::array<const char*, 5> units{"B", "kB", "MB", "GB", "TB"};
-    std::size_t unit = 0;
-    while (bytes >= 1000 && unit + 1 < units.size()) {
-        bytes /= 1000;
-        ++unit;
-    }
-    return fixed(bytes, unit == 0 || bytes >= 100 ? 0 : 1) + " " + units[unit];
 }
 
 std::string human_time(double seconds) {

@@ -74,8 +74,6 @@ void print_json(const nlohmann::json& document);
 /// Prints each notice on a line, after \p indent.
 void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
 
-/// "4.6 GB", powers of 1000.
-std::string human_bytes(double bytes);
 /// "3:07" or "1:02:03".
 std::string human_time(double seconds);
 

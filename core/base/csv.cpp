@@ -7,6 +7,18 @@
 
 namespace ponderscope {
 
+std::string csv_field(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos && !text.starts_with(' ') &&
+        !text.ends_with(' ')) {
+        return std::string(text);
+    }
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted.append(c == '"' ? 2 : 1, c);
+    }
+    return quoted + '"';
+}
+
 CsvRecords::CsvRecords(const std::filesystem::path& file, std::string_view text) : file_(file), rest_(text) {
     if (rest_.starts_with("\xEF\xBB\xBF")) {
         rest_.remove_prefix(3);

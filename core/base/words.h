@@ -51,3 +51,13 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 } // namespace ponderscope
+
+/// Numbers as text for terminals and files, with a decimal point in every locale.
+namespace ponderscope::plain_text {
+
+std::string with_separators(std::int64_t value); ///< "1,234,567"
+std::string fixed(double value, int decimals);   ///< "NaN" for NaN
+std::string human_count(double value);           ///< "8.85 M", powers of 1000
+std::string human_bytes(double bytes);           ///< "8.9 MB", powers of 1000
+
+} // namespace ponderscope::plain_text

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/data_table.h"
 
+#include "core/base/csv.h"
 #include "core/base/utf8.h"
-#include "core/base/words.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -332,35 +330,6 @@ std::string tex(const std::string& text) {
     return result;
 }
 
-std::string with_separators(std::int64_t value) {
-    std::string digits = std::to_string(value);
-    const std::ptrdiff_t sign = value < 0 ? 1 : 0;
-    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > sign; at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), ",");
-    }
-    return digits;
-}
-
-std::string fixed(double value, int decimals) {
-    if (std::isnan(value)) {
-        return "NaN";
-    }
-    std::array<char, 400> buffer{};
-    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                            std::chars_format::fixed, decimals);
-    return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
-}
-
-std::string human_count(double value) {
-    constexpr std::array<const char*, 6> prefixes{"", "k", "M", "G", "T", "P"};
-    std::size_t prefix = 0;
-    while (value >= 1000 && prefix + 1 < prefixes.size()) {
-        value /= 1000;
-        ++prefix;
-    }
-    return fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : 2) + " " + prefixes[prefix];
-}
-
 std::string interval(const Estimate& estimate, int decimals) {
     return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
            fixed(estimate.high, decimals) + "]";
@@ -368,18 +337,6 @@ std::string interval(const Estimate& estimate, int decimals) {
 
 std::string exact_digits(double value) {
     return std::isfinite(value) ? shortest(value) : std::string();
-}
-
-std::string csv_field(const std::string& text) {
-    const bool spaced = !text.empty() && (text.front() == ' ' || text.back() == ' ');
-    if (text.find_first_of(",\"\r\n") == std::string::npos && !spaced) {
-        return text;
-    }
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
 }
 
 std::string padded(const std::string& text, std::size_t width) {

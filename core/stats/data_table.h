@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/json.h"
+#include "core/base/words.h"
 #include "core/stats/bootstrap.h"
 
 #include <cstdint>
@@ -75,19 +76,11 @@ std::string latex_of(const DataTable& table);
 /// Numbers as text for terminals and files, with a decimal point in every locale.
 namespace ponderscope::plain_text {
 
-/// Fixed decimals, with a decimal point in every locale; "NaN" for NaN.
-std::string with_separators(std::int64_t value);
-/// Fixed decimals with a point, whatever the locale; "NaN" for NaN.
-std::string fixed(double value, int decimals);
-/// "8.85 M", powers of 1000: the number and the prefix of its unit.
-std::string human_count(double value);
-/// The fewest digits that read back the same; empty for NaN and infinity.
+/// "2.3149 [2.3012, 2.3290]".
 std::string interval(const Estimate& estimate, int decimals = 4);
 /// Digits that read back the same; empty for NaN and infinity.
 std::string exact_digits(double value);
 /// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
-std::string csv_field(const std::string& text);
-/// Fills with spaces up to at least \p width characters, after the text; right() before it.
 std::string tex(const std::string& text);
 /// Filled with spaces to at least \p width characters, behind the text or before it.
 std::string padded(const std::string& text, std::size_t width);

@@ -127,12 +127,12 @@ std::string chart_table(const Chart& chart) {
     const auto place = [&](const Chart::Axis& axis, const std::vector<double>& values, std::size_t i) {
         const bool named =
             i < values.size() && values[i] >= 0 && values[i] < static_cast<double>(axis.names.size());
-        return named ? csv_text(axis.names[static_cast<std::size_t>(values[i])].toStdString())
+        return named ? csv_field(axis.names[static_cast<std::size_t>(values[i])].toStdString())
                      : number(values, i);
     };
     for (const Chart::Series& series : chart.series) {
         for (std::size_t i = 0; i < series.x.size(); ++i) {
-            csv += csv_text(series.name.toStdString()) + "," + place(chart.x, series.x, i) + "," +
+            csv += csv_field(series.name.toStdString()) + "," + place(chart.x, series.x, i) + "," +
                    place(chart.y, series.y, i) + "," + number(series.low, i) + "," + number(series.high, i) +
                    "," + number(series.value, i) + "\n";
         }

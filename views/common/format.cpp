@@ -3,7 +3,6 @@
 
 #include "core/base/utf8.h"
 #include "core/base/words.h"
-#include "core/stats/data_table.h"
 
 #include <QApplication>
 #include <QLocale>
@@ -246,14 +245,10 @@ void show_tip_above(QWidget& widget, const QRect& box, const QString& text) {
     }
 }
 
-std::string csv_text(const std::string& text) {
-    return plain_text::csv_field(text);
-}
-
 std::string csv_bytes(const std::string& bytes) {
-    return csv_text(is_valid_utf8(bytes) && bytes.find('\0') == std::string::npos
-                        ? bytes
-                        : visible_text(bytes).toStdString());
+    return csv_field(is_valid_utf8(bytes) && bytes.find('\0') == std::string::npos
+                         ? bytes
+                         : visible_text(bytes).toStdString());
 }
 
 std::string csv_number(float value) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/csv.h"
 #include "core/trace/records.h"
 
 #include <QString>
@@ -64,7 +65,6 @@ void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
 // CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, an empty field for
 // NaN.
-std::string csv_text(const std::string& text);
 /// Bytes of a token: unchanged if they are UTF-8, otherwise made visible.
 std::string csv_bytes(const std::string& bytes);
 std::string csv_number(float value);

@@ -13,8 +13,8 @@ namespace ponderscope::figure {
 namespace {
 
 std::string point_table(const RunComparison& comparison) {
-    std::string csv = "sequence,token," + csv_text("nll " + comparison.runs[0].label) + "," +
-                      csv_text("nll " + comparison.runs[1].label) + "\n";
+    std::string csv = "sequence,token," + csv_field("nll " + comparison.runs[0].label) + "," +
+                      csv_field("nll " + comparison.runs[1].label) + "\n";
     for (std::size_t i = 0; i < comparison.places.size(); ++i) {
         csv += std::to_string(comparison.places[i].sequence) + "," +
                std::to_string(comparison.places[i].row + 1) + "," +

@@ -135,7 +135,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data) {
     const RunRows& run = data.runs.front();
     const StepSignal& signal = *data.signal;
-    std::string csv = "token,id,text,row,step," + csv_text(signal.info.name) + "\n";
+    std::string csv = "token,id,text,row,step," + csv_field(signal.info.name) + "\n";
     for (std::int64_t token = run.first; token < run.last; ++token) {
         const auto i = static_cast<std::size_t>(token - run.first);
         const auto row = run.shown(token, spec.attribution);

@@ -415,7 +415,7 @@ std::string table_of(const FigureSpec& spec, const FigureData& data, const Value
             const double value = values.of[static_cast<std::size_t>(token - run.first)];
             csv += std::isnan(value) ? ""
                    : data.annotation->category
-                       ? csv_text(data.annotation->classes[static_cast<std::size_t>(value)])
+                       ? csv_field(data.annotation->classes[static_cast<std::size_t>(value)])
                        : csv_number(value);
         } else if (difference) {
             const auto other = data.runs[1].shown(token, spec.attribution);

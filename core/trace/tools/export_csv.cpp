@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/tools/export_csv.h"
 
+#include "core/base/csv.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/trace/rows.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/summary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -37,32 +38,13 @@ public:
 
     Table& text(std::string_view value) {
         separate();
-        if (value.find_first_of(",\"\r\n") == std::string_view::npos && !value.starts_with(' ') &&
-            !value.ends_with(' ')) {
-            line_ += value;
-            return *this;
-        }
-        line_ += '"';
-        for (const char c : value) {
-            line_ += c;
-            if (c == '"') {
-                line_ += c;
-            }
-        }
-        line_ += '"';
+        line_ += csv_field(value);
         return *this;
     }
     template <class Number>
     Table& number(Number value) {
         separate();
-        if constexpr (std::is_floating_point_v<Number>) {
-            if (std::isnan(value)) {
-                return *this;
-            }
-        }
-        char buffer[64];
-        const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
-        line_.append(buffer, end);
+        line_ += std::isnan(static_cast<double>(value)) ? std::string() : shortest(value);
         return *this;
     }
     void end() {

@@ -3,16 +3,13 @@
 
 #include "core/base/json.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/remote/address.h"
 #include "core/remote/host.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/rows.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -20,45 +17,16 @@
 namespace ponderscope {
 namespace {
 
+using plain_text::fixed;
+using plain_text::human_bytes;
+using plain_text::with_separators;
+
 double ratio(double sum, std::int64_t count) {
     return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// "1234567.25" -> "1,234,567.25".
-std::string grouped(std::string digits) {
-    const std::ptrdiff_t sign = digits.starts_with('-') ? 1 : 0;
-    for (auto at = static_cast<std::ptrdiff_t>(std::min(digits.find('.'), digits.size())) - 3; at > sign;
-         at -= 3) {
-        digits.insert(static_cast<std::size_t>(at), ",");
-    }
-    return digits;
-}
-
-std::string grouped(std::int64_t value) {
-    return grouped(std::to_string(value));
-}
-
-/// With \p decimals places, the point a point in every locale.
-std::string fixed(double value, int decimals) {
-    std::array<char, 400> text{};
-    const auto [end, error] =
-        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, decimals);
-    return std::isfinite(value) && error == std::errc() ? grouped(std::string(text.data(), end)) : "unknown";
-}
-
-std::string bytes_in_words(std::uintmax_t bytes) {
-    const auto value = static_cast<double>(bytes);
-    if (bytes < 10'000) {
-        return std::to_string(bytes) + " bytes";
-    }
-    if (bytes < 1'000'000) {
-        return fixed(value / 1e3, 1) + " kB";
-    }
-    return bytes < 1'000'000'000 ? fixed(value / 1e6, 1) + " MB" : fixed(value / 1e9, 2) + " GB";
-}
-
 std::string plural(std::int64_t count, const std::string& noun) {
-    return grouped(count) + " " + noun + (count == 1 ? "" : "s");
+    return with_separators(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 /// Names come from the file: control characters are made visible.
@@ -117,7 +85,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
          shown(run.checkpoint) +
              (run.checkpoint_digest.empty() ? "" : "  sha256 " + shown(run.checkpoint_digest).substr(0, 16)));
     line("model", shown(run.architecture) + ", " + plural(run.layers, "layer") + ", vocabulary " +
-                      grouped(run.vocab_size));
+                      with_separators(run.vocab_size));
     line("method",
          shown(run.method) +
              (run.step_unit == "layer" ? ", exits after blocks 0 to " + std::to_string(run.max_steps)
@@ -136,10 +104,12 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     }
     line("patches", patches_of(run));
     line("continues", branch_of(run));
-    line("windows", run.context > 0 ? grouped(run.context) + " tokens, stride " + grouped(run.stride) : "");
+    line("windows", run.context > 0
+                        ? with_separators(run.context) + " tokens, stride " + with_separators(run.stride)
+                        : "");
     line("text", shown(run.text_source));
     line("holds", plural(run.sequences, "sequence") + ", " + plural(run.tokens, "token") + ", " +
-                      grouped(run.scored_tokens) + " scored");
+                      with_separators(run.scored_tokens) + " scored");
     if (run.scored_tokens > 0) {
         line("NLL", fixed(mean_nll(run), 4) + " nats, perplexity " + fixed(perplexity(run), 2) +
                         (run.scored_bytes > 0 ? ", " + fixed(bits_per_byte(run), 4) + " bits per byte" : ""));
@@ -164,8 +134,9 @@ std::string last_of(const std::vector<TrainingCurve>& curves, const char* quanti
                     const TrainingInfo& training) {
     for (const TrainingCurve& curve : curves) {
         if (curve.quantity == quantity && curve.place == 0 && curve.size() > 0) {
-            return fixed(curve.value.back(), 4) +
-                   (curve.step.back() == training.step ? "" : " at step " + grouped(curve.step.back()));
+            return fixed(curve.value.back(), 4) + (curve.step.back() == training.step
+                                                       ? ""
+                                                       : " at step " + with_separators(curve.step.back()));
         }
     }
     return {};
@@ -183,7 +154,7 @@ std::string describe_training(const TraceReader& reader, const TrainingInfo& tra
                            ? ""
                            : ", " + shown(training.depth_mixing)) +
                       ", " + plural(training.parameters, "parameter"));
-    line("trained", grouped(training.step) + " of " + plural(training.planned_steps, "step") + ", " +
+    line("trained", with_separators(training.step) + " of " + plural(training.planned_steps, "step") + ", " +
                         plural(training.tokens, "token") + ", " + fixed(training.seconds, 1) + " s on " +
                         shown(training.device) + " in " + shown(training.precision));
     const std::vector<TrainingCurve> curves = reader.training_curves(training.id);
@@ -257,7 +228,7 @@ std::string trace_summary(const TraceReader& reader) {
         reader.path().string() + ": a trace of " +
         (trainings.empty() ? "" : plural(static_cast<std::int64_t>(trainings.size()), "training") + " and ") +
         plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
-        bytes_in_words(size_of_file(reader.path())) + "\n";
+        human_bytes(static_cast<double>(size_of_file(reader.path()))) + "\n";
     for (const std::string& notice : reader.notices()) {
         text += notice + "\n";
     }

@@ -35,5 +35,13 @@ TEST(Words, AnotherLocalesCommaDoesNotReachThem) {
     std::setlocale(LC_NUMERIC, before.c_str());
 }
 
+TEST(Words, NumbersInReports) {
+    EXPECT_EQ(plain_text::with_separators(-1234567), "-1,234,567");
+    EXPECT_EQ(plain_text::fixed(1234.5678, 2), "1234.57");
+    EXPECT_EQ(plain_text::human_bytes(8'900'000), "8.9 MB");
+    EXPECT_EQ(plain_text::human_bytes(275'000), "275 kB");
+    EXPECT_EQ(plain_text::human_bytes(999), "999 B");
+}
+
 } // namespace
 } // namespace ponderscope

@@ -449,7 +449,7 @@ private Q_SLOTS:
             QCOMPARE(QString::fromStdString(csv_number(value)).toFloat(), value);
         }
         QCOMPARE(csv_number(std::numeric_limits<float>::quiet_NaN()), std::string());
-        QCOMPARE(csv_text("a,\"b\"\n"), std::string("\"a,\"\"b\"\"\n\""));
+        QCOMPARE(csv_field("a,\"b\"\n"), std::string("\"a,\"\"b\"\"\n\""));
         QCOMPARE(csv_bytes(std::string("\xff", 1)), std::string("‹FF›"));
     }
 
