@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
-#include <string_view>
 #include <utility>
 
 namespace ponderscope {
@@ -24,17 +22,6 @@ namespace {
 std::string dotted(std::string path) {
     std::replace(path.begin(), path.end(), '/', '.');
     return path.substr(1);
-}
-
-/// Whether an allocation failed. Of the CPU torch has no type for that.
-bool is_full_memory(const c10::Error& fault) {
-    return dynamic_cast<const c10::OutOfMemoryError*>(&fault) != nullptr ||
-           std::string_view(fault.what_without_backtrace()).find("DefaultCPUAllocator: ") !=
-               std::string_view::npos;
-}
-
-std::string full_memory_of(at::Device device) {
-    return device.is_cpu() ? "The memory of this machine is full." : memory_exhausted(device).what();
 }
 
 } // namespace
@@ -167,11 +154,11 @@ void Trainer::train_on() {
 }
 
 void Trainer::memory_is_full() {
-    const std::string fault = full_memory_of(device_) + " A step of " + std::to_string(recipe_.batch) +
-                              " contexts of " + std::to_string(recipe_.context) +
-                              " tokens does not fit beside the weights; the state of step " +
-                              std::to_string(saved_step_) + " is kept. " +
-                              (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
+    const std::string fault =
+        std::string(memory_exhausted(device_).what()) + " A step of " + std::to_string(recipe_.batch) +
+        " contexts of " + std::to_string(recipe_.context) +
+        " tokens does not fit beside the weights; the state of step " + std::to_string(saved_step_) +
+        " is kept. " + (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
     end_trace(fault);
     throw EnvironmentError(folder_.path().string() + ": " + fault);
 }
@@ -219,12 +206,7 @@ TrainResult Trainer::run() {
     } catch (const Cancelled&) {
         save(false);
         throw;
-    } catch (const std::bad_alloc&) {
-        memory_is_full();
-    } catch (const c10::Error& fault) {
-        if (!is_full_memory(fault)) {
-            throw;
-        }
+    } catch (const c10::OutOfMemoryError&) {
         memory_is_full();
     }
     const double spent = seconds_since(began_);
@@ -250,12 +232,9 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
             recipe.start_digest = checkpoint_digest(start, options.progress, options.stop);
         }
         return Trainer(recipe, options).run();
-    } catch (const c10::Error& fault) {
-        if (!is_full_memory(fault)) {
-            throw;
-        }
+    } catch (const c10::OutOfMemoryError&) {
         throw EnvironmentError(options.output.string() + ": " +
-                               full_memory_of(device_from_string(options.device)) +
+                               memory_exhausted(device_from_string(options.device)).what() +
                                " The weights and the state of the optimiser do not fit; use a smaller "
                                "model or another device.");
     }

@@ -12,7 +12,6 @@
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
-#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -202,51 +201,6 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     options.existing = ExistingOutput::resume;
     EXPECT_NEAR(train(recipe, options).loss, loss, 1e-5) << "it goes on where it was";
     EXPECT_EQ(device_memory(device)->used, 0);
-}
-
-/// The CPU's own allocator, from a moment on asked for more than there can be.
-class Exhausted final : public c10::Allocator {
-public:
-    Exhausted() { c10::SetCPUAllocator(this, priority); }
-    ~Exhausted() override { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), priority); }
-    Exhausted(const Exhausted&) = delete;
-    Exhausted& operator=(const Exhausted&) = delete;
-    at::DataPtr allocate(std::size_t bytes) override {
-        return c10::GetDefaultCPUAllocator()->allocate(full ? std::size_t{1} << 60 : bytes);
-    }
-    [[nodiscard]] at::DeleterFnPtr raw_deleter() const override {
-        return c10::GetDefaultCPUAllocator()->raw_deleter();
-    }
-    void copy_data(void* to, const void* from, std::size_t bytes) const override {
-        default_copy_data(to, from, bytes);
-    }
-    bool full = false;
-
-private:
-    static constexpr std::uint8_t priority = 200;
-};
-
-TEST_F(FullMemory, TrainingOnTheCpuSaysItToo) {
-    nlohmann::json document = testing::small_recipe();
-    document["training"]["batch"] = 1;
-    const Recipe recipe = read_recipe(testing::write_small_recipe(folder_.path(), document));
-    TrainOptions options;
-    options.output = folder_ / "out";
-    Exhausted memory;
-    memory.full = true;
-    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
-                 {options.output.string(), "memory of this machine is full", "do not fit", "smaller model"});
-    memory.full = false;
-    options.logged = [&](const TrainLogRow& row) { memory.full = row.step == 6; };
-    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
-                 {"memory of this machine is full. A step of 1 contexts of 16 tokens", "the state of step 0",
-                  "Shorten training.context."});
-    memory.full = false;
-    expect_words(TraceReader::open(options.output / "training.ponder").trainings().front().fault,
-                 {"memory of this machine is full"});
-    options.logged = {};
-    options.existing = ExistingOutput::resume;
-    EXPECT_EQ(train(recipe, options).steps, 12);
 }
 
 } // namespace
