@@ -126,8 +126,8 @@ TEST(Files, WrongPlacesEachHaveTheirSentence) {
     fs::create_symlink("loop", folder / "loop");
     fs::create_symlink("gone", folder / "dangling");
     EXPECT_EQ(sentence([&] { MappedFile::open(folder / "dangling"); }),
-              (folder / "dangling").string() + ": expected a file, found a link to something that is not "
-                                               "there; get the file that it points to.");
+              (folder / "dangling").string() + ": expected a file, found a link to a missing file; "
+                                               "restore the file that the link points to.");
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
     const auto at = [&](const std::string& name) { return (folder / name).string(); };
     EXPECT_EQ(sentence([&] { MappedFile::open(folder / "none"); }),

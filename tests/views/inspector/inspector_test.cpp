@@ -180,7 +180,7 @@ private Q_SLOTS:
         const TokenColumns tokens = TraceReader::open(folder_ / "basic.ponder").tokens(1, 0);
         QVERIFY(f.view.report().headline.contains(QString::number(tokens.id[5])));
         QVERIFY(!f.view.report().subtitle.contains(u"bytes"_s));
-        QVERIFY(f.view.report().notes.front().contains(u"without read-outs"_s));
+        QVERIFY(f.view.report().notes.front().contains(u"no read-outs by step"_s));
         QVERIFY(f.view.report().candidates.empty());
     }
 

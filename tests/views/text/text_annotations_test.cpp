@@ -73,7 +73,7 @@ private Q_SLOTS:
         QCOMPARE(stage.view().values().values[3], 0.0F);
         // A run that has none says so, and a quantity brings its colours back.
         stage.selection.setRunA({stage.path, stage.data.runs(stage.path)[1].id});
-        QTRY_VERIFY(stage.panel.legend().meaning().contains(u"no annotation tag"_s));
+        QTRY_VERIFY(stage.panel.legend().meaning().contains(u"no annotation named tag"_s));
         colour->setCurrentIndex(0);
         QVERIFY(stage.view().annotation().isEmpty());
         QVERIFY(stage.panel.legend().meaning().contains(u"surprise"_s));

@@ -314,7 +314,7 @@ private Q_SLOTS:
         QVERIFY(count > 20 && rows.size() > 5);
         QCOMPARE(bar.found()->size(), count);
         QCOMPARE(bar.found()->rows, rows);
-        QVERIFY2(bar.status().contains(u"%1 in %2 sequences"_s.arg(count).arg(rows.size())),
+        QVERIFY2(bar.status().contains(u"%1 hits in %2 sequences"_s.arg(count).arg(rows.size())),
                  qPrintable(bar.status()));
         QCOMPARE(bar.subset().rows, rows);
         QCOMPARE(bar.subset().where, u"in the whole run"_s);
