@@ -85,27 +85,9 @@ struct Gram {
     double square = 0;
 };
 
-/// Sum over elements in fp64; lanes of their own, so that the compiler may use vectors.
+/// Sum over elements in fp64.
 double product_sum(const at::Tensor& x, const at::Tensor& y) {
-    constexpr std::int64_t lanes = 8;
-    double sums[lanes] = {};
-    const float* const a = x.const_data_ptr<float>();
-    const float* const b = y.const_data_ptr<float>();
-    const std::int64_t count = x.numel();
-    std::int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) {
-        for (std::int64_t lane = 0; lane < lanes; ++lane) {
-            sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
-        }
-    }
-    for (; i < count; ++i) {
-        sums[0] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    }
-    double sum = 0;
-    for (const double one : sums) {
-        sum += one;
-    }
-    return sum;
+    return at::dot(x.flatten().to(at::kDouble), y.flatten().to(at::kDouble)).item<double>();
 }
 
 /// Over the input dimensions \p columns of W, with their signs; all as they lie where that is empty.
@@ -122,14 +104,7 @@ Gram gram_of(at::Tensor weight, const at::Tensor& columns, const at::Tensor& sig
     gram.fill_diagonal_(0);
     at::Tensor means = gram.sum(0, false, at::kDouble) / static_cast<double>(n - 2);
     means -= means.sum() / (2.0 * static_cast<double>(n - 1));
-    float* const values = gram.mutable_data_ptr<float>();
-    const double* const mean = means.const_data_ptr<double>();
-    for (std::int64_t i = 0; i < n; ++i) {
-        for (std::int64_t j = 0; j < n; ++j) {
-            values[i * n + j] =
-                static_cast<float>(static_cast<double>(values[i * n + j]) - mean[i] - mean[j]);
-        }
-    }
+    gram.sub_(means.unsqueeze(0) + means.unsqueeze(1)); // computed in fp64, rounded once
     gram.fill_diagonal_(0);
     const double square = product_sum(gram, gram);
     return {gram, square};
