@@ -41,10 +41,6 @@ at::Tensor linear(const at::Tensor& x, const Linear& weights) {
     return at::linear(x, weights.weight, if_defined(weights.bias));
 }
 
-at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights) {
-    return residual + linear(x, weights);
-}
-
 at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
     if (norm.kind == NormKind::layer_norm) {
         return at::layer_norm(x, {x.size(-1)}, if_defined(norm.weight), if_defined(norm.bias), norm.eps);
@@ -93,16 +89,6 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
         return x;
     }
     return x;
-}
-
-at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
-                   Activation activation) {
-    return add_linear(residual, activate(linear(x, up), activation), down);
-}
-
-at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
-                         const Linear& up, const Linear& down, Activation activation) {
-    return add_linear(residual, activate(linear(x, gate), activation) * linear(x, up), down);
 }
 
 at::Tensor attending(const at::Tensor& x, const Pass& pass) {

@@ -31,21 +31,12 @@ struct Norm {
 };
 
 at::Tensor linear(const at::Tensor& x, const Linear& weights);
-/// residual + x W^T + b.
-at::Tensor add_linear(const at::Tensor& residual, const at::Tensor& x, const Linear& weights);
 at::Tensor normalise(const at::Tensor& x, const Norm& norm);
 /// x ⊙ scale. The scale is fp32; the result is rounded once.
 at::Tensor scaled_by(const at::Tensor& x, const at::Tensor& scale);
 
 /// The elementwise activation with the config's name.
 at::Tensor activate(const at::Tensor& x, Activation activation);
-
-/// residual + down(act(up(x))).
-at::Tensor add_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& up, const Linear& down,
-                   Activation activation);
-/// residual + down(act(gate(x)) * up(x)).
-at::Tensor add_gated_mlp(const at::Tensor& residual, const at::Tensor& x, const Linear& gate,
-                         const Linear& up, const Linear& down, Activation activation);
 
 /// Norms and scales of queries and keys, and attention sinks.
 struct HeadExtras {

@@ -116,12 +116,11 @@ bool Experts::groups_on_device(const at::Tensor& x) const {
            config_.intermediate_size * bytes % 16 == 0;
 }
 
-at::Tensor Experts::add(const at::Tensor& residual, const at::Tensor& x, std::int64_t layer,
-                        const Pass& pass) const {
+at::Tensor Experts::run(const at::Tensor& x, std::int64_t layer, const Pass& pass) const {
     const std::int64_t n = x.size(0);
     const std::int64_t k = config_.chosen;
     if (n == 0) {
-        return residual;
+        return x;
     }
     const Routing routing = route(x, layer, pass);
     const auto [experts, order] =
@@ -144,7 +143,7 @@ at::Tensor Experts::add(const at::Tensor& residual, const at::Tensor& x, std::in
         at::empty_like(order).index_copy_(0, order, at::arange(order.size(0), order.options()));
     const at::Tensor chosen = outputs.index_select(0, place).view({n, k, -1});
     const at::Tensor weights = routing.weights.to(chosen.scalar_type()).unsqueeze(2);
-    return residual + (chosen * weights).sum(1).to(x.scalar_type());
+    return (chosen * weights).sum(1).to(x.scalar_type());
 }
 
 } // namespace ponderscope

@@ -21,9 +21,8 @@ public:
     /// The mixture with the tensor prefix \p mlp ("model.layers.3.mlp.").
     static Experts declare(TensorBuilder& builder, const std::string& mlp, const ModelConfig& config);
 
-    /// residual + the weighted sum of the chosen experts of \p x [n, d].
-    [[nodiscard]] at::Tensor add(const at::Tensor& residual, const at::Tensor& x, std::int64_t layer,
-                                 const Pass& pass) const;
+    /// The weighted sum of the chosen experts of \p x [n, d].
+    [[nodiscard]] at::Tensor run(const at::Tensor& x, std::int64_t layer, const Pass& pass) const;
 
 private:
     struct Routing {

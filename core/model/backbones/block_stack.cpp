@@ -59,14 +59,13 @@ at::Tensor BlockStack::attention(std::int64_t l, const Layer& w, const at::Tenso
                                       : gate);
 }
 
-at::Tensor BlockStack::add_mlp(std::int64_t l, const Layer& w, const at::Tensor& residual,
-                               const at::Tensor& x, const Pass& pass) const {
+at::Tensor BlockStack::mlp(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const {
     if (w.experts) {
-        return w.experts->add(residual, x, l, pass);
+        return w.experts->run(x, l, pass);
     }
-    return w.gate.weight.defined()
-               ? blocks::add_gated_mlp(residual, x, w.gate, w.up, w.down, config_.activation)
-               : blocks::add_mlp(residual, x, w.up, w.down, config_.activation);
+    const bool gated = w.gate.weight.defined();
+    const at::Tensor inner = blocks::activate(blocks::linear(x, gated ? w.gate : w.up), config_.activation);
+    return blocks::linear(gated ? inner * blocks::linear(x, w.up) : inner, w.down);
 }
 
 at::Tensor BlockStack::addend(const at::Tensor& output, const Norm& norm) const {
@@ -81,11 +80,7 @@ at::Tensor BlockStack::run_layer(std::int64_t l, const Layer& w, const at::Tenso
     const at::Tensor attended =
         normed(through + addend(blocks::linear(heads, w.o), w.after_attention), w.attention_sum);
     const at::Tensor input = normed(w.parallel ? through : attended, w.before_mlp);
-    const at::Tensor sum =
-        !w.after_mlp && config_.scales.residual == 1.0
-            ? add_mlp(l, w, attended, input, pass)
-            : attended + addend(add_mlp(l, w, at::zeros_like(attended), input, pass), w.after_mlp);
-    return normed(sum, w.mlp_sum);
+    return normed(attended + addend(mlp(l, w, input, pass), w.after_mlp), w.mlp_sum);
 }
 
 at::Tensor BlockStack::sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const {
@@ -94,7 +89,7 @@ at::Tensor BlockStack::sublayer(std::int64_t c, const at::Tensor& x, const Pass&
     if (c % 2 == 0) {
         return addend(blocks::linear(attention(l, w, x, pass), w.o), w.after_attention);
     }
-    return addend(add_mlp(l, w, at::zeros_like(x), normed(x, w.before_mlp), pass), w.after_mlp);
+    return addend(mlp(l, w, normed(x, w.before_mlp), pass), w.after_mlp);
 }
 
 } // namespace ponderscope

@@ -58,9 +58,7 @@ private:
     [[nodiscard]] const Layer& weights(std::int64_t l, const Pass& pass) const {
         return (pass.adapted && !adapted_.empty() ? adapted_ : layers_)[static_cast<std::size_t>(l)];
     }
-    /// residual + MLP(x).
-    [[nodiscard]] at::Tensor add_mlp(std::int64_t l, const Layer& w, const at::Tensor& residual,
-                                     const at::Tensor& x, const Pass& pass) const;
+    [[nodiscard]] at::Tensor mlp(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const;
     /// What a sublayer adds to the residual stream: its output with the family's norm and scale.
     [[nodiscard]] at::Tensor addend(const at::Tensor& output, const Norm& norm) const;
 };

@@ -50,7 +50,7 @@ TEST(Experts, OnlyTheChosenAreComputed) {
     }
     TensorBuilder builder(config, &parameters);
     const Experts experts = Experts::declare(builder, "mlp.", config);
-    const at::Tensor out = experts.add(at::zeros({7, 6}), rows, 0, {});
+    const at::Tensor out = experts.run(rows, 0, {});
     ASSERT_TRUE(at::isfinite(out).all().item<bool>());
     // The same, a row and an expert at a time.
     const auto mlp = [&](const std::string& e, const at::Tensor& row) {
@@ -66,10 +66,10 @@ TEST(Experts, OnlyTheChosenAreComputed) {
         const at::Tensor expected = mlp("3", row) * (p[3] / sum) + mlp("1", row) * (p[1] / sum);
         EXPECT_TRUE(at::allclose(out.select(0, i), expected, 1e-5, 1e-6)) << i;
         // A row is the same alone and among others, but for the rounding of a product of another shape.
-        const at::Tensor alone = experts.add(at::zeros({1, 6}), row.unsqueeze(0), 0, {}).select(0, 0);
+        const at::Tensor alone = experts.run(row.unsqueeze(0), 0, {}).select(0, 0);
         EXPECT_TRUE(at::allclose(alone, out.select(0, i), 1e-5, 1e-6)) << i;
     }
-    EXPECT_EQ(experts.add(at::zeros({0, 6}), at::zeros({0, 6}), 0, {}).size(0), 0);
+    EXPECT_EQ(experts.run(at::zeros({0, 6}), 0, {}).size(0), 0);
 }
 
 TEST(Experts, EqualProbabilitiesGoToTheLowerExpert) {
@@ -82,7 +82,7 @@ TEST(Experts, EqualProbabilitiesGoToTheLowerExpert) {
     }
     TensorBuilder builder(config, &parameters);
     const Experts experts = Experts::declare(builder, "mlp.", config);
-    EXPECT_TRUE(at::isfinite(experts.add(at::zeros({4, 6}), at::rand({4, 6}), 0, {})).all().item<bool>());
+    EXPECT_TRUE(at::isfinite(experts.run(at::rand({4, 6}), 0, {})).all().item<bool>());
 }
 
 TEST(Experts, GradientsReachRouterAndChosenExperts) {
@@ -91,10 +91,7 @@ TEST(Experts, GradientsReachRouterAndChosenExperts) {
     parameters.at("mlp.gate.weight").select(0, 3).fill_(1);
     parameters.requires_grad(true);
     TensorBuilder builder(config, &parameters);
-    Experts::declare(builder, "mlp.", config)
-        .add(at::zeros({4, 6}), at::rand({4, 6}), 0, {})
-        .sum()
-        .backward();
+    Experts::declare(builder, "mlp.", config).run(at::rand({4, 6}), 0, {}).sum().backward();
     EXPECT_GT(parameters.at("mlp.gate.weight").grad().abs().sum().item<double>(), 0);
     EXPECT_GT(parameters.at("mlp.experts.3.up_proj.weight").grad().abs().sum().item<double>(), 0);
     EXPECT_FALSE(parameters.at("mlp.experts.4.up_proj.weight").grad().defined());
