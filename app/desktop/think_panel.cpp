@@ -142,6 +142,9 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     pages->setDocumentMode(true);
     pages->addTab(typing, u"Prompt"_s);
     pages->addTab(branches_, u"Branches"_s); // has the width of the fields, too
+    // A low panel shows all fields; what the prompt would like to have makes it no higher.
+    pages->setMinimumHeight(pages->minimumSizeHint().height());
+    pages->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     auto* row = new QHBoxLayout;
     row->setSpacing(12);
     row->addWidget(pages, 1);

@@ -67,8 +67,6 @@ int Style::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWi
         return 5; // one pixel is drawn, the rest is for the mouse
     case PM_ScrollBarExtent:
         return 12;
-    case PM_DockWidgetFrameWidth:
-        return 1; // of floating panels
     case PM_MenuBarPanelWidth:
     case PM_TabBarBaseOverlap:
     case PM_TabBarBaseHeight:
@@ -91,7 +89,6 @@ int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* 
     case SH_DialogButtonBox_ButtonsHaveIcons:
         return 0;
     case SH_ItemView_ShowDecorationSelected:
-    case SH_ScrollBar_LeftClickAbsolutePosition:
         return 1;
     case SH_TabBar_Alignment:
         return Qt::AlignLeft;
@@ -185,6 +182,12 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
         painter->fillRect(QRect(box.left(), box.bottom(), box.width(), 1), c.line);
         return;
     case CE_MenuBarEmptyArea:
+        return;
+    case CE_MenuBarItem: // Fusion draws a line below each
+        if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
+            painter->fillRect(box, has_state(option, State_Selected) ? c.selected : c.panel);
+            painter->drawText(box, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);
+        }
         return;
     case CE_Splitter:
         draw_line(painter, box, has_state(option, State_Horizontal), c.line);
