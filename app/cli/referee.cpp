@@ -136,33 +136,31 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
     print_notices(notices);
 }
 
+nlohmann::json json_of_point(const MatchedPoint& point) {
+    return {{"policy", point.policy},
+            {"mean_steps", number_or_null(point.steps)},
+            {"flops_per_token", number_or_null(point.flops)},
+            {"mean_nll", number_or_null(point.nll)}};
+}
+
 nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
     nlohmann::json curves = nlohmann::json::array();
     for (const MatchedComparison* one : {&replayed, exact ? &*exact : nullptr}) {
         for (const MatchedRow& row : one != nullptr ? one->rows : std::vector<MatchedRow>()) {
             for (const MatchedPoint& point : row.curve) {
-                curves.push_back({{"kind", one == &replayed ? "replay" : "rerun"},
-                                  {"rule", row.name},
-                                  {"policy", point.policy},
-                                  {"mean_steps", number_or_null(point.steps)},
-                                  {"flops_per_token", number_or_null(point.flops)},
-                                  {"mean_nll", number_or_null(point.nll)}});
+                curves.push_back(json_of_point(point));
+                curves.back()["kind"] = one == &replayed ? "replay" : "rerun";
+                curves.back()["rule"] = row.name;
             }
         }
     }
     nlohmann::json report{{"run", run},
                           {"scored_tokens", scored},
+                          {"own", own ? json_of_point(*own) : nlohmann::json(nullptr)},
                           {"against", replayed.reference},
                           {"matched", json_of(cells())},
                           {"curves", curves},
                           {"notices", notices}};
-    report["own"] = nullptr;
-    if (own) {
-        report["own"] = {{"policy", own->policy},
-                         {"mean_steps", number_or_null(own->steps)},
-                         {"flops_per_token", number_or_null(own->flops)},
-                         {"mean_nll", number_or_null(own->nll)}};
-    }
     intervals.write_to(report, replayed.resampling);
     return report;
 }
