@@ -5,12 +5,12 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
 #include "app/cli/options.h"
-#include "app/cli/policy_report.h"
-#include "app/cli/policy_sweeps.h"
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/base/words.h"
+#include "core/policy/policy_rows.h"
 #include "core/policy/rerun_difference.h"
 #include "core/policy/scored_rows.h"
 #include "core/record/rerun.h"
@@ -21,11 +21,259 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <variant>
 
 namespace ponderscope::cli {
 namespace {
+
+/// One --sweep option: [KIND:]KEY=VALUES.
+struct NamedSweep {
+    std::string text;
+    std::string kind; ///< empty: of all policies that have the key
+    Sweep over;
+
+    explicit NamedSweep(const std::string& given) : text(given) {
+        const std::size_t colon = given.find(':');
+        const bool named = colon < given.find('=');
+        kind = named ? given.substr(0, colon) : std::string();
+        over = Sweep::parse(named ? given.substr(colon + 1) : given);
+    }
+    /// The parameter of \p swept that this sweep varies; nullptr: none.
+    [[nodiscard]] const PolicyParameter* of(const PolicyKind& swept) const {
+        if ((!kind.empty() && kind != swept.name.substr(0, swept.name.find(':'))) ||
+            swept.parameters.empty()) {
+            return nullptr;
+        }
+        return over.key == "threshold" ? &swept.parameters.front() : swept.find(over.key);
+    }
+    /// "threshold" means what each kind has: of whole numbers those among the values.
+    [[nodiscard]] std::vector<double> values(const PolicyParameter& parameter) const {
+        std::vector<double> fitting = over.values;
+        if (parameter.whole && over.key == "threshold") {
+            std::erase_if(fitting, [](double value) { return value != std::floor(value); });
+        }
+        return fitting;
+    }
+};
+
+/// Returns `full`, then the policies in the given order, each with the settings of its sweeps
+/// ([KIND:]KEY=VALUES). A policy that already sets the swept key also keeps its own row. \p notices: policies
+/// to which a sweep of "threshold" does not apply. InputError: a key that no policy has, or an invalid spec.
+std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
+                                      const std::vector<std::string>& sweeps,
+                                      std::vector<std::string>& notices) {
+    const std::vector<NamedSweep> all(sweeps.begin(), sweeps.end());
+    for (const NamedSweep& one : all) {
+        std::vector<std::string> keys;
+        bool known = false;
+        for (const std::string& text : policies) {
+            const PolicyKind& kind = PolicySpec::named_kind(text);
+            known = known || one.of(kind) != nullptr;
+            if (!kind.parameters.empty()) {
+                keys.push_back(kind.name + ": " + joined(kind.parameters, &PolicyParameter::key));
+            }
+        }
+        if (!known) {
+            throw InputError(ErrorId::policy_value,
+                             "--sweep " + one.text + ": none of the policies has the key " +
+                                 (one.kind.empty() ? "" : one.kind + ":") + one.over.key +
+                                 "; their keys are " + (keys.empty() ? "none" : joined(keys)) +
+                                 ", or threshold for the first of each.");
+        }
+    }
+    std::vector<PolicySpec> specs{PolicySpec::parse("full")};
+    const auto add = [&](const PolicySpec& spec) {
+        if (std::find(specs.begin(), specs.end(), spec) == specs.end()) {
+            specs.push_back(spec);
+        }
+    };
+    for (const std::string& text : policies) {
+        const PolicyKind& kind = PolicySpec::named_kind(text);
+        bool swept = false;
+        for (const NamedSweep& one : all) {
+            const PolicyParameter* parameter = one.of(kind);
+            if (parameter == nullptr) {
+                continue;
+            }
+            const bool given = text.find(":" + parameter->key + "=") != std::string::npos ||
+                               text.find("," + parameter->key + "=") != std::string::npos;
+            if (given) {
+                add(PolicySpec::parse(text)); // a row of its own beside the swept ones
+            }
+            swept = true;
+            const std::vector<double> values = one.values(*parameter);
+            if (values.empty()) {
+                notices.push_back(kind.name + " is left out of --sweep " + one.text + ": " + parameter->key +
+                                  " is a whole number; add --sweep " + kind.name + ":" + parameter->key +
+                                  "=FIRST:LAST:COUNT.");
+                continue;
+            }
+            // A swept key need not be given: its first value stands in for it.
+            const PolicySpec first =
+                PolicySpec::parse(given ? text
+                                        : text + (text.find(':') == std::string::npos ? ":" : ",") +
+                                              parameter->key + "=" + shortest(values.front()));
+            for (const double value : values) {
+                add(first.with(parameter->key, value));
+            }
+        }
+        if (!swept) {
+            add(PolicySpec::parse(text));
+        }
+    }
+    return specs;
+}
+
+/// A policy at one setting.
+struct PolicyPoint {
+    PolicySpec spec;
+    PolicyOutcome replayed;
+    std::vector<std::int64_t> histogram; ///< number of scored tokens that stopped at step k in the replay
+    struct Exact {
+        std::string run; ///< TRACE#RUN
+        PolicyOutcome outcome;
+        RerunDifference difference; ///< difference from the replay
+    };
+    std::optional<Exact> exact;
+};
+
+/// The report of `ponderscope policy` on a run.
+struct PolicyReport {
+    std::string run;
+    std::int64_t scored = 0;
+    std::int64_t max_steps = 0;
+    bool layers_as_steps = false;
+    bool halted = false;
+    std::vector<PolicyPoint> points; ///< full first
+    Resampling resampling;
+    std::vector<std::string> notices;
+
+    void print(const IntervalOptions& intervals) const;
+    [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
+    /// A table of the points, each followed by its rerun.
+    [[nodiscard]] DataTable table() const;
+};
+
+/// Columns of the points; of reruns also where the replay differs. \p exit: steps are blocks.
+DataTable outcome_table(bool exit) {
+    using enum CellFormat;
+    return {{},
+            {{"", "policy", text},
+             {"policy", "", text},
+             {"name", "", text},
+             {"threshold", "", number},
+             {"kind", "", text},
+             {"causal", "", text},
+             {"mean_steps", exit ? "exit" : "steps", number, 3},
+             {"mean_nll", "NLL", number, 4},
+             {"perplexity", "ppl", number, 2},
+             {"flops_per_token", "FLOPs", si},
+             {"difference_to_full", "NLL - full [interval]", number, 4},
+             {"band", "[band over all rows]", number, 4},
+             {"p", "", CellFormat::p},
+             {"on_front", "front", text},
+             {"run", "", text},
+             {"minus_replay.mean_nll", "", number},
+             {"minus_replay.largest", "", number},
+             {"minus_replay.largest_sequence", "", count},
+             {"minus_replay.largest_token", "", count},
+             {"minus_replay.tokens", "", count},
+             {"minus_replay.tokens_with_other_steps", "", count}},
+            {}};
+}
+
+std::vector<Cell> row_of(const PolicyPoint& point, const PolicyPoint::Exact* exact) {
+    const PolicyOutcome& outcome = exact != nullptr ? exact->outcome : point.replayed;
+    const std::vector<PolicyParameter>& parameters = point.spec.kind->parameters;
+    const bool has = !parameters.empty() && point.spec.has(parameters.front().key);
+    const std::string name = point.spec.text();
+    std::vector<Cell> row{exact != nullptr ? "  rerun" : name + (point.spec.kind->causal ? "" : " (bound)"),
+                          name,
+                          point.spec.kind->name,
+                          has ? Cell(point.spec.number(parameters.front().key)) : Cell(),
+                          exact != nullptr ? "rerun" : "replay",
+                          point.spec.kind->causal,
+                          outcome.steps,
+                          outcome.nll,
+                          std::exp(outcome.nll),
+                          outcome.flops,
+                          outcome.difference,
+                          outcome.band,
+                          outcome.p,
+                          outcome.on_front};
+    if (exact != nullptr) {
+        const RerunDifference& difference = exact->difference;
+        const std::vector<Cell> more{exact->run,
+                                     difference.difference,
+                                     difference.largest,
+                                     difference.largest_sequence,
+                                     difference.largest_row,
+                                     difference.tokens,
+                                     difference.steps_changed};
+        row.insert(row.end(), more.begin(), more.end());
+    }
+    row.resize(outcome_table(false).columns.size());
+    return row;
+}
+
+void print_difference(const PolicyPoint& point) {
+    const RerunDifference& difference = point.exact->difference;
+    std::cout << point.spec.text() << ", rerun - replay: mean NLL " << fixed(difference.difference, 4)
+              << "; largest of a token " << fixed(difference.largest, 4) << " at token "
+              << difference.largest_row << " of sequence " << difference.largest_sequence << "; "
+              << with_separators(difference.steps_changed) << " of " << with_separators(difference.tokens)
+              << " tokens stopped elsewhere; run " << point.exact->run << "\n";
+}
+
+DataTable PolicyReport::table() const {
+    DataTable table = outcome_table(layers_as_steps);
+    for (const PolicyPoint& point : points) {
+        table.rows.push_back(row_of(point, nullptr));
+        if (point.exact) {
+            table.rows.push_back(row_of(point, &*point.exact));
+        }
+    }
+    return table;
+}
+
+void PolicyReport::print(const IntervalOptions& intervals) const {
+    const bool reran =
+        std::any_of(points.begin(), points.end(), [](const PolicyPoint& point) { return point.exact; });
+    std::cout << visible(run) << "  replay from recorded signals" << (reran ? ", and exact reruns" : "")
+              << ", " << with_separators(scored) << " scored tokens, "
+              << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
+    std::cout << text_of(table());
+    for (const PolicyPoint& point : points) {
+        if (point.exact) {
+            print_difference(point);
+        }
+    }
+    std::cout << intervals.sentence(resampling) << "\n";
+    print_notices(notices);
+}
+
+nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
+    nlohmann::json rows = nlohmann::json::array();
+    const nlohmann::json all = json_of(table());
+    for (std::size_t at = 0; const PolicyPoint& point : points) {
+        rows.push_back(all[at++]);
+        rows.back()["steps_histogram"] = point.histogram;
+        if (point.exact) {
+            rows.back()["rerun"] = all[at++];
+        }
+    }
+    nlohmann::json report{{"run", run},
+                          {"scored_tokens", scored},
+                          {"max_steps", max_steps},
+                          {"layers_as_steps", layers_as_steps},
+                          {"halted", halted},
+                          {"points", rows},
+                          {"notices", notices}};
+    intervals.write_to(report, resampling);
+    return report;
+}
 
 struct PolicyVerb : ReportOptions {
     std::vector<std::string> policies;
