@@ -110,6 +110,10 @@ QString token_link(std::int64_t sequence, std::int64_t row) {
     return u"token:%1#%2"_s.arg(sequence).arg(row);
 }
 
+QString layer_link(int layer, int step) {
+    return u"layer:%1#%2"_s.arg(layer).arg(step);
+}
+
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other) {
     if (other.listed && !other.name.isEmpty()) {
         return other.name == listed.name;

@@ -113,6 +113,7 @@ QColor mixed(const QColor& from, const QColor& to, double share);
 /// Ranges [first, last) of consecutive points of a band with finite bounds.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
 QString token_link(std::int64_t sequence, std::int64_t row);
+QString layer_link(int layer, int step);
 /// Whether hiding the legend entry \p listed also hides \p other: series with the same name, and for a line
 /// also its band and its points. Hiding a dashed line does not hide a solid line of the same colour.
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);

@@ -298,7 +298,13 @@ Chart refreshes_of(const Gathering& figure) {
 
 Chart layers_of(const Gathering& figure) {
     const RunName& run = figure.spec.runs.front();
-    return layers_by_step_chart(run.trace, run.run, figure.spec.signal, figure.stop);
+    std::optional<SequenceRows> rows;
+    if (figure.spec.tokens || figure.spec.sequence) {
+        const RunRows part = load_rows(figure.spec, run);
+        const int before = figure.spec.attribution == Attribution::predicted ? 1 : 0;
+        rows = {part.sequence.number, std::max<std::int64_t>(0, part.first - before), part.last - before};
+    }
+    return layers_by_step_chart(run.trace, run.run, figure.spec.signal, figure.stop, rows);
 }
 
 Chart types_of(const Gathering& figure) {

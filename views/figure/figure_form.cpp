@@ -47,6 +47,7 @@ QString name_of_choice(const QString& value) {
         {"time", u"Measured time"_s},
         {"seconds", u"Time"_s},
         {"max_probability", u"Highest probability"_s},
+        {"argmax", u"Most likely word"_s},
         {"nll_difference", u"Difference of NLL, A − B"_s},
         {"default", u"Ponderscope"_s},
         {"okabe_ito", u"Okabe–Ito (colour-blind safe)"_s},
@@ -69,7 +70,7 @@ QStringList values_of(FigureKind kind, const FieldForm& field) {
                 curve::penalty, curve::learning_rate, curve::gradient_norm};
     }
     if (field.key == "signal" && kind == FigureKind::layers_by_step) {
-        return {"nll", "entropy", "max_probability", "rank"};
+        return {"nll", "entropy", "max_probability", "rank", "argmax"};
     }
     if (field.key == "quantity" &&
         (kind == FigureKind::parameter_sweep || kind == FigureKind::matched_rules)) {

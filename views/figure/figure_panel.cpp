@@ -177,6 +177,16 @@ void FigurePanel::embed() {
     layout()->setContentsMargins(0, 0, 0, 0);
 }
 
+void FigurePanel::followToken() {
+    followsToken_ = true;
+    const Selection& selection = context_.selection;
+    connect(&selection, &Selection::hoverChanged, this, [this] { changed(); });
+    connect(&selection, &Selection::tokenChanged, this, [this] { changed(); });
+    connect(&selection, &Selection::depthChanged, this, &FigurePanel::showTokens);
+    connect(&selection, &Selection::stepChanged, this, &FigurePanel::showTokens);
+    changed();
+}
+
 void FigurePanel::setSpec(FigureSpec spec) {
     spec_ = std::move(spec);
     const std::vector<FigureSpec*> parts = parts_of(spec_);
@@ -272,6 +282,10 @@ FigureSpec FigurePanel::spec() const {
         if (part->kind == FigureKind::token_text || part->kind == FigureKind::step_heatmap) {
             part->sequence = std::max<qint64>(0, context_.selection.sequence());
         }
+        if (followsToken_) {
+            part->sequence = context_.selection.sequence();
+            part->tokens = {context_.selection.shown(), context_.selection.shown() + 1};
+        }
         if (part->kind != FigureKind::training_curves) {
             part->colours = window_colours(context_, part->runs);
         }
@@ -320,6 +334,13 @@ void FigurePanel::renew() {
                  : context_.data.isLive(context_.selection.runA().trace)
                      ? u"The model is generating. The figure appears after the run is recorded."_s
                      : u"Open a trace to see this figure of its run."_s);
+        return;
+    }
+    const Selection& selection = context_.selection;
+    if (followsToken_ && (selection.shown() < 0 || selection.rowOf(selection.shown()) < 0)) {
+        asked_.clear();
+        work_.cancel();
+        showHint(u"Choose a word to see its numbers here."_s);
         return;
     }
     const QString now = QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere")));
@@ -450,10 +471,14 @@ void FigurePanel::plot(Cell& cell) {
         decorate_(chart);
     }
     cell.tokens.clear();
+    cell.layers.clear();
     for (std::size_t s = 0; s < chart.series.size(); ++s) {
         const std::vector<QString>& links = chart.series[s].links;
         for (std::size_t i = 0; i < links.size() && links[i].startsWith(u"token:"); ++i) {
             cell.tokens.insert(links[i], {static_cast<int>(s), static_cast<int>(i)});
+        }
+        for (std::size_t i = 0; i < links.size() && links[i].startsWith(u"layer:"); ++i) {
+            cell.layers.insert(links[i], {static_cast<int>(s), static_cast<int>(i)});
         }
     }
     cell.plot->setChart(std::move(chart));
@@ -482,6 +507,9 @@ void FigurePanel::showTokens() {
             }
             cell.plot->setSelected(mark(selection.token()));
         }
+        if (!cell.layers.isEmpty()) {
+            cell.plot->setSelected(cell.layers.value(layer_link(selection.layer(), selection.step())));
+        }
     }
 }
 
@@ -490,6 +518,11 @@ void FigurePanel::choose(const QString& link) {
         const auto [sequence, row] = parsed_link(link);
         context_.selection.setSequence(sequence.toLongLong());
         context_.selection.setToken(context_.selection.tokenOf(row));
+    }
+    if (link.startsWith(u"layer:")) {
+        const auto [layer, step] = parsed_link(link);
+        context_.selection.setLayer(layer.toInt());
+        context_.selection.setStep(static_cast<int>(step));
     }
     if (!link.isEmpty()) {
         Q_EMIT linkChosen(link);

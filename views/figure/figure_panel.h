@@ -59,6 +59,8 @@ public:
     void setSpec(figure::FigureSpec spec);
     /// Calls \p change for each chart before it is shown, and for the shown charts.
     void decorate(std::function<void(Chart&)> change);
+    /// Draws only the selected token. For a kind that reads "tokens".
+    void followToken();
     /// Shows only the charts. Another panel shows the shared keys and the basis of the numbers.
     void embed();
 
@@ -72,6 +74,7 @@ private:
         ChartPlot* plot = nullptr;
         Chart chart;                              ///< without decoration; empty: no chart
         QHash<QString, ChartPlot::Mark> tokens{}; ///< marks of tokens by their links
+        QHash<QString, ChartPlot::Mark> layers{}; ///< marks of layers and steps
         figure::FigurePreview* page = nullptr;
         std::unique_ptr<figure::Figure> made; ///< the page's figure
     };
@@ -106,6 +109,7 @@ private:
     std::vector<Cell> cells_;
     std::function<void(Chart&)> decorate_;
     bool embedded_ = false;
+    bool followsToken_ = false;
     std::vector<std::string> named_; ///< names in the legends of the shown charts
     QWidget* body_;
     QLabel* notices_;

@@ -55,11 +55,12 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
 }
 
 /// Names come with or without what all of them begin with.
-SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
+SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, const std::string& name,
+                             bool ids) {
     std::string known;
     for (const SignalInfo& info : reader.signal_infos(run.id)) {
         if (info.axes == std::vector<std::string>{"token", "step", "layer"} &&
-            info.name != signal::layer_argmax) {
+            (ids || info.name != signal::layer_argmax)) {
             if (info.name == name || info.name == "layer_" + name) {
                 return info;
             }
@@ -179,47 +180,65 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
 }
 
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                           const std::string& signal, const std::stop_token& stop) {
+                           const std::string& signal, const std::stop_token& stop,
+                           const std::optional<SequenceRows>& rows) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
-    const SignalInfo what = find_layer_signal(reader, info, signal);
+    const bool single = rows && rows->last == rows->first + 1;
+    const SignalInfo what = find_layer_signal(reader, info, signal, single);
+    const bool words = what.name == signal::layer_argmax;
     std::vector<Moments> means;
     std::size_t steps = 0;
     std::size_t layers = 0;
-    for_each_slice(
-        reader, info, stop, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
-            const auto chunk = reader.signal(info.id, sequence.number, what.name, begin, end);
-            if (!chunk || chunk->shape.size() != 3 || chunk->shape[1] <= 0 || chunk->shape[2] <= 0 ||
-                chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
-                return;
+    const auto add = [&](const std::optional<SignalChunk>& chunk) {
+        if (!chunk || chunk->shape.size() != 3 || chunk->shape[1] <= 0 || chunk->shape[2] <= 0 ||
+            chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
+            return;
+        }
+        if (means.empty()) {
+            steps = static_cast<std::size_t>(chunk->shape[1]);
+            layers = static_cast<std::size_t>(chunk->shape[2]);
+            means.resize(steps * layers);
+        }
+        const std::vector<float> values = to_floats(*chunk);
+        const bool whole = chunk->dtype == DType::i32;
+        for (std::size_t i = 0; i < values.size() && values.size() % means.size() == 0; ++i) {
+            const auto value = static_cast<double>(values[i]);
+            // A rank of 0 means that there was nothing to predict; below, the step did not run.
+            if (std::isfinite(value) && !(whole && value < (words ? 0 : 1))) {
+                means[i % means.size()].add(value);
             }
-            if (means.empty()) {
-                steps = static_cast<std::size_t>(chunk->shape[1]);
-                layers = static_cast<std::size_t>(chunk->shape[2]);
-                means.resize(steps * layers);
-            }
-            const std::vector<float> values = to_floats(*chunk);
-            const bool whole = chunk->dtype == DType::i32;
-            for (std::size_t i = 0; i < values.size() && values.size() % means.size() == 0; ++i) {
-                const auto value = static_cast<double>(values[i]);
-                // A rank of 0 means that there was nothing to predict.
-                if (std::isfinite(value) && !(whole && value <= 0)) {
-                    means[i % means.size()].add(value);
-                }
-            }
-        });
+        }
+    };
+    if (rows) {
+        add(reader.signal(info.id, rows->sequence, what.name, rows->first, rows->last));
+    } else {
+        for_each_slice(reader, info, stop,
+                       [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+                           add(reader.signal(info.id, sequence.number, what.name, begin, end));
+                       });
+    }
     Chart chart;
     const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
     chart.title = title;
     chart.x.label = step_word(info.step_unit);
     chart.y.label = u"layer"_s;
-    chart.y.reversed = true; // downwards, as in the panel
+    chart.y.reversed = true; // downwards, as information flows
     for (std::size_t k = 0; k < steps; ++k) {
         chart.x.names.push_back(QString::number(k));
     }
     for (const std::string& label : column_labels(what.description, layers)) {
         chart.y.names.push_back(QString::fromStdString(label));
     }
+    const QString unit = QString::fromStdString(what.unit);
+    const auto text_of = [&](const Moments& mean) {
+        if (words) {
+            const auto id = static_cast<std::int32_t>(mean.mean);
+            return u"“%1”"_s.arg(type_name(id, reader.token_bytes(info.id, id)));
+        }
+        return single ? format_number(mean.mean) + (unit.isEmpty() ? QString() : u' ' + unit)
+                      : u"mean %1 over %2 tokens"_s.arg(format_number(mean.mean), format_count(mean.count));
+    };
     Chart::Series cells;
     cells.mark = Chart::Mark::cell;
     double low = 0;
@@ -233,17 +252,19 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
             cells.x.push_back(static_cast<double>(k));
             cells.y.push_back(static_cast<double>(l));
             cells.value.push_back(mean.mean);
-            cells.labels.push_back(u"layer %1, %2 %3: mean %4 over %5 tokens"_s.arg(
-                chart.y.names[l], chart.x.label, QString::number(k), QString::number(mean.mean, 'g', 4),
-                format_count(mean.count)));
+            cells.labels.push_back(u"layer %1 · %2 %3 · %4"_s.arg(chart.y.names[l], chart.x.label,
+                                                                  QString::number(k), text_of(mean)));
+            cells.links.push_back(layer_link(chart.y.names[l].toInt(), static_cast<int>(k)));
             low = std::min(low, mean.mean);
             high = std::max(high, mean.mean);
         }
     }
-    const QString unit = QString::fromStdString(what.unit);
     const ValueLook look = look_of(kind_of_signal(what), {low, std::max(high, -low)});
-    chart.scale = Chart::Scale{unit.isEmpty() ? u"mean"_s : u"mean (%1)"_s.arg(unit), look.scale.low,
-                               look.scale.high, look.diverging, look.scale.logarithmic};
+    const QString of = single ? u"value"_s : u"mean"_s;
+    chart.scale = Chart::Scale{words            ? u"id"_s
+                               : unit.isEmpty() ? of
+                                                : u"%1 (%2)"_s.arg(of, unit),
+                               look.scale.low, look.scale.high, look.diverging, look.scale.logarithmic};
     chart.series.push_back(std::move(cells));
     return chart;
 }

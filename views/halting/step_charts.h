@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -38,8 +39,14 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
 /// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
 /// to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal (the
 /// message lists its signals), or the values are ids.
+struct SequenceRows {
+    std::int64_t sequence = 0;
+    std::int64_t first = 0;
+    std::int64_t last = 0; ///< not included
+};
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
-                           const std::string& signal, const std::stop_token& stop = {});
+                           const std::string& signal, const std::stop_token& stop = {},
+                           const std::optional<SequenceRows>& rows = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
 /// the clusters or blocks that contain tokens of the group. \p attribution: whose type a row has.

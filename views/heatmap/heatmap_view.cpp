@@ -7,7 +7,7 @@
 #include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/figure/figure_command.h"
-#include "views/heatmap/layer_map.h"
+#include "views/figure/figure_panel.h"
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -21,6 +21,16 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
+namespace {
+
+figure::FigureSpec layers_figure() {
+    figure::FigureSpec spec;
+    spec.kind = figure::FigureKind::layers_by_step;
+    return spec;
+}
+
+} // namespace
+
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       data_(context.data),
@@ -28,7 +38,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       theme_(context.theme),
       canvas_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *canvas_, this)),
-      layers_(new LayerMap(context, this)),
+      layers_(new FigurePanel(context, layers_figure(), this)),
       chooser_(header_->chooser()),
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(u"Signal"_s);
@@ -44,6 +54,8 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     maps->addWidget(layers_, 1);
     layout->addLayout(maps, 1);
 
+    layers_->embed();
+    layers_->followToken();
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);
@@ -78,7 +90,7 @@ bool HeatmapView::isBusy() const {
 }
 
 void HeatmapView::screenChanged() {
-    layers_->setOnScreen(onScreen());
+    layers_->setOnScreen(onScreen() && !layers_->isHidden());
 }
 
 QString HeatmapView::readout() const {
@@ -114,6 +126,11 @@ void HeatmapView::renew() {
     }
     fill_chooser(*chooser_, entries, signal_);
     chooser_->setVisible(!entries.empty());
+    const auto known = data_.signalsOf(selection_.runA());
+    layers_->setVisible(std::any_of(known.begin(), known.end(), [](const SignalInfo& info) {
+        return info.axes == std::vector<std::string>{"token", "step", "layer"};
+    }));
+    screenChanged();
     refreshMap();
 }
 

@@ -15,7 +15,7 @@ class QComboBox;
 
 namespace ponderscope {
 
-class LayerMap;
+class FigurePanel;
 class MapHeader;
 class StepMapCanvas;
 
@@ -36,7 +36,7 @@ public:
     void setSignalName(const QString& name); ///< selects the signal in runs that have it
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// The layers of the selected token, for runs with a read-out at every layer.
-    [[nodiscard]] LayerMap* layers() const { return layers_; }
+    [[nodiscard]] FigurePanel* layers() const { return layers_; }
     [[nodiscard]] bool isBusy() const override;
     /// Sets the number of cells from which a map is read in the background; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
@@ -57,7 +57,7 @@ private:
     Theme& theme_;
     StepMapCanvas* canvas_;
     MapHeader* header_;
-    LayerMap* layers_;
+    FigurePanel* layers_;
     QComboBox* chooser_;
     MapLoader loader_;
     double scaledFor_ = 0; ///< number of visible tokens
