@@ -58,7 +58,23 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float
         std::fill(values_.begin() + row * steps_ + ran, values_.begin() + (row + 1) * steps_,
                   std::numeric_limits<float>::quiet_NaN());
     }
+    blocks_.resize(static_cast<std::size_t>((recorded_ + block_rows - 1) / block_rows * steps_));
+    for (std::int64_t row = 0; row < recorded_; ++row) {
+        addRow(row, blocks_.data() + row / block_rows * steps_);
+    }
     look_ = look_of(kind_of_signal(info_), spread_of(std::span<const float>(values_)));
+}
+
+void StepMap::addRow(std::int64_t row, Sum* sums) const {
+    const std::int64_t end = std::min<std::int64_t>(executed(row) + std::int64_t{1}, steps_);
+    for (std::int64_t step = 0; step < end; ++step) {
+        const float value = values_[static_cast<std::size_t>(row * steps_ + step)];
+        sums[step].ran = true;
+        if (!std::isnan(value)) {
+            sums[step].sum += static_cast<double>(value);
+            ++sums[step].count;
+        }
+    }
 }
 
 std::int32_t StepMap::executed(std::int64_t row) const {
@@ -89,8 +105,7 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
     cells.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(steps_));
     const double per_column = (last - first) / count;
     const std::int64_t shift = attribution_ == Attribution::predicted ? 1 : 0;
-    std::vector<double> sums(static_cast<std::size_t>(steps_));
-    std::vector<std::int64_t> counts(sums.size());
+    std::vector<Sum> sums(static_cast<std::size_t>(steps_));
     for (int column = 0; column < count; ++column) {
         const auto begin = static_cast<std::int64_t>(std::floor(first + column * per_column));
         const auto end =
@@ -101,27 +116,25 @@ std::vector<StepMap::Cell> StepMap::columns(double first, double last, int count
         if (row_begin >= row_end) {
             continue;
         }
-        std::ranges::fill(sums, 0);
-        std::ranges::fill(counts, 0);
-        std::int64_t ran = -1; // the last step that some row ran
-        for (std::int64_t row = row_begin; row < row_end; ++row) {
-            const std::int64_t stop = std::min<std::int64_t>(executed(row), steps_ - 1);
-            const float* values = values_.data() + row * steps_;
-            ran = std::max(ran, stop);
-            for (std::int64_t step = 0; step <= stop; ++step) {
-                if (!std::isnan(values[step])) {
-                    sums[static_cast<std::size_t>(step)] += static_cast<double>(values[step]);
-                    ++counts[static_cast<std::size_t>(step)];
-                }
+        std::ranges::fill(sums, Sum{});
+        for (std::int64_t row = row_begin; row < row_end;) {
+            if (row % block_rows != 0 || row + block_rows > row_end) {
+                addRow(row++, sums.data());
+                continue;
             }
+            const Sum* block = blocks_.data() + row / block_rows * steps_;
+            for (std::size_t step = 0; step < sums.size(); ++step) {
+                sums[step].sum += block[step].sum;
+                sums[step].count += block[step].count;
+                sums[step].ran = sums[step].ran || block[step].ran;
+            }
+            row += block_rows;
         }
         Cell* cell = cells.data() + column * steps_;
-        for (std::size_t step = 0; step < sums.size(); ++step) {
-            cell[step] =
-                counts[step] > 0
-                    ? Cell{Kind::value, static_cast<float>(sums[step] / static_cast<double>(counts[step]))}
-                : static_cast<std::int64_t>(step) > ran ? Cell{Kind::halted, 0}
-                                                        : Cell{};
+        for (const Sum& one : sums) {
+            *cell++ = one.count > 0
+                          ? Cell{Kind::value, static_cast<float>(one.sum / static_cast<double>(one.count))}
+                          : Cell{one.ran ? Kind::missing : Kind::halted, 0};
         }
     }
     return cells;

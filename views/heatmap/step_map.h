@@ -54,6 +54,13 @@ public:
     [[nodiscard]] std::vector<Cell> columns(double first, double last, int count) const;
 
 private:
+    static constexpr std::int64_t block_rows = 64; ///< so that wide columns add blocks, not rows
+    struct Sum {
+        double sum = 0;
+        std::int64_t count = 0; ///< number of values
+        bool ran = false;       ///< some row ran the step
+    };
+    void addRow(std::int64_t row, Sum* sums) const;
     [[nodiscard]] std::int32_t executed(std::int64_t row) const;
 
     SignalInfo info_;
@@ -64,6 +71,7 @@ private:
     std::int64_t recorded_ = 0; ///< number of recorded rows
     std::shared_ptr<const SequenceData> sequence_;
     std::vector<float> values_; ///< [row * steps + step]
+    std::vector<Sum> blocks_;   ///< [block * steps + step]: sums of `block_rows` rows
     bool has_halted_ = false;
     ValueLook look_;
 };

@@ -78,6 +78,7 @@ private Q_SLOTS:
         QTest::newRow("many columns a token") << 10.0 << 22.0 << 500;
         QTest::newRow("fractions") << 3.7 << 301.2 << 113;
         QTest::newRow("one column") << 0.0 << 500.0 << 1;
+        QTest::newRow("three columns") << 0.0 << 500.0 << 3;
         QTest::newRow("the last token") << 499.0 << 500.0 << 10;
     }
     void columnsEqualBruteForce() {
