@@ -216,9 +216,6 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
 RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& checkpoint,
                                        const Tokenizer* tokenizer, ProgressPrinter& printer,
                                        const std::stop_token& stop) {
-    if (std::exchange(corpus_taken, true)) {
-        corpus->rewind();
-    }
     if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
         throw InputError(ErrorId::usage_unsuited, options.text_source,
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
@@ -266,19 +263,40 @@ void RecordVerb::enter_world() {
     }
 }
 
-RecordReport RecordVerb::record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
-                                      const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
-                                      ProgressPrinter& printer, const std::stop_token& stop) {
-    trace = share.trace;
-    options.rank = share.rank;
-    options.world = share.world;
-    std::error_code error;
-    options.resume =
-        resume && std::filesystem::exists(trace, error) && std::filesystem::file_size(trace, error) > 0
-            ? std::optional(trace)
-            : std::nullopt;
-    return corpus ? record_corpus(engine, checkpoint, tokenizer, printer, stop)
-                  : record_texts(engine, checkpoint, tokenizer, sequences, printer, stop);
+void RecordVerb::choose_trace() {
+    const auto holds_something = [](const std::filesystem::path& file) {
+        std::error_code error;
+        return std::filesystem::exists(file, error) && std::filesystem::file_size(file, error) > 0;
+    };
+    const std::filesystem::path whole = trace;
+    if (world.size > 1) {
+        if (whole.extension() != ".ponder") {
+            throw InputError(ErrorId::usage_value, whole,
+                             "a name that ends in .ponder, by which the shards are found again", "another",
+                             "write " + whole.string() + ".ponder");
+        }
+        trace = shard_path(whole, world.rank, world.size);
+        options.rank = world.rank;
+        options.world = world.size;
+        if (!resume && holds_something(trace)) {
+            throw InputError(ErrorId::file_exists, trace, "a name that is free",
+                             "a shard that was recorded before",
+                             "continue it with --resume, or choose another name");
+        }
+    }
+    if (resume && holds_something(trace)) {
+        options.resume = trace;
+    } else if (resume) {
+        for (const std::filesystem::path& shard : shards_of(whole)) {
+            const std::int64_t size = parse_shard_name(shard)->world;
+            if (size != world.size) {
+                throw InputError(ErrorId::shard_mixed, whole,
+                                 "shards of as many processes as now (" + std::to_string(world.size) + ")",
+                                 "shards of " + std::to_string(size) + " processes",
+                                 "start that many processes, or remove the old shards");
+            }
+        }
+    }
 }
 
 std::vector<std::string> RecordVerb::notices_of_texts(const Tokenizer& tokenizer,
@@ -321,7 +339,7 @@ void RecordVerb::run() {
     }
     ProgressPrinter printer(progress.style);
     const std::stop_token stop = stop_on_interrupt();
-    const std::vector<Share> mine = shares_of(world, trace, resume);
+    choose_trace();
 
     const Checkpoint checkpoint = open();
     check_choice(what);
@@ -346,17 +364,13 @@ void RecordVerb::run() {
     what.apply(engine);
     how.apply(engine);
     engine.check_attention(options.level);
-    for (const Share& share : mine) {
-        const RecordReport report =
-            record_share(share, engine, checkpoint, reading, sequences, printer, stop);
-        printer.finish();
-        if (&share == &mine.front()) {
-            printer.note(options.notices);
-        }
-        print(report, engine);
-        if (report.cancelled) {
-            throw Cancelled();
-        }
+    const RecordReport report = corpus ? record_corpus(engine, checkpoint, reading, printer, stop)
+                                       : record_texts(engine, checkpoint, reading, sequences, printer, stop);
+    printer.finish();
+    printer.note(options.notices);
+    print(report, engine);
+    if (report.cancelled) {
+        throw Cancelled();
     }
 }
 
@@ -418,7 +432,7 @@ void add_record(CLI::App& program) {
         "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
     app->add_flag("--resume", verb->resume,
                   "Continue an interrupted run after its last finished sequence: the same command line with "
-                  "--resume. Of shards, each process takes a part of what is missing");
+                  "--resume; of shards also with as many processes");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")

@@ -3,7 +3,6 @@
 
 #include "app/cli/console.h"
 #include "app/cli/options.h"
-#include "app/cli/shares.h"
 #include "core/base/world.h"
 #include "core/record/jsonl.h"
 #include "core/record/kept_signals.h"
@@ -42,9 +41,9 @@ struct RecordVerb {
     void run();
     /// Joins the world: selects this process's GPU and shows one progress line for all processes.
     void enter_world();
-    [[nodiscard]] RecordReport record_share(const Share& share, Engine& engine, const Checkpoint& checkpoint,
-                                            const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
-                                            ProgressPrinter& printer, const std::stop_token& stop);
+    /// Sets this process's trace, and whether it continues. InputError: a shard exists without --resume, or
+    /// shards are of another number of processes.
+    void choose_trace();
     [[nodiscard]] std::vector<std::string>
     notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
                      const std::vector<SequenceInput>& sequences) const;
@@ -66,7 +65,6 @@ struct RecordVerb {
     [[nodiscard]] std::string unreached_patches(const TraceReader& reader, const RunInfo& run,
                                                 const Engine& engine) const;
     std::unique_ptr<TextSource> corpus; ///< read once before the model is loaded; null: texts in memory
-    bool corpus_taken = false;          ///< the corpus was already read for the first share
     std::vector<PlannedPatch> patches;
     std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
     std::string left_out;              ///< one sentence about skipped lines; empty: none

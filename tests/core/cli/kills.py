@@ -131,7 +131,8 @@ class Kills:
             shutil.rmtree(shards, ignore_errors=True)
             os.makedirs(shards)
             arguments = self.record_arguments(os.path.join(shards, "s.ponder"))
-            processes = [self.start(*arguments, extra=rank) for rank in ranks(self.random.choice((2, 3, 4)))]
+            size = self.random.choice((2, 3, 4))
+            processes = [self.start(*arguments, extra=rank) for rank in ranks(size)]
             victim = processes.pop(self.random.randrange(len(processes)))
             self.killed(duration, *arguments, process=victim)
             for process in processes:
@@ -139,7 +140,7 @@ class Kills:
                     fail("a rank did not outlive another one")
             for shard in glob.glob(shards + "/*.ponder"):
                 self.sound(shard)
-            again = [self.start(*arguments, "--resume", extra=rank) for rank in ranks(self.random.choice((1, 2, 3)))]
+            again = [self.start(*arguments, "--resume", extra=rank) for rank in ranks(size)]
             if any([process.wait() for process in again]):
                 fail("what a dead rank left was not taken up")
             joined = self.path("joined.ponder")
