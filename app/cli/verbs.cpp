@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/file_kind.h"
 
 #include <nlohmann/json.hpp>
@@ -51,7 +52,12 @@ const Verb* find(std::string_view name) {
 }
 
 InputError unknown_verb(const std::string& word) {
-    return {ErrorId::usage_verb, "There is no verb '" + word + "'. ponderscope --help lists them."};
+    std::vector<std::string_view> names;
+    for (const Verb& verb : verbs) {
+        names.emplace_back(verb.name);
+    }
+    return {ErrorId::usage_verb, "There is no verb '" + word + "'" + did_you_mean(word, names) +
+                                     " ponderscope --help lists them."};
 }
 
 /// CLI11 lists what was not expected from the last to the first, values of unknown options among them, and
@@ -69,7 +75,15 @@ InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
             return {ErrorId::usage_option, verb->get_name() + ": '" + word + "' was not expected." + help};
         }
         word.resize(std::min(word.size(), word.find('=')));
-        return {ErrorId::usage_option, verb->get_name() + " has no option " + word + "." + help};
+        std::vector<std::string> names;
+        for (const CLI::Option* option : verb->get_options()) {
+            for (const std::string& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+        return {ErrorId::usage_option,
+                verb->get_name() + " has no option " + word +
+                    did_you_mean(word, std::vector<std::string_view>(names.begin(), names.end())) + help};
     }
     const std::string kind = error.get_name();
     const bool is_missing = kind == "RequiredError" || kind == "RequiresError";

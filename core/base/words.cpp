@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ponderscope {
 
@@ -11,6 +12,51 @@ std::string rounded(double value, int digits) {
     return {
         text.data(),
         std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr};
+}
+
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known) {
+    std::optional<std::string_view> best;
+    std::size_t best_distance = std::numeric_limits<std::size_t>::max();
+    for (const auto candidate : known) {
+        // Optimal string alignment: three rows are enough for swaps of neighbours.
+        const std::size_t columns = candidate.size() + 1;
+        std::vector<std::size_t> before(columns);
+        std::vector<std::size_t> last(columns);
+        std::vector<std::size_t> row(columns);
+        for (std::size_t j = 0; j < columns; ++j) {
+            last[j] = j;
+        }
+        for (std::size_t i = 1; i <= word.size(); ++i) {
+            row[0] = i;
+            for (std::size_t j = 1; j < columns; ++j) {
+                const bool equal = word[i - 1] == candidate[j - 1];
+                row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (equal ? 0U : 1U)});
+                if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) {
+                    row[j] = std::min(row[j], before[j - 2] + 1);
+                }
+            }
+            std::swap(before, last);
+            std::swap(last, row);
+        }
+        const std::size_t most = std::max<std::size_t>(2, std::max(word.size(), candidate.size()) / 3);
+        const bool begins = word.size() >= 3 && candidate.starts_with(word);
+        if ((last.back() <= most || begins) && last.back() < best_distance) {
+            best_distance = last.back();
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+    const auto near = nearest(word.substr(0, 60), known); // its cost grows with the word
+    return near ? "; did you mean " + std::string(*near) + "?" : ".";
+}
+
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known) {
+    constexpr std::size_t few = 10;
+    const std::string end = did_you_mean(word, known);
+    return known.size() > few && end != "." ? end : end + " Known are " + joined(known) + ".";
 }
 
 } // namespace ponderscope

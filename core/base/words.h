@@ -50,6 +50,17 @@ inline std::int64_t parse_count(std::string_view text) {
 /// locale.
 std::string rounded(double value, int digits = 6);
 
+/// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
+/// letters). Of words with equal distance, the first. Empty if the distance is more than two and more than a
+/// third of the longer word. If \p word has three letters or more, a known word that begins with \p word also
+/// matches.
+std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
+
+/// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+/// The same, but lists the known words if no word is near or the list is short.
+std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known);
+
 } // namespace ponderscope
 
 /// Numbers as text for terminals and files, with a decimal point in every locale.

@@ -47,8 +47,9 @@ const PolicyKind& find_kind(std::string_view name) {
         names.push_back(kind.name);
     }
     names.push_back(signal_rules);
-    throw InputError(ErrorId::policy_unknown,
-                     "Unknown policy " + in_quotes(name) + ". Policies are " + joined(names) + ".");
+    throw InputError(ErrorId::policy_unknown, "Unknown policy " + in_quotes(name) +
+                                                  did_you_mean(name, names) + " Policies are " +
+                                                  joined(names) + ".");
 }
 
 std::string range_of(const PolicyParameter& parameter) {

@@ -86,7 +86,7 @@ Keys architecture_keys(const std::string& model_type) {
 
 [[noreturn]] void unknown_key(const JsonObject& object, const std::string& key, const Keys& known) {
     throw InputError(object.source().string() + ": \"" + object.name_of(key) + "\" is not a key of a recipe" +
-                     ". Known are " + joined(known) + ".");
+                     did_you_mean_or_list(key, known));
 }
 
 void allow_only(const JsonObject& object, const Keys& known) {

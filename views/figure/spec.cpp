@@ -70,7 +70,7 @@ void refuse_unknown(const JsonObject& json) {
     for (const std::string& key : json.keys()) {
         if (std::find(known.begin(), known.end(), key) == known.end()) {
             throw InputError(json.source().string() + ": \"" + key + "\" is not a key of a figure" +
-                             ". Known are " + joined(known) + ".");
+                             did_you_mean_or_list(key, known));
         }
     }
 }

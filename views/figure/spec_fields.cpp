@@ -18,7 +18,7 @@ namespace ponderscope::figure {
 void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
                   const std::vector<std::string_view>& known) {
     throw InputError(json.source().string() + ": \"" + json.name_of(key) + "\": \"" + printable(value, 60) +
-                     "\" is not one of its values. Known are " + joined(known) + ".");
+                     "\" is not one of its values" + did_you_mean_or_list(value, known));
 }
 
 /// For nlohmann::json, which looks for this name.

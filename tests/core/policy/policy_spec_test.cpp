@@ -87,8 +87,10 @@ TEST(PolicySpec, EveryMistakeHasItsSentence) {
     const std::vector<Mistake> mistakes{
         {"", {"found nothing"}},
         {"   ", {"found nothing"}},
-        {"calm_margn:lambda=0.9", {"Unknown policy \"calm_margn\""}},
-        {"Full", {"Unknown policy \"Full\""}},
+        {"calm_margn:lambda=0.9", {"Unknown policy \"calm_margn\"", "did you mean calm_margin?"}},
+        {"Full", {"did you mean full?"}},
+        {"entropydifference", {"did you mean entropy_difference?"}},
+        {"entrpydiferenc", {"did you mean entropy_difference?"}},
         {"nonsense", {"Unknown policy", "Policies are full, learned"}},
         {":theta=1", {"Unknown policy"}},
         {"full:", {"full", "KEY=VALUE", "none"}},

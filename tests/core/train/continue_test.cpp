@@ -289,7 +289,7 @@ TEST(Continue, SaysWhatDoesNotFit) {
     refused(nowhere, "start/elsewhere, expected the folder of a checkpoint");
     json misspelt = continued();
     misspelt["initialization"] = {{"form", "start"}};
-    refused(misspelt, "Known are ");
+    refused(misspelt, "did you mean from?");
     json long_context = continued();
     long_context["training"]["context"] = 1000;
     refused(long_context, "training.context");

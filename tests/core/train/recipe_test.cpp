@@ -2,6 +2,7 @@
 #include "core/train/recipe.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "tests/core/train/small_recipe.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +85,24 @@ TEST(Recipe, ReadsEveryKey) {
     EXPECT_EQ(recipe.output_dtype, DType::f32);
 }
 
-TEST(Recipe, NamesTheKnownKeys) {
+TEST(Recipe, NamesTheNearestKnownKey) {
+    const std::vector<std::pair<std::string, std::string>> slips{
+        {"/model/hiden_size", "hidden_size"},
+        {"/model/num_attention_head", "num_attention_heads"},
+        {"/model/ponderng_steps", "pondering_steps"},
+        {"/training/contxet", "context"},
+        {"/optimizer/learnig_rate", "learning_rate"},
+        {"/optimizer/weigth_decay", "weight_decay"},
+        {"/texts/held-out", "held_out"},
+        {"/optimiser", "optimizer"},
+        {"/checkpoint", ""},
+    };
+    for (const auto& [pointer, meant] : slips) {
+        const std::string said = complaint(changed(pointer, meant.empty() ? json{{"evry", 3}} : json(1)));
+        const std::string expected = meant.empty() ? "every" : meant;
+        EXPECT_NE(said.find("some/recipe.json"), std::string::npos) << said;
+        EXPECT_NE(said.find("did you mean " + expected + "?"), std::string::npos) << pointer << ": " << said;
+    }
     const std::string far = complaint(changed("/training/zzzzzzzz", 1));
     EXPECT_NE(far.find("\"training.zzzzzzzz\" is not a key of a recipe. Known are steps"), std::string::npos)
         << far;
@@ -171,7 +189,7 @@ TEST(Recipe, ExtendsAnotherOne) {
     EXPECT_NE(refused({{"extends", "../base.json"}}).find("in the same folder"), std::string::npos);
     EXPECT_NE(refused({{"extends", 3}}).find("extends"), std::string::npos);
     EXPECT_NE(refused({{"extends", "none.json"}}).find("none.json"), std::string::npos);
-    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("\"trainig\" is not a key"),
+    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("did you mean training?"),
               std::string::npos);
     testing::write_text(folder / "list.json", "[1]");
     EXPECT_NE(refused({{"extends", "list.json"}}).find("list.json: expected a JSON object"),
@@ -200,7 +218,7 @@ TEST(Recipe, ChangesAreLaidOverIt) {
     for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
         EXPECT_NE(refused(change).find("is not a change of a recipe"), std::string::npos) << change;
     }
-    EXPECT_NE(refused("training.sed=2").find("\"training.sed\" is not a key"), std::string::npos);
+    EXPECT_NE(refused("training.sed=2").find("did you mean seed?"), std::string::npos);
     EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
     EXPECT_NE(refused("extends=a.json").find("\"extends\" is read in the recipe's file alone"),
               std::string::npos);
@@ -222,6 +240,12 @@ TEST(Recipe, EssenceHoldsWhatDecidesTheResult) {
     same["optimizer"]["weight_decay"] = 0.1;
     EXPECT_EQ(essence(parse_recipe(same.dump(), "elsewhere/b.json")), before);
     EXPECT_EQ(json::parse(before.dump()), before) << "comparable after it was stored";
+}
+
+TEST(Recipe, NearestCountsSwapsAsOne) {
+    EXPECT_EQ(nearest("abdc", {"abcd", "abxx"}), "abcd");
+    EXPECT_EQ(nearest("bathc", {"batch", "bathed"}), "batch");
+    EXPECT_EQ(nearest("quite-other", {"batch", "seed"}), std::nullopt);
 }
 
 TEST(Schedule, WarmsUpInEqualSteps) {

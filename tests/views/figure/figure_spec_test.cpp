@@ -68,7 +68,11 @@ private Q_SLOTS:
         row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
         row("other kind", "{'kind':'pie','trace':'story.ponder'}",
             "token_text, step_heatmap, nll_comparison");
-        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "\"trase\" is not a key");
+        row("misspelled kind", "{'kind':'steps_histogrm','trace':'story.ponder'}",
+            "did you mean steps_histogram?");
+        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "did you mean trace?");
+        row("beginning of a key", "{'kind':'token_text','width':84,'trace':'story.ponder'}",
+            "did you mean width_mm?");
         row("no trace", "{'kind':'token_text'}", "\"trace\"");
         row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");
         row("no such run", "{'kind':'token_text','trace':'story.ponder','runs':['bert']}", "adaponderlm-1m");
