@@ -109,6 +109,10 @@ void RecordVerb::check_choice(const RecordChoice& what) const {
 }
 
 void RecordVerb::check_input() const {
+    if (overwrite && resume) {
+        throw InputError(ErrorId::usage_conflict,
+                         "--resume continues a run, and --overwrite replaces it; give one of them.");
+    }
     check_sampling(generate);
     if (patched_only && patch_file.empty()) {
         throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE; add it.");
@@ -240,7 +244,8 @@ void RecordVerb::enter_world() {
         return;
     }
     for (const auto& [given, name] :
-         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"}}) {
+         {std::pair{!patch_file.empty(), "--patch"}, std::pair{generate.max_new_tokens > 0, "--generate"},
+          std::pair{overwrite, "--overwrite"}}) {
         if (given) {
             throw InputError(ErrorId::usage_unsuited, std::string(name) + " needs a single process, but " +
                                                           world.launcher + " started " +
@@ -367,10 +372,32 @@ void RecordVerb::run() {
     const RecordReport report = corpus ? record_corpus(engine, checkpoint, reading, printer, stop)
                                        : record_texts(engine, checkpoint, reading, sequences, printer, stop);
     printer.finish();
+    if (overwrite && !report.cancelled) {
+        replace_old_run(report);
+        if (plain && plain->run != report.run) {
+            replace_old_run(*plain);
+        }
+    }
     printer.note(options.notices);
     print(report, engine);
     if (report.cancelled) {
         throw Cancelled();
+    }
+}
+
+/// The run that has the name which \p made was meant to have.
+void RecordVerb::replace_old_run(const RecordReport& made) const {
+    std::optional<RunInfo> old;
+    std::optional<RunInfo> fresh;
+    for (RunInfo& run : TraceReader::open(trace).runs()) {
+        if (run.id == made.run) {
+            fresh = std::move(run);
+        } else if (run.name == made.wanted_name) {
+            old = std::move(run);
+        }
+    }
+    if (old && fresh) {
+        replace_run(trace, *old, *fresh);
     }
 }
 
@@ -405,7 +432,7 @@ void add_record(CLI::App& program) {
         ->check(number_from<std::int64_t>(1));
     app->add_option("-o,--output", verb->trace,
                     "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
-                    "(2)\"")
+                    "(2)\" (--overwrite replaces that run)")
         ->required()
         ->type_name("TRACE.ponder");
     app->add_option(
@@ -434,6 +461,8 @@ void add_record(CLI::App& program) {
                   "Continue an interrupted run after its last finished sequence: the same command line with "
                   "--resume; of shards also with as many processes");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
+    app->add_flag("--overwrite", verb->overwrite,
+                  "Replace the run of the same name in the trace once the new one is complete");
     app->add_option("--context", verb->options.context,
                     "Tokens a window (default: what the model was made for, at most 2048)")
         ->check(number_from<std::int64_t>(1));

@@ -33,6 +33,7 @@ struct RecordVerb {
     std::filesystem::path patch_file;
     bool patched_only = false;
     bool resume = false;
+    bool overwrite = false; ///< remove the run of the same name when the new run is complete
     bool compress = false;
     bool no_candidates = false;
     bool json = false;
@@ -58,6 +59,7 @@ struct RecordVerb {
                                              const std::stop_token& stop);
     /// Whether --text is read during the recording.
     [[nodiscard]] bool streams_texts() const;
+    void replace_old_run(const RecordReport& made) const;
     void print(const RecordReport& report, const Engine& engine) const;
     void print_run(const RunInfo& run, const RecordReport& report, const Engine& engine) const;
     /// One sentence about patches that were not applied, because their token did not run the step. Empty: all

@@ -235,6 +235,7 @@ public:
             signals_.push_back(signal);
         }
         amount_.total /= options.world; // about
+        report_.wanted_name = info_.name;
     }
 
     RecordReport run() {

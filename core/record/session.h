@@ -88,6 +88,7 @@ struct RecordOptions {
 
 struct RecordReport {
     std::int64_t run = 0;       ///< id in the trace
+    std::string wanted_name;    ///< the requested name; the writer appends " (2)" and so on if it is taken
     std::int64_t sequences = 0; ///< number of begun sequences
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;

@@ -105,6 +105,17 @@ void rename_run(const fs::path& trace, const RunInfo& run, const std::string& na
     });
 }
 
+void replace_run(const fs::path& trace, const RunInfo& old, const RunInfo& fresh) {
+    edit(trace, fresh, [&](Database& database, const fs::path& target) {
+        need(database, target, old);
+        database.execute("BEGIN IMMEDIATE");
+        delete_run(database, old.id);
+        database.prepare("UPDATE run SET name = ? WHERE id = ?").run(old.name, fresh.id);
+        database.execute("COMMIT");
+        database.make_single_file(250);
+    });
+}
+
 void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token& stop) {
     edit(trace, run, [&](Database& database, const fs::path& target) {
         const FileId read = FileId::of(target);

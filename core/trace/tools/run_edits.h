@@ -27,6 +27,10 @@ void rename_run(const std::filesystem::path& trace, const RunInfo& run, const st
 /// notes of the run stay beside the trace and apply again if the run is recorded again. Cancelled.
 void remove_run(const std::filesystem::path& trace, const RunInfo& run, const std::stop_token& stop = {});
 
+/// Removes the run \p old and gives its name to \p fresh, a run of the same trace. Later runs reuse the freed
+/// space. Annotations stay beside the trace under this name.
+void replace_run(const std::filesystem::path& trace, const RunInfo& old, const RunInfo& fresh);
+
 /// Removes an incompletely copied run. If that fails, marks it as partial.
 void forget_run(const std::filesystem::path& trace, std::int64_t run) noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs by their names: which one a verb takes, `rename`, `remove`, `merge TRACE#RUN`; and
-// recordings that are interrupted or lose their file.
+// Runs by their names: which one a verb takes, `rename`, `remove`, `merge TRACE#RUN`, `record --overwrite`;
+// and recordings that are interrupted or lose their file.
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/trace/reader.h"
@@ -76,10 +76,20 @@ TEST_F(Runs, WithoutANameTheRunThatIsNoRerunIsMeant) {
     refused(policy); // two that could be meant
 }
 
-TEST_F(Runs, ATakenNameGetsANumber) {
+TEST_F(Runs, ARunIsReplacedWhereThatIsAskedFor) {
     record("x", trace);
     record("x", trace);
     EXPECT_EQ(names(trace), (Names{"x", "x (2)"}));
+    const std::string said = record("x", trace, {"--overwrite"}, "another text");
+    EXPECT_NE(said.find("#x "), std::string::npos) << said;
+    EXPECT_EQ(names(trace), (Names{"x (2)", "x"}));
+    const TraceReader reader = TraceReader::open(trace);
+    EXPECT_EQ(reader.text(find_run(reader, "x").id, 0), "another text");
+    EXPECT_TRUE(testing::is_sound(trace));
+    succeed({"check", trace});
+    record("new", trace, {"--overwrite"}); // nothing to replace
+    refused({"record", model, "--prompt", "a b", "--name", "x", "-o", trace, "--overwrite", "--resume"});
+    EXPECT_EQ(names(trace), (Names{"x (2)", "x", "new"}));
 }
 
 TEST_F(Runs, AreRenamedRemovedAndTakenAlone) {
