@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/help.h"
+#include "app/cli/verbs.h"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,6 @@
 #include "app/cli/verbs.h"
 
 #include "app/cli/console.h"
-#include "app/cli/help.h"
 #include "core/base/error.h"
 #include "core/base/scoped_stop.h"
 #include "core/base/utf8.h"

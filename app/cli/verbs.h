@@ -19,6 +19,10 @@ namespace ponderscope::cli {
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App* add_verb(CLI::App& program, const char* name);
+/// Formats the help of the program and its verbs, 80 columns wide. `--help` of a verb fits on a screen of 80
+/// x 50: purpose, usage, the most important options with a clause each, one example. `--help-all` describes
+/// every option.
+void format_help(CLI::App& program);
 /// A check for options with an output file. The verb replaces an existing file. The check refuses traces and
 /// weights of checkpoints, because a mistyped name would destroy them.
 CLI::Validator replaces_no_trace();
