@@ -205,6 +205,11 @@ TEST(Bootstrap, WhatIsDrawn) {
     EXPECT_THROW(units(1, {.unit = ResamplingUnit::clusters}), InputError);
     const Resampling few = units(1, {.block = 20});
     EXPECT_NE(few.notices().back().find("2 blocks of 20 tokens"), std::string::npos) << few.notices().back();
+    // At most 10,000 blocks of a chosen length, however little the tokens depend on each other.
+    const std::vector<double> long_text(50'000, 1.0);
+    const std::span<const double> series[] = {long_text};
+    EXPECT_EQ(choose_resampling({50'000}, series).block, 5);
+    EXPECT_EQ(choose_resampling({50'000}, series, {.block = 2}).block, 2);
 }
 
 TEST(BlockLength, AgreesWithArch) {
