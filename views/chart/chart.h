@@ -83,7 +83,6 @@ struct Chart {
                            ///< by side
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
-    bool order_given = false; ///< the user set the order of the legend's entries
     [[nodiscard]] bool empty() const;
 };
 

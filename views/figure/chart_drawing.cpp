@@ -413,14 +413,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
         draw_series(list, style, frame, true);
         list.endClip();
     }
-    legend.draw(list, beneath, plot, [&](const Series& series) {
-        for (std::size_t i = std::min(series.x.size(), series.y.size()); i-- > 0;) {
-            if (frame.has(series.x[i], series.y[i])) {
-                return frame.at(series.x[i], series.y[i]).y();
-            }
-        }
-        return std::nan("");
-    });
+    legend.draw(list, beneath, plot);
     return plot;
 }
 
@@ -484,7 +477,6 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
                 std::rotate(chart.series.begin() + static_cast<std::ptrdiff_t>(place), found, found + 1);
                 ++place;
             }
-            chart.order_given = true;
         }
     }
 }

@@ -4,8 +4,6 @@
 #include "views/figure/writer/display_list.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace ponderscope::figure {
 namespace {
@@ -16,7 +14,7 @@ constexpr int most_rows_above = 2;
 constexpr double most_of_width = 0.46; ///< for a list at the side
 constexpr double most_of_a_wide_box = 0.6;
 constexpr double line_length = 1.9; ///< of an entry's line, in letters' sizes
-constexpr double list_gap = 1.0;    ///< between plot and list, and between columns
+constexpr double list_gap = 1.0;    ///< between plot and list
 
 double line_of(const Style& style) {
     return style.size * 1.35;
@@ -77,40 +75,15 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
         !entries_.empty() && (chart.legend == Chart::Legend::right ||
                               (chart.legend == Chart::Legend::automatic &&
                                above > (most + 0.5) * line_of(style) && entries_.size() > 1 && fits));
-    if (!folds) {
-        return;
+    if (folds) {
+        beside_ = true;
+        width_ = std::min(widest + list_gap * style.size, room);
+        height_ = chart.scale ? line_of(style) + style.size * 0.3 : 0;
     }
-    // In as few columns as the height allows and as many as the width does.
-    const auto count = static_cast<int>(entries_.size());
-    for (int columns = 1; columns <= count; ++columns) {
-        const int rows = (count + columns - 1) / columns;
-        std::vector<double> widths;
-        double all = 0;
-        for (int first = 0; first < count; first += rows) {
-            double width = 0;
-            for (int i = first; i < std::min(first + rows, count); ++i) {
-                width = std::max(width, entries_[static_cast<std::size_t>(i)].width);
-            }
-            widths.push_back(columns == 1 ? std::min(width, room - list_gap * style.size) : width);
-            all += widths.back() + list_gap * style.size;
-        }
-        if (columns > 1 && all > room) {
-            break;
-        }
-        columns_ = std::move(widths);
-        rows_ = rows;
-        width_ = all;
-        if (rows * line_of(style) <= box.height()) {
-            break;
-        }
-    }
-    beside_ = true;
-    width_ = std::min(width_, room);
-    height_ = chart.scale ? line_of(style) + style.size * 0.3 : 0;
 }
 
 double ChartLegend::listHeight() const {
-    return beside_ ? rows_ * line_of(style_) : 0;
+    return beside_ ? static_cast<double>(entries_.size()) * line_of(style_) : 0;
 }
 
 void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const {
@@ -162,8 +135,7 @@ double ChartLegend::flow(DisplayList* list, const QRectF& box) const {
     return any ? y + line - box.top() + style_.size * 0.3 : 0;
 }
 
-void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
-                       const std::function<double(const Series&)>& end) const {
+void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot) const {
     if (!beside_) {
         flow(&list, box);
         return;
@@ -176,40 +148,13 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot,
     }
     const double left = box.right() - width_ + list_gap * style_.size;
     const double top = box.top() + height_;
-    const double line = std::min(line_of(style_), (box.bottom() - top) / std::max(1, rows_));
+    const auto rows = static_cast<double>(std::max<std::size_t>(1, entries_.size()));
+    const double line = std::min(line_of(style_), (box.bottom() - top) / rows);
     // The list begins at the top of the plot, or higher if it needs the room.
-    const double first = std::max(top, std::min(plot.top() - line / 2, box.bottom() - rows_ * line));
-    std::vector<double> middles;
-    for (int row = 0; row < rows_; ++row) {
-        middles.push_back(first + (row + 0.5) * line);
-    }
-    std::vector<std::size_t> order(entries_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const bool lines =
-        !chart_.order_given && columns_.size() == 1 &&
-        std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-            return entry.series->mark == Chart::Mark::line && std::isfinite(end(*entry.series));
-        });
-    if (lines) {
-        // Entries stand at the heights where their lines end, pushed apart where those are too close.
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-            return end(*entries_[a].series) < end(*entries_[b].series);
-        });
-        double lowest = first + line / 2;
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const double below = std::max(plot.bottom(), first + rows_ * line) -
-                                 (static_cast<double>(order.size() - i) - 0.5) * line;
-            middles[i] = std::max(lowest, std::min(end(*entries_[order[i]].series), below));
-            lowest = middles[i] + line;
-        }
-    }
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto rows = static_cast<std::size_t>(rows_);
-        double x = left;
-        for (std::size_t column = 0; column < i / rows; ++column) {
-            x += columns_[column] + list_gap * style_.size;
-        }
-        drawEntry(list, entries_[order[i]], {x, middles[i % rows]}, columns_[i / rows] + 0.01);
+    double middle = std::max(top, std::min(plot.top() - line / 2, box.bottom() - rows * line)) + line / 2;
+    for (const Entry& entry : entries_) {
+        drawEntry(list, entry, {left, middle}, box.right() - left + 0.01);
+        middle += line;
     }
 }
 

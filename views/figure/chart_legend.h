@@ -5,8 +5,6 @@
 
 #include <QSizeF>
 
-#include <functional>
-
 namespace ponderscope::figure {
 
 /// The legend of a chart: one or two lines above the plot, else a list on the right.
@@ -19,10 +17,8 @@ public:
     [[nodiscard]] double height() const { return height_; } ///< above the plot; 0: beside it
     [[nodiscard]] double width() const { return width_; }   ///< width at the right, including the gap
     [[nodiscard]] double listHeight() const;
-    /// Above: into the top of \p box. Beside: on its right, between the heights of \p plot. \p end: the end
-    /// of each series, so that names are at the ends of the lines.
-    void draw(DisplayList& list, const QRectF& box, const QRectF& plot,
-              const std::function<double(const Chart::Series&)>& end) const;
+    /// Above: into the top of \p box. Beside: on its right, from the top of \p plot on.
+    void draw(DisplayList& list, const QRectF& box, const QRectF& plot) const;
 
 private:
     struct Entry {
@@ -39,8 +35,6 @@ private:
     bool beside_ = false;
     double height_ = 0;
     double width_ = 0;
-    std::vector<double> columns_; ///< widths of the list's columns
-    int rows_ = 0;                ///< rows in each column
 };
 
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Chart::Series& series,
