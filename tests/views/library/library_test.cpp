@@ -182,14 +182,14 @@ private Q_SLOTS:
         }
         QVERIFY(stage.open(path));
         const QString plain = model.indexOf(stage.run(path, 0)).data(Qt::ToolTipRole).toString();
-        QVERIFY(!plain.contains(u"start:"_s));
+        QVERIFY(!plain.contains(u"random:"_s));
         const QString tip = model.indexOf(stage.run(path, 2)).data(Qt::ToolTipRole).toString();
         QVERIFY2(tip.contains(u"&lt;s&gt;chosen"_s), qPrintable(tip)); // no markup
         QTextDocument read;
         read.setHtml(tip);
         const QString said = read.toPlainText().replace(QChar::Nbsp, u' ');
         QVERIFY2(said.contains(u"keys and values for later tokens: shared"_s), qPrintable(said));
-        QVERIFY2(said.contains(u"start: random:7"_s), qPrintable(said));
+        QVERIFY2(said.contains(u": random:7"_s), qPrintable(said));
     }
 
     void cutOffRunsArePartial() {
