@@ -243,13 +243,14 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
     if (name.empty()) {
         return all;
     }
+    std::string names;
     for (TrainingRecord& one : all) {
-        if (one.info.name == name) {
+        if (one.info.name == name || std::to_string(one.info.id) == name) {
             return {std::move(one)};
         }
+        names += (names.empty() ? "" : ", ") + one.info.name;
     }
-    (void)find_run(TraceReader::open(trace), name); // or a sentence with the names that there are
-    return all;
+    throw InputError(trace, "one of the trainings " + names, name, "choose one of them");
 }
 
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,

@@ -32,8 +32,8 @@ struct TrainingRecord {
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
-/// The trainings for \p name: the training with this name, or all trainings, if the name is empty or belongs
-/// to a run. InputError: no trainings, or none with this name.
+/// The training with this name or number, or all trainings if the name is empty. InputError: no trainings, or
+/// none with this name.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
