@@ -180,26 +180,35 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     result.resampling = choose_resampling(result.layout, series, options);
     options = result.resampling.apply(options);
 
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        report(sources.size() + i);
-        const PairedSample& sample = samples[i];
-        RunComparison::Run run;
+    const auto add_run = [&](std::size_t i, const Estimate& nll, const Estimate& perplexity,
+                             const Estimate& bits_per_byte) -> RunComparison::Run& {
+        RunComparison::Run& run = result.runs.emplace_back();
         run.info = sources[i].info;
-        run.token_nll.assign(sample.b.begin(), sample.b.end());
+        run.token_nll.assign(samples[i].b.begin(), samples[i].b.end());
+        run.nll = nll;
+        run.perplexity = perplexity;
+        run.bits_per_byte = bits_per_byte;
+        run.difference = run.correlation = unknown_estimate;
+        run.mean_steps = mean_of_values(samples[i].steps_b);
+        run.mean_flops = mean_of_values(samples[i].flops_b);
+        return run;
+    };
+    say(result.resampling.notices());
+    // The first run has the same interval in every pair. It is paired with itself only if it is alone.
+    for (std::size_t i = sources.size() > 1 ? 1 : 0; i < sources.size(); ++i) {
         options.progress = [&](const Progress& now) {
             report(sources.size() + i, now.total > 0 ? now.done * 1000 / now.total : 0);
         };
-        const PairedComparison pair = compare_paired(sample, options);
-        run.nll = pair.mean_b;
-        run.perplexity = pair.perplexity_b;
-        run.bits_per_byte = pair.bits_per_byte_b;
-        run.difference = i == 0 ? unknown_estimate : pair.difference;
-        run.correlation = i == 0 ? unknown_estimate : pair.pearson;
-        run.mean_steps = mean_of_values(sample.steps_b);
-        run.mean_flops = mean_of_values(sample.flops_b);
-        // The first run is paired with itself, and notices about that pair would be meaningless.
-        say(i == 0 ? result.resampling.notices() : pair.notices);
-        result.runs.push_back(std::move(run));
+        const PairedComparison pair = compare_paired(samples[i], options);
+        if (result.runs.empty()) {
+            add_run(0, pair.mean_a, pair.perplexity_a, pair.bits_per_byte_a);
+        }
+        if (i > 0) {
+            RunComparison::Run& run = add_run(i, pair.mean_b, pair.perplexity_b, pair.bits_per_byte_b);
+            run.difference = pair.difference;
+            run.correlation = pair.pearson;
+            say(pair.notices);
+        }
     }
     label_runs(result.runs, request);
     report(2 * sources.size());
