@@ -33,6 +33,17 @@ std::string sentence(const std::filesystem::path& folder, Call&& call) {
     return "(no error)";
 }
 
+/// The id of the error that \p call throws, such as "checkpoint.kind"; empty when it does not.
+template <typename Call>
+std::string refusal_id(Call&& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return name_of(error.id());
+    }
+    return {};
+}
+
 /// A safetensors file put together by hand, right or wrong: length, header, data.
 inline std::string safetensors(std::string_view header, std::string_view data = {}) {
     std::string file;

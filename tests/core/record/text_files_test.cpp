@@ -110,6 +110,10 @@ protected:
         const fs::path path = file(content);
         return testing::sentence(folder.path(), [&] { (void)parts_of(path, *tokenizer, part_bytes); });
     }
+    std::string refused(const std::string& content) const {
+        const fs::path path = file(content);
+        return testing::refusal_id([&] { (void)parts_of(path, *tokenizer, 4096); });
+    }
     static std::string lines(int count) {
         std::string text;
         for (int i = 0; i < count; ++i) {
@@ -220,15 +224,16 @@ TEST_F(TextFilesOf, ALimitEndsWithTheTextThatReachesIt) {
 }
 
 TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
-    EXPECT_NE(sentence("").find("a.txt: expected a text, found an empty one"), std::string::npos);
-    EXPECT_NE(sentence("x").find("a.txt: expected a text of at least two tokens, found one"),
-              std::string::npos);
-    EXPECT_NE(sentence("\xFF\xFEx\0y").find("it looks like UTF-16"), std::string::npos);
+    for (const char* const content : {"", "x"}) {
+        EXPECT_EQ(sentence(content).rfind("a.txt: ", 0), 0U) << sentence(content);
+        EXPECT_EQ(refused(content), "text.empty") << sentence(content);
+    }
+    EXPECT_NE(sentence("\xFF\xFEx\0y").find("UTF-16"), std::string::npos);
     const std::string good = lines(200'000); // more than is read at once
     for (const std::string& wrong : {std::string("\xC3("), std::string(1, '\0'), std::string("\xF0\x9F")}) {
-        EXPECT_NE(sentence(good + wrong).find("found another byte at byte " + std::to_string(good.size())),
-                  std::string::npos)
+        EXPECT_NE(sentence(good + wrong).find("byte " + std::to_string(good.size())), std::string::npos)
             << sentence(good + wrong);
+        EXPECT_EQ(refused(good + wrong), "text.bytes") << sentence(good + wrong);
     }
     EXPECT_NE(testing::sentence(folder.path(), [&] { (void)parts_of(folder / "none", *tokenizer, 4096); })
                   .find("none"),
@@ -238,14 +243,11 @@ TEST_F(TextFilesOf, WhatIsWrongIsSaidBeforeAnythingIsRecorded) {
 }
 
 TEST_F(TextFilesOf, ShortOnesBehindALimitAreSaidBeforeAnythingIsRecorded) {
-    const auto said = [&](TextFilesOptions options) {
-        return testing::sentence(folder.path(), [&] { TextFiles source(std::move(options), *tokenizer); });
-    };
     TextFilesOptions limited{{file("Some words."), file("x", "b.txt")}};
     limited.limit_tokens = 1000;
-    EXPECT_NE(said(limited).find("b.txt: expected a text of at least two tokens, found one"),
-              std::string::npos)
-        << said(limited);
+    const auto open_all = [&] { TextFiles source(limited, *tokenizer); };
+    EXPECT_EQ(testing::refusal_id(open_all), "text.empty");
+    EXPECT_EQ(testing::sentence(folder.path(), open_all).rfind("b.txt: ", 0), 0U);
 }
 
 TEST_F(TextFilesOf, AFileThatChangesAfterItWasReadThroughIsRefused) {
