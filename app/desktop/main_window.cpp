@@ -11,6 +11,7 @@
 #include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
+#include "app/desktop/samples.h"
 #include "app/desktop/session_state.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
@@ -31,6 +32,7 @@
 #include <QInputDialog>
 #include <QLabel>
 #include <QMimeData>
+#include <QStandardPaths>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -178,7 +180,7 @@ void MainWindow::start(const Launch& launch) {
     show();
     apply(launch); // over the layout, which comes with the window
     for (const QString& path : launch.paths) {
-        open(path);
+        picture ? traces_->opener().open(path) : open(path); // for a picture nothing of the user's is written
     }
 }
 
@@ -213,7 +215,20 @@ QString MainWindow::statusText() const {
 }
 
 void MainWindow::open(const QString& path) {
-    traces_->opener().open(path);
+    const QString recorded = find_samples().recorded;
+    if (recorded.isEmpty() ||
+        QFileInfo(path).canonicalFilePath() != QFileInfo(recorded).canonicalFilePath()) {
+        traces_->opener().open(path);
+        return;
+    }
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    QString problem;
+    if (const QString copy = copy_of_recorded(recorded, folder + u"/recorded"_s, problem); !copy.isEmpty()) {
+        traces_->opener().open(copy);
+    } else {
+        errors_ << problem;
+        messages_->show("sample.failed", problem);
+    }
 }
 
 void MainWindow::openFiles() {

@@ -4,6 +4,7 @@
 #include "views/common/theme.h"
 
 #include <QAccessible>
+#include <QCursor>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -23,6 +24,7 @@ constexpr int message_success_ms = 6000;
 constexpr int widest_message = 760;
 constexpr int message_margin = 24;
 constexpr int room_of_status = 40; ///< of the window: the status bar
+constexpr int room_of_menu = 56;   ///< of the window: the menu
 
 } // namespace
 
@@ -87,6 +89,7 @@ void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
     if (sentence.isEmpty()) {
         return;
     }
+    const bool shown = !messages_.empty();
     std::erase_if(messages_, [&](const Message& one) {
         return one.kind == Kind::success ||
                (one.kind == Kind::notice && kind == Kind::error); // an error does not hide among notices
@@ -104,7 +107,15 @@ void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
     if (kind == Kind::success) {
         fading_.start();
     }
+    if (!shown) {
+        above_ = false;
+    }
     refresh();
+    const QPoint pointer = parentWidget()->mapFromGlobal(QCursor::pos());
+    if (!shown && geometry().adjusted(-8, -8, 8, 8).contains(pointer)) {
+        above_ = true; // a second click would meet the bar
+        place();
+    }
     QAccessibleEvent alert(label_, QAccessible::Alert);
     QAccessible::updateAccessibility(&alert);
 }
@@ -139,7 +150,8 @@ void MessageBar::place() {
     const QSize window = parentWidget()->size();
     const int width = std::min(widest_message, window.width() - 2 * message_margin);
     const int height = std::max(layout()->heightForWidth(width), layout()->minimumSize().height());
-    setGeometry((window.width() - width) / 2, window.height() - room_of_status - height, width, height);
+    setGeometry((window.width() - width) / 2,
+                above_ ? room_of_menu : window.height() - room_of_status - height, width, height);
 }
 
 bool MessageBar::eventFilter(QObject* watched, QEvent* event) {

@@ -51,6 +51,7 @@ private:
     std::vector<Message> messages_;
     QLabel* label_;
     QTimer fading_;
+    bool above_ = false; ///< the bar is at the top, because the pointer is at the bottom
 };
 
 } // namespace ponderscope

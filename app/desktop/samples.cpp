@@ -2,7 +2,9 @@
 #include "app/desktop/samples.h"
 
 #include <QCoreApplication>
+#include <QDateTime>
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 
 using namespace Qt::StringLiterals;
@@ -50,6 +52,33 @@ Samples find_samples(const QString& start) {
     found.text = file(u"/texts/passage.txt"_s);
     found.recorded = file(u"/../build/samples/samples.ponder"_s);
     return found;
+}
+
+QString copy_of_recorded(const QString& recorded, const QString& folder, QString& problem) {
+    const QFileInfo from(recorded);
+    const QFileInfo to(QDir(folder).filePath(from.fileName()));
+    if (to.exists() && to.lastModified() >= from.lastModified()) {
+        return to.absoluteFilePath();
+    }
+    // Under another name first: a copy that was cut off would be taken for the sample.
+    QFile part(from.filePath());
+    const QString passing = to.filePath() + u".part"_s;
+    QFile::remove(passing);
+    if (!QDir().mkpath(folder) || !part.copy(passing)) {
+        problem = u"The sample could not be copied to %1: %2"_s.arg(to.filePath(), part.errorString());
+        return {};
+    }
+    for (const char* beside : {"-wal", "-shm", ".annotations"}) { // of an older copy
+        QFile::remove(to.filePath() + QLatin1String(beside));
+    }
+    QFile::remove(to.filePath());
+    QFile::setPermissions(passing,
+                          QFile::ReadOwner | QFile::WriteOwner | QFile::ReadGroup | QFile::ReadOther);
+    if (!QFile::rename(passing, to.filePath())) {
+        problem = u"%1 could not be written."_s.arg(to.filePath());
+        return {};
+    }
+    return to.absoluteFilePath();
 }
 
 } // namespace ponderscope

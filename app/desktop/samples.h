@@ -16,4 +16,8 @@ struct Samples {
 /// Searches from \p start upwards; empty: from the program's folder. Reads names only.
 Samples find_samples(const QString& start = {});
 
+/// A copy of the recorded sample in the user's \p folder, so that annotations and new names do not change the
+/// program's files. Copies again if the sample is newer. Empty: \p problem says why.
+QString copy_of_recorded(const QString& recorded, const QString& folder, QString& problem);
+
 } // namespace ponderscope

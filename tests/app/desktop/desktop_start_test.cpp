@@ -13,6 +13,7 @@
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
+#include <QDateTime>
 #include <QDir>
 #include <QDockWidget>
 #include <QLabel>
@@ -58,6 +59,40 @@ private Q_SLOTS:
         QVERIFY(stage.window.greeting().welcome().isVisible());
         QTest::keyClick(&stage.window.greeting().welcome(), Qt::Key_Escape);
         QVERIFY(!stage.window.greeting().welcome().isVisible());
+    }
+
+    void theRecordedSampleIsOpenedAsACopy() {
+        QTemporaryDir tree;
+        const QString recorded = tree.filePath(u"shipped/samples.ponder"_s);
+        QVERIFY(QDir(tree.path()).mkpath(u"shipped"_s));
+        testing::write_sample_trace(recorded.toStdString(), {.sequences = 1, .tokens = 60});
+        const QStringList shipped = QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files);
+        QVERIFY(QFile::setPermissions(recorded, QFile::ReadOwner)); // as it is installed
+        const QString own = tree.filePath(u"own"_s);
+        QString problem;
+        const QString copy = copy_of_recorded(recorded, own, problem);
+        QVERIFY2(problem.isEmpty(), qPrintable(problem));
+        QVERIFY(QFileInfo(copy).dir() == QDir(own));
+        Stage stage;
+        QVERIFY(stage.shows(copy));
+        // What a user does to it stays in the copy, which is found again.
+        stage.window.text().setQuantity(Quantity::nll);
+        write(copy + u".annotations"_s, "x");
+        QCOMPARE(QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files), shipped);
+        QCOMPARE(copy_of_recorded(recorded, own, problem), copy);
+        QVERIFY(QFile::exists(copy + u".annotations"_s));
+        // A newer sample takes its place, without what belongs to the older one.
+        QVERIFY(QFile::setPermissions(recorded, QFile::ReadOwner | QFile::WriteOwner));
+        QFile newer(recorded);
+        QVERIFY(newer.open(QIODevice::Append));
+        QVERIFY(
+            newer.setFileTime(QDateTime::currentDateTime().addSecs(60), QFileDevice::FileModificationTime));
+        newer.close();
+        QCOMPARE(copy_of_recorded(recorded, own, problem), copy);
+        QVERIFY(!QFile::exists(copy + u".annotations"_s));
+        // A folder that cannot be made is said.
+        QVERIFY(copy_of_recorded(recorded, copy + u"/below"_s, problem).isEmpty());
+        QVERIFY(!problem.isEmpty());
     }
 
     void samplesAreFoundFromTheProgramUpwards() {

@@ -123,6 +123,13 @@ private Q_SLOTS:
         QTRY_COMPARE(bar.ids(), QStringList{u"failed"_s});
         QVERIFY(bar.isVisible());
         QVERIFY(stage.window.rect().contains(bar.geometry()));
+        bar.clear();
+        // Not under the pointer: a second click would meet its ×.
+        QCursor::setPos(stage.window.mapToGlobal(QPoint(600, 740)));
+        bar.show("four", u"Copied four"_s, MessageBar::Kind::success);
+        if (stage.window.mapFromGlobal(QCursor::pos()) == QPoint(600, 740)) {
+            QVERIFY(!bar.geometry().contains(600, 740));
+        }
     }
 
     void theSizeOfTheTextIsKeptHoweverItIsChanged() {
