@@ -218,84 +218,66 @@ protected:
         return path;
     }
 
-    fs::path phi(const std::string& name = "phi", bool with_tokenizer = true) const {
-        Tensors t{{"model.embed_tokens.weight", {{vocabulary, d}, embedding}}};
-        for (std::size_t l = 0; l < layers.size(); ++l) {
-            const std::string block = "model.layers." + std::to_string(l) + ".";
-            t[block + "self_attn.q_proj.weight"] = {{d, d}, layers[l].q};
-            t[block + "self_attn.k_proj.weight"] = {{d, d}, layers[l].k};
-            t[block + "self_attn.v_proj.weight"] = {{d, d}, layers[l].v};
-            t[block + "self_attn.dense.weight"] = {{d, d}, layers[l].o};
-            t[block + "mlp.fc1.weight"] = {{f, d}, layers[l].up};
-            t[block + "mlp.fc2.weight"] = {{d, f}, layers[l].down};
-        }
-        return write(name,
-                     {{"model_type", "phi"},
-                      {"hidden_size", d},
-                      {"num_hidden_layers", layers.size()},
-                      {"num_attention_heads", heads},
-                      {"intermediate_size", f},
-                      {"vocab_size", vocabulary}},
-                     t, with_tokenizer);
-    }
-    fs::path gpt2(const std::string& stem) const {
-        Tensors t{{stem + "wte.weight", {{vocabulary, d}, embedding}}};
+    /// Where a backbone keeps its matrices. fused: query, key and value in one.
+    struct Layout {
+        std::string type, stem, embedding, block, fused, query, key, value, output, up, down;
+        bool transposed = false;
+    };
+    fs::path lay_out(const Layout& names, const std::string& folder_name, bool with_tokenizer = true) const {
+        Tensors t{{names.stem + names.embedding, {{vocabulary, d}, embedding}}};
         for (std::size_t l = 0; l < layers.size(); ++l) {
             const Layer& w = layers[l];
-            const std::string block = stem + "h." + std::to_string(l) + ".";
-            t[block + "attn.c_attn.weight"] = {{d, 3 * d}, transposed(together({&w.q, &w.k, &w.v}), 3 * d)};
-            t[block + "attn.c_proj.weight"] = {{d, d}, transposed(w.o, d)};
-            t[block + "mlp.c_fc.weight"] = {{d, f}, transposed(w.up, f)};
-            t[block + "mlp.c_proj.weight"] = {{f, d}, transposed(w.down, d)};
+            const auto put = [&](const std::string& own, std::int64_t rows, const Values& values) {
+                const auto columns = static_cast<std::int64_t>(values.size()) / rows;
+                t[names.stem + names.block + std::to_string(l) + "." + own + ".weight"] =
+                    names.transposed ? Tensor{{columns, rows}, transposed(values, rows)}
+                                     : Tensor{{rows, columns}, values};
+            };
+            if (names.fused.empty()) {
+                put(names.query, d, w.q);
+                put(names.key, d, w.k);
+                put(names.value, d, w.v);
+            } else {
+                put(names.fused, 3 * d, names.transposed ? together({&w.q, &w.k, &w.v}) : interleaved(w));
+            }
+            put(names.output, d, w.o);
+            put(names.up, f, w.up);
+            put(names.down, d, w.down);
         }
-        return write("gpt2" + stem,
-                     {{"model_type", "gpt2"},
-                      {"n_embd", d},
-                      {"n_layer", layers.size()},
-                      {"n_head", heads},
-                      {"n_inner", f},
-                      {"vocab_size", vocabulary}},
-                     t);
+        json config{{"model_type", names.type},
+                    {"hidden_size", d},
+                    {"num_hidden_layers", layers.size()},
+                    {"num_attention_heads", heads},
+                    {"intermediate_size", f},
+                    {"n_inner", f},
+                    {"ffn_dim", f},
+                    {"vocab_size", vocabulary}};
+        if (names.type == "opt") { // embeddings that are narrower than the stack
+            config["word_embed_proj_dim"] = narrow;
+            t[names.stem + names.embedding] = {{vocabulary, narrow}, table};
+            t[names.stem + "decoder.project_in.weight"] = {{d, narrow}, project_in};
+        }
+        return write(folder_name, config, t, with_tokenizer);
+    }
+    fs::path phi(const std::string& name = "phi", bool with_tokenizer = true) const {
+        return lay_out({"phi", "model.", "embed_tokens.weight", "layers.", "", "self_attn.q_proj",
+                        "self_attn.k_proj", "self_attn.v_proj", "self_attn.dense", "mlp.fc1", "mlp.fc2"},
+                       name, with_tokenizer);
+    }
+    fs::path gpt2(const std::string& stem) const {
+        return lay_out({"gpt2", stem, "wte.weight", "h.", "attn.c_attn", "", "", "", "attn.c_proj",
+                        "mlp.c_fc", "mlp.c_proj", true},
+                       "gpt2" + stem);
     }
     fs::path gpt_neox() const {
-        Tensors t{{"gpt_neox.embed_in.weight", {{vocabulary, d}, embedding}}};
-        for (std::size_t l = 0; l < layers.size(); ++l) {
-            const std::string block = "gpt_neox.layers." + std::to_string(l) + ".";
-            t[block + "attention.query_key_value.weight"] = {{3 * d, d}, interleaved(layers[l])};
-            t[block + "attention.dense.weight"] = {{d, d}, layers[l].o};
-            t[block + "mlp.dense_h_to_4h.weight"] = {{f, d}, layers[l].up};
-            t[block + "mlp.dense_4h_to_h.weight"] = {{d, f}, layers[l].down};
-        }
-        return write("neox",
-                     {{"model_type", "gpt_neox"},
-                      {"hidden_size", d},
-                      {"num_hidden_layers", layers.size()},
-                      {"num_attention_heads", heads},
-                      {"intermediate_size", f},
-                      {"vocab_size", vocabulary}},
-                     t);
+        return lay_out({"gpt_neox", "gpt_neox.", "embed_in.weight", "layers.", "attention.query_key_value",
+                        "", "", "", "attention.dense", "mlp.dense_h_to_4h", "mlp.dense_4h_to_h"},
+                       "neox");
     }
     fs::path opt(const std::string& stem) const {
-        Tensors t{{stem + "decoder.embed_tokens.weight", {{vocabulary, narrow}, table}},
-                  {stem + "decoder.project_in.weight", {{d, narrow}, project_in}}};
-        for (std::size_t l = 0; l < layers.size(); ++l) {
-            const std::string block = stem + "decoder.layers." + std::to_string(l) + ".";
-            t[block + "self_attn.q_proj.weight"] = {{d, d}, layers[l].q};
-            t[block + "self_attn.k_proj.weight"] = {{d, d}, layers[l].k};
-            t[block + "self_attn.v_proj.weight"] = {{d, d}, layers[l].v};
-            t[block + "self_attn.out_proj.weight"] = {{d, d}, layers[l].o};
-            t[block + "fc1.weight"] = {{f, d}, layers[l].up};
-            t[block + "fc2.weight"] = {{d, f}, layers[l].down};
-        }
-        return write("opt" + stem,
-                     {{"model_type", "opt"},
-                      {"hidden_size", d},
-                      {"num_hidden_layers", layers.size()},
-                      {"num_attention_heads", heads},
-                      {"ffn_dim", f},
-                      {"vocab_size", vocabulary},
-                      {"word_embed_proj_dim", narrow}},
-                     t);
+        return lay_out({"opt", stem, "decoder.embed_tokens.weight", "decoder.layers.", "", "self_attn.q_proj",
+                        "self_attn.k_proj", "self_attn.v_proj", "self_attn.out_proj", "fc1", "fc2"},
+                       "opt" + stem);
     }
 };
 
