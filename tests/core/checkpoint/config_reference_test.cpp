@@ -3,7 +3,6 @@
 #include "core/base/json.h"
 #include "core/checkpoint/checkpoint.h"
 #include "tests/core/checkpoint/support.h"
-#include "tests/support/known_cases.h"
 
 #include <algorithm>
 #include <map>
@@ -31,9 +30,6 @@ TEST(ReferenceConfigs, MethodMixingAndBackboneAgree) {
     int cases = 0;
     for (const fs::path& folder : testing::golden_cases()) {
         SCOPED_TRACE(folder.filename().string());
-        if (!testing::runs_here(folder)) {
-            continue;
-        }
         const nlohmann::json description = read_json_file(folder / "case.json");
         const JsonObject about(description, folder / "case.json");
         std::optional<MethodKind> method;
@@ -78,9 +74,6 @@ TEST(ReferenceConfigs, MethodMixingAndBackboneAgree) {
 TEST(ReferenceConfigs, AsksExactlyWhereTheCaseNeedsAnArgument) {
     for (const fs::path& folder : testing::golden_cases()) {
         SCOPED_TRACE(folder.filename().string());
-        if (!testing::runs_here(folder)) {
-            continue;
-        }
         const nlohmann::json description = read_json_file(folder / "case.json");
         const auto arguments = description.find("arguments");
         const bool needs_method =

@@ -8,7 +8,6 @@
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "tests/core/ponder/tiny_models.h"
-#include "tests/support/known_cases.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -396,9 +395,6 @@ TEST(Steps, OtherNumbersNeedNoOtherWeights) {
 TEST(MethodInfos, SayWhereTheChoiceOfWhatIsSeenIsTheMethodsOwn) {
     std::set<MethodKind> seen;
     for (const std::filesystem::path& folder : testing::golden_cases()) {
-        if (!testing::runs_here(folder)) {
-            continue;
-        }
         const Checkpoint checkpoint = Checkpoint::open(folder);
         const MethodKind method = checkpoint.config.ponder.method;
         if (checkpoint.config.candidate_methods.size() > 1 || !seen.insert(method).second) {
