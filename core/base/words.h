@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,17 +14,20 @@
 
 namespace ponderscope {
 
-/// Joins the elements of \p range as "a, b, c". \p text converts an element to text.
+/// Joins the elements of \p range as "a, b, c", more than \p most as "a, b, c and 4 more". \p text converts
+/// an element to text.
 template <typename Range, typename Text = std::identity>
-std::string joined(const Range& range, Text text = {}) {
+std::string joined(const Range& range, Text text = {},
+                   std::size_t most = std::numeric_limits<std::size_t>::max()) {
     std::string all;
-    const char* between = "";
+    std::size_t count = 0;
     for (const auto& one : range) {
-        all += between;
-        all += std::invoke(text, one);
-        between = ", ";
+        if (count++ < most) {
+            all += count > 1 ? ", " : "";
+            all += std::invoke(text, one);
+        }
     }
-    return all;
+    return count > most ? all + " and " + std::to_string(count - most) + " more" : all;
 }
 
 /// The fewest digits that read back as the same number; "inf", "-inf", "nan".

@@ -5,6 +5,7 @@
 #include "core/base/files.h"
 #include "core/base/hub_cache.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
@@ -37,17 +38,9 @@ std::vector<fs::path> files_in(const fs::path& folder) {
     return files;
 }
 
-/// "a, b, c and 4 more"
 std::string listed(const std::vector<fs::path>& files) {
-    constexpr std::size_t shown = 4;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(files.size(), shown); ++i) {
-        text += (i == 0 ? "" : ", ") + printable(files[i].filename().string());
-    }
-    if (files.size() > shown) {
-        text += " and " + std::to_string(files.size() - shown) + " more";
-    }
-    return text;
+    return joined(
+        files, [](const fs::path& file) { return printable(file.filename().string()); }, 4);
 }
 
 } // namespace

@@ -170,12 +170,9 @@ void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
                std::ranges::any_of(
                    inert_parts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
     });
-    constexpr std::size_t shown = 8;
-    const std::size_t more = unread.size() - std::min(unread.size(), shown);
-    unread.resize(std::min(unread.size(), shown));
     if (!unread.empty()) {
-        notices.push_back("config.json has keys that are not read and change nothing here: " +
-                          joined(unread) + (more > 0 ? " and " + std::to_string(more) + " more." : "."));
+        notices.push_back(
+            "config.json has keys that are not read and change nothing here: " + joined(unread, {}, 8) + ".");
     }
 }
 

@@ -243,14 +243,11 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
                          "this build cannot run the checkpoint");
     }
     if (!unused.empty()) {
-        std::string text = unused.size() == 1 ? "One tensor of the file is not used by this model: "
-                                              : std::to_string(unused.size()) +
-                                                    " tensors of the file are not used by this model: ";
-        constexpr std::size_t shown = 4;
-        for (std::size_t i = 0; i < std::min(shown, unused.size()); ++i) {
-            text += (i == 0 ? "" : ", ") + unused[i];
-        }
-        result.notices.push_back(text + (unused.size() > shown ? ", ..." : "."));
+        result.notices.push_back(
+            (unused.size() == 1
+                 ? "One tensor of the file is not used by this model: "
+                 : std::to_string(unused.size()) + " tensors of the file are not used by this model: ") +
+            joined(unused, {}, 4) + ".");
     }
     return result;
 }

@@ -111,16 +111,9 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
         throw InputError(ErrorId::trace_run, reader.path(), "a run", "a trace without any",
                          "record one into it");
     }
-    std::string known;
-    constexpr std::size_t most = 20;
-    for (std::size_t i = 0; i < runs.size() && i < most; ++i) {
-        known += (i == 0 ? "" : ", ") + runs[i].name;
-    }
-    if (runs.size() > most) {
-        known += " and " + std::to_string(runs.size() - most) + " more";
-    }
     throw InputError(ErrorId::trace_run, reader.path(),
-                     name.empty() ? "the name of a run" : "a run named " + name, "the runs " + known,
+                     name.empty() ? "the name of a run" : "a run named " + name,
+                     "the runs " + joined(runs, &RunInfo::name, 20),
                      "write one of them after #, as in " + reader.short_name_of(runs.front()));
 }
 

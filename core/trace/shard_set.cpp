@@ -2,6 +2,7 @@
 #include "core/trace/shard_set.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/trace/shard.h"
 
 #include <algorithm>
@@ -36,12 +37,8 @@ struct FoundShard {
 };
 
 std::string listed(const std::vector<std::int64_t>& ranks) {
-    std::string text;
-    constexpr std::size_t most = 10;
-    for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
-        text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-    }
-    return ranks.size() > most ? text + " and " + std::to_string(ranks.size() - most) + " more" : text;
+    return joined(
+        ranks, [](std::int64_t rank) { return std::to_string(rank); }, 10);
 }
 
 FoundShard look_at(const TraceReader& reader, std::size_t index) {

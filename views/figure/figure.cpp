@@ -429,20 +429,14 @@ const Maker& maker_of(FigureKind kind) {
 
 /// What to install for characters that no font has.
 std::string notice_of_missing(const std::vector<char32_t>& missing) {
-    constexpr std::size_t most_shown = 10;
     const auto is_emoji = [](char32_t c) {
         return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);
     };
-    std::vector<std::string> shown;
-    for (std::size_t i = 0; i < std::min(missing.size(), most_shown); ++i) {
-        shown.push_back("U+" + QString::number(static_cast<uint>(missing[i]), 16)
-                                   .rightJustified(4, u'0')
-                                   .toUpper()
-                                   .toStdString());
-    }
-    return "No font of this machine has letters for " + joined(shown) +
-           (missing.size() > most_shown ? " and " + std::to_string(missing.size() - most_shown) + " more"
-                                        : std::string()) +
+    const auto code = [](char32_t c) {
+        return "U+" +
+               QString::number(static_cast<uint>(c), 16).rightJustified(4, u'0').toUpper().toStdString();
+    };
+    return "No font of this machine has letters for " + joined(missing, code, 10) +
            "; they are drawn as boxes." +
            (std::ranges::all_of(missing, is_emoji)
                 ? ""
