@@ -43,17 +43,16 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(u"Signal"_s);
     chooser_->setToolTip(u"Signal of the heatmap"_s);
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(8);
-    layout->addWidget(header_);
     header_->setRanges(ColourRanges::of(context.data));
-    auto* maps = new QHBoxLayout;
-    maps->setSpacing(14);
-    maps->addWidget(canvas_, 3);
-    maps->addWidget(layers_, 1);
-    layout->addLayout(maps, 1);
-
+    auto* column = new QVBoxLayout;
+    column->setSpacing(8);
+    column->addWidget(header_);
+    column->addWidget(canvas_, 1);
+    auto* layout = new QHBoxLayout(this);
+    layout->setContentsMargins(14, 8, 14, 6);
+    layout->setSpacing(14);
+    layout->addLayout(column, 3);
+    layout->addWidget(layers_, 1);
     layers_->embed();
     layers_->followToken();
     connect(chooser_, &QComboBox::activated, this,
