@@ -268,6 +268,27 @@ void JsonObject::fail(std::string_view key, const std::string& expected, const s
                      found, remedy.empty() ? remedy_ : remedy);
 }
 
+template <class Value>
+std::optional<Value> JsonObject::value_of(std::string_view key, bool (json::*has_type)() const noexcept,
+                                          const char* expected) const {
+    const json* found = find(key);
+    if (found == nullptr) {
+        return std::nullopt;
+    }
+    if (!(found->*has_type)()) {
+        fail(key, expected);
+    }
+    return found->get<Value>();
+}
+
+template <class Value>
+Value JsonObject::required(std::optional<Value> value, std::string_view key, const char* expected) const {
+    if (!value) {
+        fail(key, expected);
+    }
+    return *std::move(value);
+}
+
 std::optional<std::int64_t> JsonObject::integer(std::string_view key, std::int64_t min,
                                                 std::int64_t max) const {
     const json* found = find(key);
@@ -295,36 +316,19 @@ std::optional<std::int64_t> JsonObject::integer(std::string_view key, std::int64
 }
 
 std::optional<double> JsonObject::number(std::string_view key) const {
-    const json* found = find(key);
-    if (found == nullptr) {
-        return std::nullopt;
-    }
-    if (!found->is_number() || !std::isfinite(found->get<double>())) {
+    const auto value = value_of<double>(key, &json::is_number, "a number");
+    if (value && !std::isfinite(*value)) {
         fail(key, "a number");
     }
-    return found->get<double>();
+    return value;
 }
 
 std::optional<bool> JsonObject::boolean(std::string_view key) const {
-    const json* found = find(key);
-    if (found == nullptr) {
-        return std::nullopt;
-    }
-    if (!found->is_boolean()) {
-        fail(key, "true or false");
-    }
-    return found->get<bool>();
+    return value_of<bool>(key, &json::is_boolean, "true or false");
 }
 
 std::optional<std::string> JsonObject::text(std::string_view key) const {
-    const json* found = find(key);
-    if (found == nullptr) {
-        return std::nullopt;
-    }
-    if (!found->is_string()) {
-        fail(key, "a text");
-    }
-    return found->get<std::string>();
+    return value_of<std::string>(key, &json::is_string, "a text");
 }
 
 std::optional<JsonObject> JsonObject::object(std::string_view key) const {
@@ -344,31 +348,19 @@ const nlohmann::json* JsonObject::array(std::string_view key) const {
 }
 
 std::int64_t JsonObject::required_integer(std::string_view key, std::int64_t min, std::int64_t max) const {
-    if (const auto value = integer(key, min, max)) {
-        return *value;
-    }
-    fail(key, "a whole number");
+    return required(integer(key, min, max), key, "a whole number");
 }
 
 double JsonObject::required_number(std::string_view key) const {
-    if (const auto value = number(key)) {
-        return *value;
-    }
-    fail(key, "a number");
+    return required(number(key), key, "a number");
 }
 
 std::string JsonObject::required_text(std::string_view key) const {
-    if (auto value = text(key)) {
-        return *std::move(value);
-    }
-    fail(key, "a text");
+    return required(text(key), key, "a text");
 }
 
 JsonObject JsonObject::required_object(std::string_view key) const {
-    if (auto value = object(key)) {
-        return *std::move(value);
-    }
-    fail(key, "an object");
+    return required(object(key), key, "an object");
 }
 
 const nlohmann::json& JsonObject::required_array(std::string_view key) const {

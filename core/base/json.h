@@ -97,6 +97,12 @@ public:
     [[nodiscard]] std::string name_of(std::string_view key) const;
 
 private:
+    template <class Value>
+    std::optional<Value> value_of(std::string_view key, bool (nlohmann::json::*has_type)() const noexcept,
+                                  const char* expected) const;
+    template <class Value>
+    Value required(std::optional<Value> value, std::string_view key, const char* expected) const;
+
     const nlohmann::json* value_;
     std::filesystem::path source_;
     std::string name_, remedy_;
