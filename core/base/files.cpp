@@ -52,25 +52,25 @@ const char* kind_of(mode_t mode) {
     return "a device";
 }
 
-/// Opens a regular file for reading and tells its size. Never blocks on a pipe.
-std::uint64_t open_regular(const fs::path& path, int& descriptor) {
-    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor < 0) {
-        throw_file_error(path, errno, "read");
+/// A regular file, open for reading.
+struct RegularFile {
+    Descriptor descriptor;
+    std::uint64_t size = 0;
+
+    /// Never blocks on a pipe.
+    explicit RegularFile(const fs::path& path)
+        : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+        struct stat status {};
+        if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
+            throw_file_error(path, errno, "read");
+        }
+        if (!S_ISREG(status.st_mode)) {
+            throw InputError(ErrorId::file_kind, path, "a file", kind_of(status.st_mode),
+                             "give the path of a file");
+        }
+        size = static_cast<std::uint64_t>(status.st_size);
     }
-    struct stat status {};
-    if (::fstat(descriptor, &status) != 0) {
-        const int error = errno;
-        ::close(descriptor);
-        throw_file_error(path, error, "read");
-    }
-    if (!S_ISREG(status.st_mode)) {
-        ::close(descriptor);
-        throw InputError(ErrorId::file_kind, path, "a file", kind_of(status.st_mode),
-                         "give the path of a file");
-    }
-    return static_cast<std::uint64_t>(status.st_size);
-}
+};
 
 /// Creates a file with a new name in \p folder; its mode is \p mode without the bits of the umask, which only
 /// open() applies without changing it for other threads. Returns the descriptor, or -1 and errno.
@@ -145,45 +145,25 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
 }
 
 MappedFile MappedFile::open(const fs::path& path) {
-    int raw = -1;
-    const std::uint64_t size = open_regular(path, raw);
-    const Descriptor descriptor(raw);
+    const RegularFile opened(path);
     MappedFile file;
     file.path_ = path;
-    file.size_ = size;
-    if (size > 0) {
-        void* address = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
+    if (opened.size > 0) {
+        void* address = ::mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.descriptor.get(), 0);
         if (address == MAP_FAILED) {
             throw_file_error(path, errno, "read");
         }
-        file.data_ = static_cast<const std::byte*>(address);
+        file.data_ = {static_cast<const std::byte*>(address), Unmap{opened.size}};
     }
     return file;
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-    if (this != &other) {
-        MappedFile gone(std::move(*this));
-        path_ = std::move(other.path_);
-        data_ = std::exchange(other.data_, nullptr);
-        size_ = std::exchange(other.size_, 0);
-    }
-    return *this;
-}
-
-MappedFile::~MappedFile() {
-    if (data_ != nullptr) {
-        ::munmap(const_cast<std::byte*>(data_), size_);
-    }
+void MappedFile::Unmap::operator()(const std::byte* data) const {
+    ::munmap(const_cast<std::byte*>(data), size);
 }
 
 std::string_view MappedFile::text() const {
-    return {reinterpret_cast<const char*>(data_), size_};
+    return {reinterpret_cast<const char*>(data_.get()), bytes().size()};
 }
 
 void MappedFile::expect_sequential_reads() const {
@@ -328,9 +308,8 @@ fs::path name_of_open_file(const FileId& file) {
 }
 
 std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
-    int raw = -1;
-    const std::uint64_t size = open_regular(path, raw);
-    const Descriptor descriptor(raw);
+    const RegularFile opened(path);
+    const std::uint64_t size = opened.size;
     if (size > max_bytes) {
         throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes",
                          std::to_string(size) + " bytes", "check that it is the right file");
@@ -343,7 +322,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
         if (used == content.size()) {
             content.resize(content.size() * 2);
         }
-        const ssize_t count = ::read(descriptor.get(), content.data() + used, content.size() - used);
+        const ssize_t count = ::read(opened.descriptor.get(), content.data() + used, content.size() - used);
         if (count < 0) {
             if (errno == EINTR) {
                 continue;

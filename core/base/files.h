@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,14 +20,9 @@ public:
     /// permission, no address space.
     static MappedFile open(const std::filesystem::path& path);
 
-    MappedFile() = default;
-    MappedFile(MappedFile&& other) noexcept;
-    MappedFile& operator=(MappedFile&& other) noexcept;
-    MappedFile(const MappedFile&) = delete;
-    MappedFile& operator=(const MappedFile&) = delete;
-    ~MappedFile();
-
-    [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+    [[nodiscard]] std::span<const std::byte> bytes() const {
+        return data_ ? std::span(data_.get(), data_.get_deleter().size) : std::span<const std::byte>();
+    }
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
@@ -37,9 +33,12 @@ public:
                                                             ///< access reads them again
 
 private:
+    struct Unmap {
+        std::size_t size;
+        void operator()(const std::byte* data) const;
+    };
     std::filesystem::path path_;
-    const std::byte* data_ = nullptr;
-    std::size_t size_ = 0;
+    std::unique_ptr<const std::byte, Unmap> data_;
 };
 
 /// A file that appears whole or not at all. The bytes go to a temporary file in the same folder; commit()

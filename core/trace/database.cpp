@@ -143,65 +143,61 @@ void throw_write_failure(const std::filesystem::path& path, const SqliteFailure&
     throw write_failure(path, failure);
 }
 
-Statement::Statement(Statement&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
-
-Statement& Statement::operator=(Statement&& other) noexcept {
-    std::swap(statement_, other.statement_);
-    return *this;
-}
-
-Statement::~Statement() {
-    sqlite3_finalize(statement_);
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
+    sqlite3_finalize(statement);
 }
 
 Statement& Statement::bind(int index, std::int64_t value) {
-    check(sqlite3_bind_int64(statement_, index, value), statement_);
+    check(sqlite3_bind_int64(statement_.get(), index, value), statement_.get());
     return *this;
 }
 
 Statement& Statement::bind(int index, double value) {
-    check(sqlite3_bind_double(statement_, index, value), statement_);
+    check(sqlite3_bind_double(statement_.get(), index, value), statement_.get());
     return *this;
 }
 
 Statement& Statement::bind(int index, std::string_view text) {
     // An empty view may hold a null pointer, which SQLite would take for NULL.
     const char* data = text.empty() ? "" : text.data();
-    check(sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8), statement_);
+    check(sqlite3_bind_text64(statement_.get(), index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8),
+          statement_.get());
     return *this;
 }
 
 Statement& Statement::bind_copy(int index, std::string_view text) {
-    check(sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
-          statement_);
+    check(
+        sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8),
+        statement_.get());
     return *this;
 }
 
 Statement& Statement::bind(int index, std::span<const std::byte> blob) {
     if (blob.empty()) {
-        check(sqlite3_bind_zeroblob(statement_, index, 0), statement_);
+        check(sqlite3_bind_zeroblob(statement_.get(), index, 0), statement_.get());
     } else {
-        check(sqlite3_bind_blob64(statement_, index, blob.data(), blob.size(), SQLITE_STATIC), statement_);
+        check(sqlite3_bind_blob64(statement_.get(), index, blob.data(), blob.size(), SQLITE_STATIC),
+              statement_.get());
     }
     return *this;
 }
 
 Statement& Statement::bind_null(int index) {
-    check(sqlite3_bind_null(statement_, index), statement_);
+    check(sqlite3_bind_null(statement_.get(), index), statement_.get());
     return *this;
 }
 
 bool Statement::step() {
-    const int code = sqlite3_step(statement_);
+    const int code = sqlite3_step(statement_.get());
     if (code == SQLITE_ROW) {
         return true;
     }
     if (code == SQLITE_DONE) {
         return false;
     }
-    sqlite3* handle = sqlite3_db_handle(statement_);
+    sqlite3* handle = sqlite3_db_handle(statement_.get());
     const SqliteFailure failure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
-    sqlite3_reset(statement_);
+    sqlite3_reset(statement_.get());
     fail(failure);
 }
 
@@ -212,26 +208,26 @@ void Statement::run() {
 }
 
 void Statement::reset() {
-    sqlite3_reset(statement_);
+    sqlite3_reset(statement_.get());
 }
 
 bool Statement::is_null(int column) const {
-    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+    return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
 std::int64_t Statement::integer(int column) const {
-    return sqlite3_column_int64(statement_, column);
+    return sqlite3_column_int64(statement_.get(), column);
 }
 
 double Statement::real(int column) const {
     return is_null(column) ? std::numeric_limits<double>::quiet_NaN()
-                           : sqlite3_column_double(statement_, column);
+                           : sqlite3_column_double(statement_.get(), column);
 }
 
 /// Without memory SQLite gives no value, as it does where there is none.
 void Statement::refuse_lack_of_memory(const void* value) const {
     if (value == nullptr) {
-        sqlite3* const database = sqlite3_db_handle(statement_);
+        sqlite3* const database = sqlite3_db_handle(statement_.get());
         if (sqlite3_errcode(database) == SQLITE_NOMEM) {
             fail(database);
         }
@@ -239,8 +235,8 @@ void Statement::refuse_lack_of_memory(const void* value) const {
 }
 
 std::string Statement::text(int column) const {
-    const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+    const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column));
     refuse_lack_of_memory(data);
     return data == nullptr ? std::string() : std::string(data, size);
 }
@@ -251,8 +247,8 @@ std::string Statement::bytes(int column) const {
 }
 
 std::span<const std::byte> Statement::blob(int column) const {
-    const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_, column));
-    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+    const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(statement_.get(), column));
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column));
     refuse_lack_of_memory(data);
     return data == nullptr ? std::span<const std::byte>() : std::span(data, size);
 }

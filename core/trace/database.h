@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -62,9 +63,6 @@ EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFa
 class Statement {
 public:
     Statement() = default;
-    Statement(Statement&& other) noexcept;
-    Statement& operator=(Statement&& other) noexcept;
-    ~Statement();
 
     /// Parameters count from 1.
     Statement& bind(int index, std::int64_t value);
@@ -119,7 +117,10 @@ private:
             bind(index, std::span<const std::byte>(value));
         }
     }
-    sqlite3_stmt* statement_ = nullptr;
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const;
+    };
+    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
 /// Resets a reused statement when it goes out of scope.
