@@ -259,16 +259,22 @@ std::string fill_up(const fs::path& path) {
     return reader.sequences(1).front().complete ? "" : "not even the first sequence was kept";
 }
 
-TEST(TraceCrash, AFullDiskKeepsWhatWasWritten) {
-    const TemporaryFolder folder;
-    const std::string answer = in_child([&]() -> std::string {
-        // A small disk of this child's own, gone when it ends.
+/// Runs \p body in a child for which \p folder is a disk of its own; "skip" where that is not permitted.
+std::string on_small_disk(const fs::path& folder, const char* size,
+                          const std::function<std::string()>& body) {
+    return in_child([&]() -> std::string {
         if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=6m") != 0) {
+            ::mount("tmpfs", folder.c_str(), "tmpfs", 0, size) != 0) {
             return "skip";
         }
-        return fill_up(folder / "a.ponder");
+        return body();
     });
+}
+
+TEST(TraceCrash, AFullDiskKeepsWhatWasWritten) {
+    const TemporaryFolder folder;
+    const std::string answer =
+        on_small_disk(folder.path(), "size=6m", [&] { return fill_up(folder / "a.ponder"); });
     if (answer == "skip") {
         GTEST_SKIP() << "mounting a small disk is not permitted here; the test with a limit on file sizes "
                         "stands in for it";
@@ -304,11 +310,7 @@ TEST(TraceCrash, ALimitOnFileSizesKeepsWhatWasWritten) {
 
 TEST(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
     const TemporaryFolder folder;
-    const std::string answer = in_child([&]() -> std::string {
-        if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
-            return "skip";
-        }
+    const std::string answer = on_small_disk(folder.path(), "size=64k", [&]() -> std::string {
         std::ofstream(folder / "filler") << std::string(65536, 'x');
         try {
             TraceWriter writer(folder / "a.ponder");
@@ -472,7 +474,6 @@ TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
     const TemporaryFolder folder;
     const TemporaryFolder media;
     const fs::path path = folder / "a.ponder";
-    std::string unfinished;
     {
         // A writer that a reader keeps from tidying up leaves the file in WAL mode.
         TraceWriter writer(path);
@@ -497,9 +498,9 @@ TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
     }
     fs::copy_file(path, media / "finished.ponder");
     ::chmod(media.path().c_str(), 0555);
-    const auto read = [&](const std::string& name) {
-        return in_child([&, name]() -> std::string {
-            become_nobody();
+    const auto read = [&](const std::string& name, const std::function<void()>& restrict) {
+        return in_child([&]() -> std::string {
+            restrict();
             try {
                 const TraceReader reader = TraceReader::open(media / name);
                 std::string answer = std::to_string(reader.runs().size()) + " runs";
@@ -515,33 +516,20 @@ TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
             }
         });
     };
-    EXPECT_EQ(read("finished.ponder"), "1 runs, 500 tokens");
-    EXPECT_EQ(read("kept-open.ponder"), "1 runs, 500 tokens");
-    EXPECT_EQ(read("without-log.ponder"), "0 runs");
-    EXPECT_EQ(read("with-log.ponder").find("0 runs; -wal cannot be used here; what it holds is missing"), 0U)
-        << read("with-log.ponder");
+    EXPECT_EQ(read("finished.ponder", become_nobody), "1 runs, 500 tokens");
+    EXPECT_EQ(read("kept-open.ponder", become_nobody), "1 runs, 500 tokens");
+    EXPECT_EQ(read("without-log.ponder", become_nobody), "0 runs");
+    const std::string unusable = "0 runs; -wal cannot be used here; what it holds is missing";
+    EXPECT_TRUE(read("with-log.ponder", become_nobody).starts_with(unusable));
     ::chmod(media.path().c_str(), 0755);
     // The same where there is the right, but no room: the log's index cannot grow.
-    const auto read_without_room = [&](const std::string& name) {
-        return in_child([&, name]() -> std::string {
-            ::signal(SIGXFSZ, SIG_IGN);
-            const rlimit no_room{100, 100};
-            ::setrlimit(RLIMIT_FSIZE, &no_room);
-            try {
-                const TraceReader reader = TraceReader::open(media / name);
-                std::string answer = std::to_string(reader.runs().size()) + " runs";
-                for (const std::string& notice : reader.notices()) {
-                    answer += "; " + notice.substr(notice.find("-wal"));
-                }
-                return answer;
-            } catch (const Error& error) {
-                return error.what();
-            }
-        });
+    const auto take_room = [] {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit no_room{100, 100};
+        ::setrlimit(RLIMIT_FSIZE, &no_room);
     };
-    EXPECT_EQ(read_without_room("kept-open.ponder"), "1 runs");
-    EXPECT_EQ(read_without_room("with-log.ponder").find("0 runs; -wal cannot be used here"), 0U)
-        << read_without_room("with-log.ponder");
+    EXPECT_EQ(read("kept-open.ponder", take_room), "1 runs, 500 tokens");
+    EXPECT_TRUE(read("with-log.ponder", take_room).starts_with(unusable));
     // With the right to write beside it, the log is read.
     EXPECT_EQ(TraceReader::open(media / "with-log.ponder").tokens(1, 0).size(), 500U);
     EXPECT_TRUE(TraceReader::open(media / "with-log.ponder").notices().empty());
