@@ -291,7 +291,7 @@ private Q_SLOTS:
             R"({"trace":"story.ponder","kind":"winners","runs":["adaponderlm-1m","ablated"]})",
             folder_ / "spec.json");
         const QString note = gather(spec).chart->note;
-        QVERIFY2(note.contains(u"over blocks"_s), qPrintable(note));
+        QVERIFY2(note.contains(u"use the blocks that"_s), qPrintable(note));
     }
 
     void stepsByTypeKnowThatTokensOfATextBelongTogether() {
