@@ -136,15 +136,13 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
         return QString::fromStdString(run.name);
     case Qt::DecorationRole:
         return context_.theme.runColour(key, context_.selection);
-    case Qt::FontRole:
-        return key == context_.selection.runA() ? context_.theme.strong() : context_.theme.body();
     case DetailRole: {
         // No interval: Compare shows one, of the tokens that the compared runs have in common.
         QString detail = u"NLL %1"_s.arg(format_nats(mean_nll(run), 3));
         if (run.max_steps > 0) {
-            detail += u"   "_s + u"%1 %2"_s.arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
+            detail += u"  %1 %2"_s.arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
         }
-        return run.complete ? detail : detail + u"   partial"_s;
+        return run.complete ? detail : detail + u"  partial"_s;
     }
     case PolicyRole:
         // The checkpoint's own rule is what one expects.

@@ -14,7 +14,7 @@ class LibraryModel : public QStandardItemModel {
 public:
     enum Role {
         KeyRole = Qt::UserRole, ///< RunKey (for a trace: its path with run 0)
-        DetailRole,             ///< "NLL 3.214   steps 2.31   partial"; for a trace: "not saved", or empty
+        DetailRole,             ///< "NLL 3.214  steps 2.31  partial"; for a trace: "not saved", or empty
         PolicyRole,             ///< "entropy:theta=2.5"; empty for the checkpoint's own rule
         SideRole,               ///< "A", "B", "AB" or empty
     };

@@ -44,11 +44,11 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     runs_->setModel(model_);
     runs_->setItemDelegate(new RunRows(runs_));
     runs_->setHeaderHidden(true);
-    runs_->setIndentation(14);
+    runs_->setIndentation(10);
     runs_->setIconSize({10, 10});
     runs_->setTextElideMode(Qt::ElideMiddle); // names that begin alike differ at their ends
     runs_->header()->setStretchLastSection(false);
-    runs_->header()->setMinimumSectionSize(28);
+    runs_->header()->setMinimumSectionSize(24);
     runs_->setFrameShape(QFrame::NoFrame);
     runs_->setMouseTracking(true);
     runs_->setContextMenuPolicy(Qt::CustomContextMenu);
@@ -84,7 +84,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
                 }
                 runs_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
                 runs_->header()->setSectionResizeMode(1, QHeaderView::Fixed);
-                runs_->header()->resizeSection(1, 28);
+                runs_->header()->resizeSection(1, 24);
                 if (above.isValid() && model_->rowCount(above) == last - first + 1) {
                     runs_->expand(above);
                 }
@@ -127,6 +127,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         sequenceHeader_->setFont(context_.theme.caps());
         QPalette pale = runs_->palette();
         pale.setColor(QPalette::Highlight, context_.theme.colours().selected);
+        pale.setColor(QPalette::HighlightedText, context_.theme.colours().text); // also of the editor
         runs_->setPalette(pale);
         runs_->viewport()->update();
         sequences_->viewport()->update();
