@@ -6,14 +6,12 @@
 #include "core/base/utf8.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/record/recorded_sequences.h"
-#include "core/record/sequence_source.h"
+#include "core/record/session.h"
 #include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 
-#include <algorithm>
 #include <limits>
 #include <map>
-#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -133,49 +131,6 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
         throw InputError(file, "at least one row of token ids", "none", "write [[1, 2, 3]]");
     }
     return rows;
-}
-
-void TextSource::start(const std::vector<std::filesystem::path>& files, const ProgressSink& progress) {
-    const bool stream = std::any_of(files.begin(), files.end(), [](const std::filesystem::path& file) {
-        std::error_code error;
-        return file == "-" ||
-               (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error));
-    });
-    rewind();
-    if (stream) {
-        first_ = read_next();
-        if (first_) {
-            look_at(*first_);
-        }
-    } else {
-        read_through(progress);
-        digest_ = hash_.finish_hex();
-        skipped_before_ = skipped();
-        rewind();
-    }
-    if (is_stopped()) {
-        throw Cancelled();
-    }
-}
-
-void TextSource::rewind() {
-    hash_ = Sha256();
-    ended_ = false;
-    go_to_begin();
-}
-
-std::shared_ptr<const SequenceInput> TextSource::next() {
-    std::shared_ptr<const SequenceInput> sequence = first_ ? std::move(first_) : read_next();
-    if (sequence == nullptr && !is_stopped() && !std::exchange(ended_, true)) {
-        const std::string digest = hash_.finish_hex();
-        if (digest_.empty()) {
-            digest_ = digest;
-        } else if (digest_ != digest || skipped() != skipped_before_) {
-            throw InputError(name_, "the texts of the first reading", "different texts",
-                             "record a file that nobody writes to");
-        }
-    }
-    return sequence;
 }
 
 std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const RunInfo& run,

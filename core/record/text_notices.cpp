@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/record/text_notices.h"
-
+// Texts that are read one after the other, and what is said about them.
 #include "core/base/utf8.h"
+#include "core/record/sequence_source.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace ponderscope {
 namespace {
@@ -46,6 +49,49 @@ std::vector<std::string> TextNotices::sentences() const {
                        printable(start_) + '.');
     }
     return said;
+}
+
+void TextSource::start(const std::vector<std::filesystem::path>& files, const ProgressSink& progress) {
+    const bool stream = std::any_of(files.begin(), files.end(), [](const std::filesystem::path& file) {
+        std::error_code error;
+        return file == "-" ||
+               (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error));
+    });
+    rewind();
+    if (stream) {
+        first_ = read_next();
+        if (first_) {
+            look_at(*first_);
+        }
+    } else {
+        read_through(progress);
+        digest_ = hash_.finish_hex();
+        skipped_before_ = skipped();
+        rewind();
+    }
+    if (is_stopped()) {
+        throw Cancelled();
+    }
+}
+
+void TextSource::rewind() {
+    hash_ = Sha256();
+    ended_ = false;
+    go_to_begin();
+}
+
+std::shared_ptr<const SequenceInput> TextSource::next() {
+    std::shared_ptr<const SequenceInput> sequence = first_ ? std::move(first_) : read_next();
+    if (sequence == nullptr && !is_stopped() && !std::exchange(ended_, true)) {
+        const std::string digest = hash_.finish_hex();
+        if (digest_.empty()) {
+            digest_ = digest;
+        } else if (digest_ != digest || skipped() != skipped_before_) {
+            throw InputError(name_, "the texts of the first reading", "different texts",
+                             "record a file that nobody writes to");
+        }
+    }
+    return sequence;
 }
 
 } // namespace ponderscope
