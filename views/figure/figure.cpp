@@ -298,7 +298,7 @@ Chart refreshes_of(const Gathering& figure) {
 
 Chart layers_of(const Gathering& figure) {
     const RunName& run = figure.spec.runs.front();
-    std::optional<SequenceRows> rows;
+    std::optional<SequenceSpan> rows;
     if (figure.spec.tokens || figure.spec.sequence) {
         const RunRows part = load_rows(figure.spec, run);
         const int before = figure.spec.attribution == Attribution::predicted ? 1 : 0;

@@ -181,7 +181,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
 
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop,
-                           const std::optional<SequenceRows>& rows) {
+                           const std::optional<SequenceSpan>& rows) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     const bool single = rows && rows->last == rows->first + 1;

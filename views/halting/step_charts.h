@@ -36,17 +36,18 @@ spread_series(std::span<const Spread> steps, std::size_t first,
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {});
 
-/// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
-/// to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal (the
-/// message lists its signals), or the values are ids.
-struct SequenceRows {
+/// Tokens of a sequence.
+struct SequenceSpan {
     std::int64_t sequence = 0;
     std::int64_t first = 0;
     std::int64_t last = 0; ///< not included
 };
+/// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
+/// to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal (the
+/// message lists its signals), or the values are ids.
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {},
-                           const std::optional<SequenceRows>& rows = {});
+                           const std::optional<SequenceSpan>& rows = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
 /// the clusters or blocks that contain tokens of the group. \p attribution: whose type a row has.
