@@ -219,8 +219,10 @@ bool ChartPlot::liesOnItsSide() const {
 
 QSize ChartPlot::minimumSizeHint() const {
     constexpr int most_height = 240;
-    const auto rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
-    return {170, std::clamp(rows * QFontMetrics(theme_.small()).height() + 60, 100, most_height)};
+    const int line = QFontMetrics(theme_.small()).height();
+    const int rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
+    // A plot of 40 pixels between legend and numbers.
+    return {170, std::clamp(rows * line + 60, 3 * line + 66, most_height)};
 }
 
 /// Places the parts, and turns the plot upright or on its side, depending on the size.

@@ -169,7 +169,7 @@ private Q_SLOTS:
         Q_EMIT stage.view.map()->cellHovered(55, 1);
         QVERIFY(stage.view.readout().startsWith(u"layer 5 · “"_s));
         Q_EMIT stage.view.map()->cellHovered(90, 0);
-        QVERIFY(stage.view.readout().contains(u"not seen"_s));
+        QVERIFY(stage.view.readout().contains(u"not visible"_s));
         Q_EMIT stage.view.map()->cellHovered(-1, -1);
         QCOMPARE(stage.view.readout(), before);
     }
