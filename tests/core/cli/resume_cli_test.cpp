@@ -76,7 +76,7 @@ TEST_F(Resume, WhatIsReadAndKeptMustBeTheSame) {
     expect_refused({"--label-field", "class"}, {}, "--label-field class");
     expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "--group-field text");
     expect_refused({}, {"--text-field", "body"}, "--text-field");
-    expect_refused({"--limit-tokens", "40"}, {"--limit-tokens", "60"}, "--limit-tokens 40");
+    expect_refused({"--limit-tokens", "20"}, {"--limit-tokens", "40"}, "--limit-tokens 20");
     expect_refused({}, {"--policy", "fixed:n=1"}, "--policy learned");
 }
 
