@@ -102,13 +102,23 @@ FileKind recognise_file(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::string start(looked_at, '\0');
     file.read(start.data(), looked_at);
-    return file || file.eof() ? recognise(start.substr(0, static_cast<std::size_t>(file.gcount())))
-                              : FileKind::unknown;
+    if (!file && !file.eof()) {
+        return FileKind::unknown;
+    }
+    start.resize(static_cast<std::size_t>(file.gcount()));
+    const FileKind kind = recognise(start);
+    // Protocols 0 and 1 begin with an opcode, and no mark.
+    const bool old_pickle = kind == FileKind::unknown && has_pickle_name(path) &&
+                            std::string_view("(]}cl").find(start.front()) != std::string_view::npos;
+    return old_pickle ? FileKind::pickle : kind;
 }
 
 bool has_pickle_name(const std::filesystem::path& path) {
     constexpr std::array<std::string_view, 5> names{".bin", ".pt", ".pth", ".ckpt", ".pkl"};
-    return std::find(names.begin(), names.end(), path.extension()) != names.end();
+    std::string extension = path.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return std::find(names.begin(), names.end(), extension) != names.end();
 }
 
 void refuse(const std::filesystem::path& path, FileKind kind) {
