@@ -70,7 +70,7 @@ void WhatIf::giveSteps(qint64 token, int steps) {
     if (row >= 0) {
         startWhatIf({u"%1/%2:%3"_s.arg(selection_.sequence()).arg(row).arg(steps),
                      {},
-                     u"with %1 at token %2"_s.arg(steps_in_words(steps)).arg(row)});
+                     u"with %1 at %2"_s.arg(steps_in_words(steps)).arg(row)});
     }
 }
 
@@ -138,7 +138,7 @@ void WhatIf::putState(qint64 token, int step) {
     };
     startWhatIf({{},
                  {},
-                 u"with the state of token %1 (%2) at token %3 (%4)"_s.arg(taken_.row)
+                 u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row)
                      .arg(taken_.step)
                      .arg(row)
                      .arg(step),
