@@ -136,14 +136,12 @@ void WhatIf::putState(qint64 token, int step) {
                            {u"step"_s, at},
                            {u"layer"_s, taken_.layer < 0 ? QJsonValue() : QJsonValue(taken_.layer)}};
     };
-    startWhatIf({{},
-                 {},
-                 u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row)
-                     .arg(taken_.step)
-                     .arg(row)
-                     .arg(step),
-                 {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
-                              {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
+    startWhatIf(
+        {{},
+         {},
+         u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row).arg(taken_.step).arg(row).arg(step),
+         {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
+                      {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
 }
 
 void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word) {
