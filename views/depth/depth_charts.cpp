@@ -186,7 +186,7 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
     for (std::size_t layer = 0; layer < averages.token_share.size(); ++layer) {
         chart.y.names.push_back(QString::number(layer) + (depends(layer) ? QString() : u"*"_s));
         if (!depends(layer) && !chart.note.contains(u'*')) {
-            chart.note += u" *: this weight hardly depends on the token."_s;
+            chart.note += u" *: hardly depends on the token."_s;
         }
     }
     const std::vector<float>& values = shown == DepthShown::token  ? token

@@ -298,7 +298,7 @@ void DepthView::refreshChart() {
     chart.title = title + (depth_->steps() == 1 ? QString()
                            : step < 0           ? u" · last step"_s
                                                 : u" · step %1"_s.arg(step));
-    chart.note += u" The figure “Weights against ablation” shows the effect of leaving out each source."_s;
+    chart.note += u" The figure “Weights against ablation” shows the effect of each source."_s;
     ChartMark chosen;
     const Chart::Series& cells = chart.series.front();
     for (std::size_t i = 0; i < cells.x.size(); ++i) {
