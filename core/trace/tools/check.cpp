@@ -62,12 +62,14 @@ constexpr Invariant invariants[] = {
      "is a piece of another length than is due in its place"},
     // From sequence to sequence: the rows of each are a range.
     {"WITH RECURSIVE found(id) AS (SELECT min(row) >> 32 FROM token_row UNION ALL SELECT (SELECT min(row) >> "
-     "32 FROM token_row WHERE row >= (id + 1) << 32) FROM found WHERE id < 2147483647) SELECT 'token_row has "
+     "32 FROM token_row WHERE row >= (found.id + 1) << 32) FROM found WHERE found.id < 2147483647) SELECT "
+     "'token_row has "
      "rows of sequence.id ' || id || ',' FROM found WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM "
      "sequence)",
      "which is not there"},
     {"WITH RECURSIVE found(id) AS (SELECT min(row) >> 32 FROM text UNION ALL SELECT (SELECT min(row) >> 32 "
-     "FROM text WHERE row >= (id + 1) << 32) FROM found WHERE id < 2147483647) SELECT 'text has rows of "
+     "FROM text WHERE row >= (found.id + 1) << 32) FROM found WHERE found.id < 2147483647) SELECT 'text has "
+     "rows of "
      "sequence.id ' || id || ',' FROM found WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM sequence)",
      "which is not there"},
     {"SELECT DISTINCT 'a label of sequence.id ' || sequence FROM label WHERE sequence NOT IN (SELECT id FROM "
