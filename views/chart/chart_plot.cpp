@@ -221,8 +221,9 @@ QSize ChartPlot::minimumSizeHint() const {
     constexpr int most_height = 240;
     const int line = QFontMetrics(theme_.small()).height();
     const int rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
-    // A plot of 40 pixels between legend and numbers.
-    return {170, std::clamp(rows * line + 60, 3 * line + 66, most_height)};
+    // A plot of 40 pixels between legend and numbers, or names of columns, which may stand upright.
+    const int numbers = chart_.x.names.empty() || sideways_ ? line : 3 * line;
+    return {170, std::clamp(rows * line + 60, 2 * line + numbers + 66, most_height)};
 }
 
 /// Places the parts, and turns the plot upright or on its side, depending on the size.

@@ -98,6 +98,7 @@ PlotLegend::PlotLegend(Theme& theme, QWidget* parent)
     further_->setPopupMode(QToolButton::InstantPopup);
     further_->setAutoRaise(true);
     further_->setToolTip(u"The other series"_s);
+    further_->setAccessibleName(u"The other series"_s);
     auto* menu = new QMenu(further_);
     further_->setMenu(menu);
     connect(menu, &QMenu::aboutToShow, this, &PlotLegend::listFurther);
