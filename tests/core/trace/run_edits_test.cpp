@@ -26,7 +26,6 @@ void write_three(const fs::path& path) {
     testing::write_sample_run(writer, "second", 2, {700}, 100);
     testing::write_sample_run(writer, "third", 3, {400}, 100);
     writer.finish();
-    testing::sql(path, "UPDATE run SET training = 0");
 }
 
 std::vector<std::string> names_of(const fs::path& path) {
@@ -76,7 +75,6 @@ TEST(RunEdits, ARemovedRunLeavesASmallerTraceWithTheOthersUnderTheirIds) {
     testing::write_sample_run(writer, "second", 2, {30}, 100);
     writer.finish();
     EXPECT_EQ(names_of(path), (std::vector<std::string>{"first", "third", "second"}));
-    testing::sql(path, "UPDATE run SET training = 0");
     EXPECT_EQ(faults_of(path), std::vector<std::string>{});
 }
 
