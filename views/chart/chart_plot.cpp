@@ -54,6 +54,11 @@ QAccessibleInterface* accessible_plot(const QString& /*name*/, QObject* object) 
     return plot == nullptr ? nullptr : new PlotAccessible(plot);
 }
 
+/// The height of a plot of 40 pixels with the numbers and the name of the axis below it.
+int least_canvas(const QFontMetrics& metrics) {
+    return 5 * metrics.height() / 2 + 54;
+}
+
 QLabel* plain_label(QWidget* parent, bool wraps) {
     auto* label = new QLabel(parent);
     label->setTextFormat(Qt::PlainText);
@@ -219,11 +224,10 @@ bool ChartPlot::liesOnItsSide() const {
 
 QSize ChartPlot::minimumSizeHint() const {
     constexpr int most_height = 240;
-    const int line = QFontMetrics(theme_.small()).height();
+    const QFontMetrics metrics(theme_.small());
     const int rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
-    // A plot of 40 pixels between legend and numbers, or names of columns, which may stand upright.
-    const int numbers = chart_.x.names.empty() || sideways_ ? line : 3 * line;
-    return {170, std::clamp(rows * line + 60, 2 * line + numbers + 66, most_height)};
+    return {170, std::clamp(rows * metrics.height() + 60, least_canvas(metrics) + metrics.height() + 2 * gap,
+                            most_height)};
 }
 
 /// Places the parts, and turns the plot upright or on its side, depending on the size.
@@ -248,7 +252,8 @@ void ChartPlot::arrange() {
     int aside = legend_->widthBeside(chart_, all.width(), all.width() - name);
     aside = (all.width() - aside) * (all.height() - line) < least ? 0 : aside;
     const bool has_line = name > 0 || (aside == 0 && !legend_->isEmpty());
-    double room = all.height() - (has_line ? line : 0) - least / (all.width() - aside);
+    const double plot_height = std::max(least / (all.width() - aside), 1.0 * least_canvas(metrics));
+    double room = all.height() - (has_line ? line : 0) - plot_height;
     QRect inner = all;
     QStringList left_out;
     for (QLabel* label : {title_, note_}) {
