@@ -8,6 +8,7 @@
 #include "app/cli/reruns.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/policy/policy_rows.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -278,10 +280,24 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
 struct PolicyVerb : ReportOptions {
     std::vector<std::string> policies;
     std::vector<std::string> sweeps;
+    std::filesystem::path per_token;
     RerunOptions reruns;
 
     void run();
 };
+
+/// Appends to \p text a row for each token: what the replay says and what the rerun found. \p rerun: nullptr
+/// without one.
+void add_tokens(std::string& text, const ReplayTable& table, const PolicySpec& spec,
+                const ReplayResult& replayed, const RerunDifference* rerun) {
+    for (std::size_t i = 0; i < table.tokens(); ++i) {
+        text += "\"" + spec.text() + "\"," + std::to_string(table.places[i].sequence) + "," +
+                std::to_string(table.places[i].position) + "," + std::to_string(replayed.steps[i]) + "," +
+                shortest(replayed.nll[i]) + ",";
+        text +=
+            rerun == nullptr ? ",\n" : std::to_string(rerun->steps[i]) + "," + shortest(rerun->nll[i]) + "\n";
+    }
+}
 
 /// Fills in intervals and the front of outcomes, all of replays or all of reruns. \p settings, \p outcomes:
 /// in the order of \p specs, full first.
@@ -344,6 +360,7 @@ void PolicyVerb::run() {
     const BootstrapOptions settled = with_block_of_run(table, scored, bootstrap);
     std::vector<ScoredSetting> settings;
     ReplayResult replayed;
+    std::string tokens = "policy,sequence,token,replay_steps,replay_nll,rerun_steps,rerun_nll\n";
     for (PolicySpec& spec : specs) {
         if (bootstrap.stop.stop_requested()) {
             throw Cancelled();
@@ -354,6 +371,9 @@ void PolicyVerb::run() {
         report.scored = replayed.scored;
         report.points.push_back(
             {spec, {replayed.mean_steps, replayed.mean_nll, replayed.mean_flops}, replayed.histogram, {}});
+        if (!per_token.empty() && !reruns.wanted()) {
+            add_tokens(tokens, table, spec, replayed, nullptr);
+        }
     }
     if (reruns.wanted()) {
         const std::vector<RunInfo> runs = reruns.make(reader, run, table, specs, printer, bootstrap.stop);
@@ -362,6 +382,9 @@ void PolicyVerb::run() {
             replay(table, specs[i], replayed);
             RerunDifference exact =
                 rerun_difference(table, replayed, reader, run, exact_reader, runs[i], bootstrap.stop);
+            if (!per_token.empty()) {
+                add_tokens(tokens, table, specs[i], replayed, &exact);
+            }
             const PolicyOutcome outcome{exact.mean_steps, exact.mean_nll, exact.mean_flops};
             report.points[i].exact = {exact_reader.name_of(runs[i]), outcome, std::move(exact)};
         }
@@ -406,6 +429,9 @@ void PolicyVerb::run() {
               "rerun is right."
             : "a replay assumes that tokens do not affect each other; single tokens can differ by nats from "
               "a rerun (--rerun CHECKPOINT).");
+    if (!per_token.empty()) {
+        write_file_atomically(per_token, tokens);
+    }
     if (!give([&] { return csv_of(report.table()); }, [&] { return report.to_json(intervals); })) {
         report.print(intervals);
     }
@@ -469,6 +495,10 @@ void add_policy(CLI::App& program) {
         ->type_name("SWEEP")
         ->allow_extra_args(false);
     verb->reruns.add_to(*app);
+    app->add_option("--per-token", verb->per_token,
+                    "Also write steps and NLL of every token, replayed and rerun")
+        ->type_name("FILE.csv")
+        ->check(replaces_no_trace());
     verb->add_to(*app, "Also write the rows as CSV");
     app->footer(list_of_policies());
     app->callback([verb] { verb->run(); });

@@ -499,8 +499,8 @@ ViewCommand TextPanel::viewCommand() const {
              "\"rank\", \"entropy\", \"steps\")))"_s});
     }
     if (view_->showsReplay()) {
-        return shell_view(
-            {{u"policy"_s, run_a_reference(traces, selection), u"--policy="_s + view_->replay().policy}});
+        return shell_view({{u"policy"_s, run_a_reference(traces, selection),
+                            u"--policy="_s + view_->replay().policy, u"--per-token=tokens.csv"_s}});
     }
     return figure::figure_view(traces, selection, figureSpec(figure::FigureKind::token_text));
 }

@@ -59,8 +59,9 @@ std::string spec_of(const nlohmann::json& description, const std::string& name) 
 
 TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     const nlohmann::json description = read_json_file(golden_ / "case.json");
-    std::vector<std::string> arguments{"--rerun", golden_.string(), "--csv",
-                                       (folder_ / "points.csv").string()};
+    std::vector<std::string> arguments{"--rerun",     golden_.string(),
+                                       "--per-token", (folder_ / "tokens.csv").string(),
+                                       "--csv",       (folder_ / "points.csv").string()};
     for (const nlohmann::json& entry : description["rerun"]) {
         arguments.insert(arguments.end(), {"--policy", spec_of(description, entry["name"])});
     }
@@ -81,6 +82,11 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     // `full` is the run itself: nothing to run again, nothing to differ.
     EXPECT_EQ(report["points"][0]["rerun"]["minus_replay"]["largest"], 0.0);
     EXPECT_EQ(report["points"][0]["rerun"]["flops_per_token"], report["points"][0]["flops_per_token"]);
+    // Every token of every policy, and a head.
+    const std::string tokens = read_file(folder_ / "tokens.csv");
+    const auto scored = report["scored_tokens"].get<std::int64_t>();
+    EXPECT_GT(std::count(tokens.begin(), tokens.end(), '\n'),
+              static_cast<std::int64_t>(report["points"].size()) * scored);
     EXPECT_NE(read_file(folder_ / "points.csv").find(",rerun,"), std::string::npos);
 
     // The reruns are runs of the trace that name their policy, and are not made twice.

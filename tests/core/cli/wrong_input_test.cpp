@@ -336,11 +336,10 @@ TEST_F(WrongInput, DiskFull) {
 
 TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
     const std::string notes = at("notes.csv");
-    const std::vector<std::vector<std::string>> commands{{"page", notes, "-o", notes},
-                                                         {"stats", notes, "--csv", notes},
-                                                         {"policy", notes, "--csv", notes},
-                                                         {"referee", notes, "--csv", notes},
-                                                         {"referee", notes, "--tex", notes}};
+    const std::vector<std::vector<std::string>> commands{
+        {"page", notes, "-o", notes},       {"stats", notes, "--csv", notes},
+        {"policy", notes, "--csv", notes},  {"policy", notes, "--per-token", notes},
+        {"referee", notes, "--csv", notes}, {"referee", notes, "--tex", notes}};
     const std::string weights = read_file(folder_ / "good" / "model.safetensors");
     for (const std::vector<std::string>& command : commands) {
         SCOPED_TRACE(command[0] + " " + command[command.size() - 2]);
