@@ -114,9 +114,7 @@ void become_engine(char** argv) {
         if (is_there(engine)) {
             find_libtorch();
             ::execv(engine.c_str(), argv);
-            throw InputError(engine, "the engine", std::strerror(errno),
-                             "install or build the engine "
-                             "again");
+            throw InputError(engine, "the engine", std::strerror(errno), "install or build the engine again");
         }
     }
     throw InputError("This verb needs ponderscope-engine, which was not found beside ponderscope or in "

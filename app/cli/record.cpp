@@ -224,8 +224,7 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
         throw InputError(ErrorId::usage_unsuited, options.text_source,
                          options.world > 1 ? "a file that every process can read" : "a file to resume with",
                          "a stream, which can be read only once",
-                         "save the stream to a file, and name "
-                         "the file");
+                         "save the stream to a file, and name the file");
     }
     const std::int64_t window = resolve_windows(engine.config(), options.context, options.stride).context;
     (void)windows_that_fit(engine, window, 1);
@@ -459,7 +458,7 @@ void add_record(CLI::App& program) {
         "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
     app->add_flag("--resume", verb->resume,
                   "Continue an interrupted run after its last finished sequence: the same command line with "
-                  "--resume; of shards also with as many processes");
+                  "--resume. Shards need as many processes as before");
     app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
     app->add_flag("--overwrite", verb->overwrite,
                   "Replace the run of the same name in the trace once the new one is complete");

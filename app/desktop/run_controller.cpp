@@ -252,8 +252,7 @@ std::optional<RecordRequest> RunController::requestLikeA(std::function<void()> a
     const RunInfo* run = data_.run(key);
     if (run == nullptr || data_.isLive(key.trace)) {
         messages_->show("run.live",
-                        u"Wait until the generation has ended. This action needs a recorded "
-                        "run."_s,
+                        u"Wait until the generation has ended. This action needs a recorded run."_s,
                         MessageBar::Kind::notice);
         return std::nullopt;
     }

@@ -54,8 +54,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     tokens_->setRange(0, 4096);
     tokens_->setValue(40);
     name(tokens_, u"New tokens"_s,
-         u"Maximum number of new tokens. 0 reads the prompt and generates "
-         "nothing"_s);
+         u"Maximum number of new tokens. 0 reads the prompt and generates nothing"_s);
     temperature_->setRange(0, 5);
     temperature_->setSingleStep(0.1);
     temperature_->setSpecialValueText(u"greedy"_s);

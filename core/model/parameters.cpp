@@ -153,8 +153,7 @@ void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<
                                  "weights of " + std::to_string(number) + ' ' + name.substr(0, dot) +
                                      ", as config.json says",
                                  "also " + printable(name),
-                                 "correct the number in config.json, or use the weights of this "
-                                 "config.json");
+                                 "correct the number in config.json, or use the weights of this config.json");
             }
         }
     }

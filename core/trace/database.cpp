@@ -120,8 +120,7 @@ EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFa
                 path.string() +
                     (kept ? ": the disk is full; what was written before is kept. Make room and "
                             "record the rest."
-                          : ": the disk is full; nothing was written. Make room, or choose another "
-                            "place.")};
+                          : ": the disk is full; nothing was written. Make room, or choose another place.")};
     }
     if (failure.lost_its_file()) {
         return {ErrorId::file_missing,

@@ -89,8 +89,7 @@ AttentionRow::AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std
     }
     if (elements > static_cast<double>(values_.size())) {
         throw InputError("The signal \"" + info.name +
-                         "\" has fewer values than its shape; record the "
-                         "trace again.");
+                         "\" has fewer values than its shape; record the trace again.");
     }
 }
 

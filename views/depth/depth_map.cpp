@@ -65,8 +65,7 @@ DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector
     }
     if (static_cast<double>(values_.size()) < elements) {
         throw InputError("The signal \"" + info.name +
-                         "\" has fewer values than its shape; record the "
-                         "trace again.");
+                         "\" has fewer values than its shape; record the trace again.");
     }
     rows_ = std::min(rows_, static_cast<std::int64_t>(executed_.size()));
     // A source counts as read if any token of a sample reads it, in any step and head.

@@ -23,8 +23,7 @@ std::vector<float> values_of(const SequenceData& sequence, const SignalChunk& ch
     const std::int64_t rows = std::min(chunk.shape[0], static_cast<std::int64_t>(sequence.tokens.size()));
     if (static_cast<std::int64_t>(values.size()) < rows * chunk.shape[1]) {
         throw InputError("The signal \"" + info.name +
-                         "\" has fewer values than its shape; record the "
-                         "trace again.");
+                         "\" has fewer values than its shape; record the trace again.");
     }
     return values;
 }

@@ -192,8 +192,7 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
         throw InputError(
             "Policy " + spec.text() +
             " reads a recorded signal that the engine does not compute, so the policy can only be "
-            "replayed (ponderscope policy); to run it, apply the rule in your own code and record that "
-            "run.");
+            "replayed (ponderscope policy); to run it, apply the rule in your own code and record that run.");
     }
     PolicyContext context;
     // The steps of a vanilla model are its blocks (layer_steps.h).

@@ -78,9 +78,7 @@ public:
         std::error_code error;
         if (fs::exists(fs::symlink_status(target_, error)) &&
             !(fs::is_directory(target_, error) && fs::is_empty(target_, error))) {
-            throw InputError(target, "a new or empty folder",
-                             "a folder with files in it, or a "
-                             "file",
+            throw InputError(target, "a new or empty folder", "a folder with files in it, or a file",
                              "choose another name");
         }
         passing_ = target_.string() + ".exporting-" + std::to_string(::getpid());

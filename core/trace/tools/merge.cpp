@@ -223,8 +223,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
                       std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
     if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
         throw InputError(ErrorId::file_exists, beside, "an unused name", "annotations of a deleted trace",
-                         "remove the annotations or choose "
-                         "another name");
+                         "remove the annotations or choose another name");
     }
     const TemporaryDatabase passing(output.string() + ".merging-" + std::to_string(::getpid()));
     const TemporaryDatabase passing_annotations(annotations_path(passing.path));
