@@ -24,7 +24,7 @@ namespace {
 /// would change greedy generation are reported in notices.
 void read_generation_config(const fs::path& folder, ModelConfig& config) {
     const fs::path file = folder / "generation_config.json";
-    if (std::error_code error; !fs::exists(fs::symlink_status(file, error))) {
+    if (!exists_in_any_form(file)) {
         return;
     }
     const nlohmann::json document = read_json_file(file, {.python = true});
@@ -65,10 +65,9 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
     refuse_adapter_folder(folder);
     const fs::path config = folder / "config.json";
     std::error_code error;
-    if (!fs::exists(fs::symlink_status(config, error))) {
-        const bool has_weights = fs::exists(folder / "model.safetensors", error) ||
-                                 fs::exists(folder / "model.safetensors.index.json", error);
-        if (!has_weights) {
+    if (!exists_in_any_form(config)) {
+        if (!fs::exists(folder / "model.safetensors", error) &&
+            !fs::exists(folder / "model.safetensors.index.json", error)) {
             refuse_folder_without_weights(folder);
         }
         throw InputError(folder, "a config.json", "none", "get it from the source of the weights");
@@ -79,7 +78,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
     Weights weights = Weights::open(folder, model_config.companions);
     std::optional<fs::path> vocabulary;
     // A link, too: one file serves a family. One that leads nowhere is reported by whoever reads it.
-    if (fs::exists(fs::symlink_status(folder / "tokenizer.json", error))) {
+    if (exists_in_any_form(folder / "tokenizer.json")) {
         vocabulary = folder / "tokenizer.json";
     } else if (fs::exists(folder / "vocab.json", error) && fs::exists(folder / "merges.txt", error)) {
         vocabulary = folder / "vocab.json";

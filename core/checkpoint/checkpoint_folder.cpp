@@ -45,6 +45,11 @@ std::string listed(const std::vector<fs::path>& files) {
 
 } // namespace
 
+bool exists_in_any_form(const fs::path& path) {
+    std::error_code error;
+    return fs::exists(fs::symlink_status(path, error));
+}
+
 void check_checkpoint_folder(const fs::path& folder) {
     if (folder.native().starts_with("ssh://")) {
         throw InputError(ErrorId::trace_remote, folder, "a checkpoint folder on this machine",
@@ -114,10 +119,7 @@ void refuse_folder_without_weights(const fs::path& folder) {
 }
 
 void refuse_adapter_folder(const fs::path& folder) {
-    const auto has = [&folder](const char* name) {
-        std::error_code error;
-        return fs::exists(fs::symlink_status(folder / name, error));
-    };
+    const auto has = [&](const char* name) { return exists_in_any_form(folder / name); };
     if (!has("adapter_config.json") || has("model.safetensors") || has("model.safetensors.index.json")) {
         return;
     }

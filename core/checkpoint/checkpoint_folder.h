@@ -5,6 +5,9 @@
 
 namespace ponderscope {
 
+/// Whether a file, a folder or a link has this path, even a link that leads nowhere.
+bool exists_in_any_form(const std::filesystem::path& path);
+
 /// InputError: \p folder is missing, not a folder, unreadable or empty.
 void check_checkpoint_folder(const std::filesystem::path& folder);
 

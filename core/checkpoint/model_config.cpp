@@ -9,7 +9,7 @@
 #include "core/checkpoint/method_info.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -102,62 +102,21 @@ void refuse_quantisation(const JsonObject& json) {
     }
 }
 
-/// Keys that say nothing of what a forward pass computes: who wrote the file, training, sampling, labels.
-constexpr std::string_view inert_keys[] = {"architectures",
-                                           "auto_map",
-                                           "bad_words_ids",
-                                           "chunk_size_feed_forward",
-                                           "do_sample",
-                                           "dtype",
-                                           "early_stopping",
-                                           "experts_per_token",
-                                           "finetuning_task",
-                                           "gradient_checkpointing",
-                                           "init_device",
-                                           "init_std",
-                                           "max_length",
-                                           "initial_context_length",
-                                           "min_length",
-                                           "keys_to_ignore_at_inference",
-                                           "n_ctx",
-                                           "n_special",
-                                           "name_or_path",
-                                           "num_return_sequences",
-                                           "output_attentions",
-                                           "output_hidden_states",
-                                           "output_scores",
-                                           "output_router_logits",
-                                           "prefix",
-                                           "predict_special_tokens",
-                                           "pretraining_tp",
-                                           "problem_type",
-                                           "tf_legacy_loss",
-                                           "remove_invalid_values",
-                                           "temperature",
-                                           "reorder_and_upcast_attn",
-                                           "tokenizer_class",
-                                           "router_aux_loss_coef",
-                                           "top_k",
-                                           "task_specific_params",
-                                           "top_p",
-                                           "torch_dtype",
-                                           "torchscript",
-                                           "transformers_version",
-                                           "typical_p",
-                                           "use_bfloat16",
-                                           "use_cache"};
+/// Keys without effect on a forward pass: the file's origin, training, sampling, labels. A space before and
+/// after each.
+constexpr std::string_view inert_keys =
+    " architectures auto_map bad_words_ids chunk_size_feed_forward do_sample dtype early_stopping"
+    " experts_per_token finetuning_task gradient_checkpointing init_device init_std max_length"
+    " initial_context_length min_length keys_to_ignore_at_inference n_ctx n_special name_or_path"
+    " num_return_sequences output_attentions output_hidden_states output_scores output_router_logits"
+    " prefix predict_special_tokens pretraining_tp problem_type tf_legacy_loss remove_invalid_values"
+    " temperature reorder_and_upcast_attn tokenizer_class router_aux_loss_coef top_k"
+    " task_specific_params top_p torch_dtype torchscript transformers_version typical_p use_bfloat16"
+    " use_cache ";
 /// Parts of further such keys.
-constexpr std::string_view inert_parts[] = {"drop",
-                                            "summary_",
-                                            "_token_id",
-                                            "num_beam",
-                                            "_penalty",
-                                            "2label",
-                                            "label2",
-                                            "initializer_",
-                                            "return_dict",
-                                            "suppress_tokens",
-                                            "no_repeat_ngram_size"};
+constexpr auto inert_parts = std::to_array<std::string_view>(
+    {"drop", "summary_", "_token_id", "num_beam", "_penalty", "2label", "label2", "initializer_",
+     "return_dict", "suppress_tokens", "no_repeat_ngram_size"});
 
 /// Adds notices about keys of the file that no reader asked for.
 void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
@@ -166,7 +125,7 @@ void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
         const nlohmann::json& value = *json.find(key);
         const bool is_empty = value == false || (value.is_structured() && value.empty());
         return is_empty || key.starts_with('_') ||
-               std::ranges::find(inert_keys, key) != std::end(inert_keys) ||
+               inert_keys.find(' ' + key + ' ') != std::string_view::npos ||
                std::ranges::any_of(
                    inert_parts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
     });

@@ -158,10 +158,10 @@ struct ReleasedConfig {
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
     double deviation = 1.0;                  ///< dory: initial deviation; the loader divides stored scales by
                                              ///< it
-    bool last_loop_kv = false;   ///< dory: during decoding, a token sees the keys and values that earlier
-                                 ///< tokens made in the last loop
-    std::int64_t low_passes = 0; ///< hrm_text: passes of the low stack in a cycle
-    bool prefix_lm = false;      ///< hrm_text: trained with bidirectional attention in the prompt
+    bool last_loop_kv = false;      ///< dory: during decoding, a token sees the keys and values that earlier
+                                    ///< tokens made in the last loop
+    std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
+    bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt
     bool split_projections = false; ///< hrm_text: the file has separate tensors for q, k, v and gates
 };
 

@@ -12,7 +12,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 namespace ponderscope {
@@ -203,25 +202,11 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
         return size_of(tensors[a].dtype) > size_of(tensors[b].dtype);
     });
 
-    const auto text = [&](const std::string& value) {
-        if (!is_valid_utf8(value)) {
-            throw std::invalid_argument("write_safetensors: a name or metadata text is not UTF-8: " +
-                                        printable(value));
-        }
-        return nlohmann::json(value).dump();
-    };
-    std::string header = "{";
-    const auto separate = [&] { header += header.size() > 1 ? "," : ""; };
+    nlohmann::ordered_json entries = nlohmann::ordered_json::object();
     if (!metadata.empty()) {
-        header += "\"__metadata__\":{";
-        for (bool first = true; const auto& [key, value] : metadata) {
-            header += (first ? "" : ",") + text(key) + ':' + text(value);
-            first = false;
-        }
-        header += '}';
+        entries["__metadata__"] = metadata;
     }
     std::uint64_t offset = 0;
-    std::unordered_set<std::string_view> names;
     for (const std::size_t index : order) {
         const TensorView& tensor = tensors[index];
         std::uint64_t bytes = size_of(tensor.dtype);
@@ -230,18 +215,16 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
                 throw std::invalid_argument("write_safetensors: impossible shape of " + tensor.name);
             }
         }
-        if (bytes != tensor.bytes.size() || tensor.name == "__metadata__" ||
-            !names.insert(tensor.name).second) {
+        if (bytes != tensor.bytes.size() || tensor.name == "__metadata__" || entries.contains(tensor.name)) {
             throw std::invalid_argument("write_safetensors: wrong number of bytes or name used twice: " +
                                         tensor.name);
         }
-        separate();
-        header += text(tensor.name) + ":{\"dtype\":\"" + std::string(name_of(tensor.dtype)) +
-                  "\",\"shape\":" + nlohmann::json(tensor.shape).dump() + ",\"data_offsets\":[" +
-                  std::to_string(offset) + ',' + std::to_string(offset + bytes) + "]}";
+        entries[tensor.name] = {{"dtype", name_of(tensor.dtype)},
+                                {"shape", tensor.shape},
+                                {"data_offsets", {offset, offset + bytes}}};
         offset += bytes;
     }
-    header += '}';
+    std::string header = entries.dump();
     header.append((length_bytes - header.size() % length_bytes) % length_bytes, ' ');
 
     std::string length(length_bytes, '\0');

@@ -54,7 +54,7 @@ private:
 
 /// Writes a safetensors file atomically. Tensors with wider elements come first so that all tensors are
 /// aligned; otherwise the order stays. Throws the errors of AtomicFile. std::invalid_argument: a view
-/// contradicts itself, or two tensors have the same name.
+/// contradicts itself, or two tensors have the same name. nlohmann::json::exception: a text is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

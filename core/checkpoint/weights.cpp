@@ -24,11 +24,6 @@ namespace fs = std::filesystem;
 const char* const single_name = "model.safetensors";
 const char* const index_name = "model.safetensors.index.json";
 
-bool exists_in_any_form(const fs::path& path) {
-    std::error_code error;
-    return fs::exists(fs::symlink_status(path, error));
-}
-
 /// A file name from an index must stay inside the folder. Links that the owner of the folder made are theirs
 /// to make (the Hugging Face cache consists of them); what a downloaded index says is not.
 void check_shard_name(const fs::path& index, const std::string& name) {
