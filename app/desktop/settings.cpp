@@ -19,9 +19,6 @@ constexpr qsizetype most_kept = 12;
 constexpr std::array appearance_names{
     std::pair{Appearance::system, "system"}, std::pair{Appearance::light, "light"},
     std::pair{Appearance::dark, "dark"}, std::pair{Appearance::contrast, "contrast"}};
-constexpr std::array magnitude_names{
-    std::pair{MagnitudeMap::viridis, "viridis"}, std::pair{MagnitudeMap::cividis, "cividis"},
-    std::pair{MagnitudeMap::magma, "magma"}, std::pair{MagnitudeMap::grey, "grey"}};
 
 /// The first value of \p names for a name that none of them has.
 auto value_called(const auto& names, const QString& name) {

@@ -2,22 +2,27 @@
 #pragma once
 
 #include <QColor>
-#include <QString>
 
 #include <array>
-#include <cstdint>
 #include <span>
+#include <string_view>
+#include <utility>
 
 namespace ponderscope {
+
+/// Colours of magnitudes: perceptually uniform, readable in grey and by the colour-blind.
+enum class MagnitudeMap { viridis, cividis, magma, grey };
+inline constexpr std::array<std::pair<MagnitudeMap, std::string_view>, 4> magnitude_names{
+    {{MagnitudeMap::viridis, "viridis"},
+     {MagnitudeMap::cividis, "cividis"},
+     {MagnitudeMap::magma, "magma"},
+     {MagnitudeMap::grey, "grey"}}};
 
 /// 256 colours from 0 to 1. A value; cheap to copy, safe on every thread.
 class ColourMap {
 public:
-    /// Magnitudes: perceptually uniform, readable in grey and by the colour-blind.
-    static ColourMap viridis();
-    static ColourMap cividis();
-    static ColourMap magma();
-    static ColourMap grey(); ///< even in lightness: CIE L* from 0 to 100
+    /// Grey is even in lightness: CIE L* from 0 to 100.
+    static ColourMap magnitude(MagnitudeMap name);
     /// For backgrounds of text: the panel's colour at 0, orange at 1, always light enough for readable text.
     static ColourMap text(bool dark);
     /// For differences: teal below, the panel's colour at 0.5, orange above. Text on it is readable.
@@ -52,11 +57,5 @@ struct ColourScale {
 
 /// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is at least \p value.
 double nice_ceiling(double value);
-
-namespace colour_tables {
-extern const std::array<std::uint32_t, 256> viridis;
-extern const std::array<std::uint32_t, 256> cividis;
-extern const std::array<std::uint32_t, 256> magma;
-} // namespace colour_tables
 
 } // namespace ponderscope

@@ -11,82 +11,39 @@ namespace ponderscope {
 
 namespace {
 
-const Palette& light_palette() {
-    static const Palette palette{
-        .panel = QColor(0xffffff),
-        .field = QColor(0xf5f5f2),
-        .line = QColor(0xe4e4e0),
-        .border = QColor(0xd8d8d3),
-        .text = QColor(0x1d2125),
-        .soft = QColor(0x6a7076),
-        .faint = QColor(0xd9d9d5),
-        .selected = QColor(0xe8f2f0),
-        .hover = QColor(0xf3f5f3),
-        .a = QColor(0x1f7a6d),
-        .aLight = QColor(0xd4e8e4),
-        .onA = QColor(0xffffff),
-        .b = QColor(0xc46a1b),
-        .bLight = QColor(0xf5dfc8),
-        .onB = QColor(0xffffff),
-        .halted = QColor(0xececea),
-        .warningPanel = QColor(0xfdf3e3),
-        .warningText = QColor(0x855312),
-        .errorPanel = QColor(0xfdeceb),
-        .errorText = QColor(0x9c2b25),
-    };
-    return palette;
-}
+/// High contrast is black on white, without soft greys for anything that says something; 7:1 for every text
+/// (WCAG AAA).
+struct RoleColours {
+    QColor Palette::*role;
+    QRgb light, dark, contrast;
+};
+constexpr RoleColours roles[] = {
+    {&Palette::panel, 0xffffff, 0x1f2226, 0xffffff},
+    {&Palette::field, 0xf5f5f2, 0x17191c, 0xffffff},
+    {&Palette::line, 0xe4e4e0, 0x33373c, 0x000000},
+    {&Palette::border, 0xd8d8d3, 0x3a3f45, 0x000000},
+    {&Palette::text, 0x1d2125, 0xe7e9eb, 0x000000},
+    {&Palette::soft, 0x6a7076, 0x9aa1a8, 0x2b2b2b},
+    {&Palette::faint, 0xd9d9d5, 0x3b4046, 0x8a8a8a},
+    {&Palette::selected, 0xe8f2f0, 0x26332f, 0xcdeae4},
+    {&Palette::hover, 0xf3f5f3, 0x272b2f, 0xe6e6e6},
+    {&Palette::a, 0x1f7a6d, 0x5bb5a2, 0x00594c},
+    {&Palette::aLight, 0xd4e8e4, 0x2c4a44, 0x9fd4c9},
+    {&Palette::onA, 0xffffff, 0x10201c, 0xffffff},
+    {&Palette::b, 0xc46a1b, 0xe39a55, 0x7a3300},
+    {&Palette::onB, 0xffffff, 0x24170a, 0xffffff},
+    {&Palette::halted, 0xececea, 0x2a2d31, 0xd0d0d0},
+    {&Palette::warningPanel, 0xfdf3e3, 0x3a3322, 0xfff1cc},
+    {&Palette::warningText, 0x855312, 0xe0b870, 0x4a2c00},
+    {&Palette::errorPanel, 0xfdeceb, 0x43262a, 0xffd9d6},
+    {&Palette::errorText, 0x9c2b25, 0xf0a6a0, 0x6b0000},
+};
 
-const Palette& dark_palette() {
-    static const Palette palette{
-        .panel = QColor(0x1f2226),
-        .field = QColor(0x17191c),
-        .line = QColor(0x33373c),
-        .border = QColor(0x3a3f45),
-        .text = QColor(0xe7e9eb),
-        .soft = QColor(0x9aa1a8),
-        .faint = QColor(0x3b4046),
-        .selected = QColor(0x26332f),
-        .hover = QColor(0x272b2f),
-        .a = QColor(0x5bb5a2),
-        .aLight = QColor(0x2c4a44),
-        .onA = QColor(0x10201c),
-        .b = QColor(0xe39a55),
-        .bLight = QColor(0x553c24),
-        .onB = QColor(0x24170a),
-        .halted = QColor(0x2a2d31),
-        .warningPanel = QColor(0x3a3322),
-        .warningText = QColor(0xe0b870),
-        .errorPanel = QColor(0x43262a),
-        .errorText = QColor(0xf0a6a0),
-    };
-    return palette;
-}
-
-/// Black on white, no soft greys for anything that says something; 7:1 for every text (WCAG AAA).
-const Palette& contrast_palette() {
-    static const Palette palette{
-        .panel = QColor(0xffffff),
-        .field = QColor(0xffffff),
-        .line = QColor(Qt::black),
-        .border = QColor(Qt::black),
-        .text = QColor(Qt::black),
-        .soft = QColor(0x2b2b2b),
-        .faint = QColor(0x8a8a8a),
-        .selected = QColor(0xcdeae4),
-        .hover = QColor(0xe6e6e6),
-        .a = QColor(0x00594c),
-        .aLight = QColor(0x9fd4c9),
-        .onA = QColor(0xffffff),
-        .b = QColor(0x7a3300),
-        .bLight = QColor(0xf0c59c),
-        .onB = QColor(0xffffff),
-        .halted = QColor(0xd0d0d0),
-        .warningPanel = QColor(0xfff1cc),
-        .warningText = QColor(0x4a2c00),
-        .errorPanel = QColor(0xffd9d6),
-        .errorText = QColor(0x6b0000),
-    };
+Palette palette_of(QRgb RoleColours::*theme) {
+    Palette palette;
+    for (const RoleColours& one : roles) {
+        palette.*one.role = QColor(one.*theme);
+    }
     return palette;
 }
 
@@ -122,9 +79,10 @@ bool Theme::dark() const {
 }
 
 const Palette& Theme::colours() const {
-    return appearance_ == Appearance::contrast ? contrast_palette()
-           : dark()                            ? dark_palette()
-                                               : light_palette();
+    static const Palette light = palette_of(&RoleColours::light);
+    static const Palette night = palette_of(&RoleColours::dark);
+    static const Palette contrast = palette_of(&RoleColours::contrast);
+    return appearance_ == Appearance::contrast ? contrast : dark() ? night : light;
 }
 
 QPalette Theme::qtPalette() const {
@@ -225,10 +183,7 @@ void Theme::setMagnitude(MagnitudeMap map) {
 }
 
 void Theme::rebuildMaps() {
-    magnitudeMap_ = magnitude_ == MagnitudeMap::viridis   ? ColourMap::viridis()
-                    : magnitude_ == MagnitudeMap::cividis ? ColourMap::cividis()
-                    : magnitude_ == MagnitudeMap::magma   ? ColourMap::magma()
-                                                          : ColourMap::grey();
+    magnitudeMap_ = ColourMap::magnitude(magnitude_);
     textMap_ = ColourMap::text(dark());
     classMap_ = ColourMap::classes(dark());
     differenceMap_ = ColourMap::diverging(dark());

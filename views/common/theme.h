@@ -28,7 +28,6 @@ struct Palette {
     QColor aLight;   ///< bars of A without emphasis
     QColor onA;      ///< text on the colour `a`
     QColor b;        ///< run B
-    QColor bLight;
     QColor onB;
     QColor halted;       ///< a step that did not run; no colour scale contains it
     QColor warningPanel; ///< background of a notice
@@ -38,7 +37,6 @@ struct Palette {
 };
 
 enum class Appearance { system, light, dark, contrast };
-enum class MagnitudeMap { viridis, cividis, magma, grey };
 
 /// Colours, fonts and colour maps of one window. The program owns the theme, and all views use it. GUI thread
 /// only. After any change the theme emits `changed`, and views repaint.

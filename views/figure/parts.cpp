@@ -16,19 +16,6 @@ using namespace Qt::StringLiterals;
 namespace ponderscope::figure {
 constexpr double longest_page = 14400; // points; PDF 1.7, annex C: larger pages do not open everywhere
 
-ColourMap colour_map(const std::string& name) {
-    if (name == "cividis") {
-        return ColourMap::cividis();
-    }
-    if (name == "magma") {
-        return ColourMap::magma();
-    }
-    if (name == "grey") {
-        return ColourMap::grey();
-    }
-    return ColourMap::viridis();
-}
-
 Style::Style(const FigureSpec& spec, const Fonts& f)
     : ChartInks(chart_inks(Theme(spec.theme == "dark" ? Appearance::dark : Appearance::light))),
       fonts(f),
@@ -42,7 +29,7 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
         rules = named;
     }
     number_run_colours(*this, spec.colours);
-    cells = colour_map(spec.colour_map);
+    cells = ColourMap::magnitude(spec.colour_map);
     body = {size, false, colours.text};
     soft = {size, false, colours.soft};
     small = {size * 7 / 8, false, colours.soft};

@@ -15,19 +15,16 @@
 
 namespace ponderscope::figure {
 
-/// "viridis", "cividis", "magma" or "grey".
-ColourMap colour_map(const std::string& name);
-
 /// Common parts of all figures: colours of the theme, text styles in three roles, and the requested size.
 struct Style : ChartInks {
     Style(const FigureSpec& spec, const Fonts& fonts);
 
     const Fonts& fonts;
-    double size;                            ///< points
-    TextStyle body;                         ///< size, text colour
-    TextStyle soft;                         ///< size, in the colour of labels
-    TextStyle small;                        ///< 7/8 of size, for numbers at axes
-    ColourMap cells = ColourMap::viridis(); ///< map for magnitudes
+    double size;     ///< points
+    TextStyle body;  ///< size, text colour
+    TextStyle soft;  ///< size, in the colour of labels
+    TextStyle small; ///< 7/8 of size, for numbers at axes
+    ColourMap cells; ///< map for magnitudes
     bool dark = false;
     double hairline = 0.5;
     double margin = 0; ///< margin around the content in points, if the page has a background colour
@@ -43,7 +40,7 @@ std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters,
 /// Draws label, low end, colour bar and high end on one baseline. Returns the width.
 struct ScaleLegend {
     QString label;
-    ColourMap map = ColourMap::viridis();
+    ColourMap map;
     ColourScale scale;
     bool signs = false;        ///< the colours meet at 0, so the ends have signs
     bool clipped_low = false;  ///< values below the scale exist: "≤"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/colour_map.h"
 #include "views/common/selection.h"
 
 #include <array>
@@ -89,13 +90,13 @@ struct FigureSpec {
     std::string signal = "nll"; ///< step_heatmap
     Attribution attribution = Attribution::predicted;
     double width_mm = 84;
-    std::optional<double> height_mm;            ///< empty: the content's height
-    std::string font = "DejaVu Sans";           ///< font family, which is embedded
-    double font_size = 8;                       ///< points
-    double dpi = 300;                           ///< PNG only
-    std::optional<std::array<double, 2>> range; ///< ends of the colour scale; empty: from the values
-    std::string colour_map = "viridis";         ///< colours of cells: "viridis", "cividis", "magma", "grey"
-    std::string theme = "light";                ///< "light" for paper, "dark" for slides
+    std::optional<double> height_mm;                 ///< empty: the content's height
+    std::string font = "DejaVu Sans";                ///< font family, which is embedded
+    double font_size = 8;                            ///< points
+    double dpi = 300;                                ///< PNG only
+    std::optional<std::array<double, 2>> range;      ///< ends of the colour scale; empty: from the values
+    MagnitudeMap colour_map = MagnitudeMap::viridis; ///< colours of cells
+    std::string theme = "light";                     ///< "light" for paper, "dark" for slides
     bool step_ticks = true; ///< token_text: the steps below each token, if a method has steps
     bool scatter = true; ///< nll_comparison with two runs: draw token against token; token_pairs: draw points
     std::vector<std::string> policies; ///< names of policies; empty: the default of the kind

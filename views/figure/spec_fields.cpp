@@ -78,6 +78,10 @@ std::string_view name_of(Attribution attribution) {
     return attributions[attribution == Attribution::predicted ? 0 : 1].second;
 }
 
+std::string_view name_of(MagnitudeMap map) {
+    return magnitude_names[static_cast<std::size_t>(map)].second;
+}
+
 template <typename T>
 nlohmann::ordered_json json_of(const T& value) {
     if constexpr (requires { value.has_value(); }) {
@@ -309,8 +313,7 @@ const std::vector<Field>& fields() {
         field("y_range", "Vertical axis", &S::y_range, Field::charts | Field::changed, true, range),
         field("series", "Entries", &S::series, Field::changed, true, unseen(read_series)),
         field("attribution", "Shown token", &S::attribution, Field::read, false, named(attributions)),
-        field("colour_map", "Cells", &S::colour_map, Field::always, true,
-              one_of({"viridis", "cividis", "magma", "grey"})),
+        field("colour_map", "Cells", &S::colour_map, Field::always, true, named(magnitude_names)),
         field("palette", "Lines", &S::palette, Field::always, true, one_of({"default", "okabe_ito", "grey"})),
         field("colours", "Colours", &S::colours, Field::changed, true, unseen(read_colours)),
         field("range", "Colour scale", &S::range, Field::changed, true, range),

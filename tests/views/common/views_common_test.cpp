@@ -53,14 +53,15 @@ class ViewsCommonTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void viridisHasItsPublishedEnds() {
-        QCOMPARE(ColourMap::viridis().at(0), qRgb(0x44, 0x01, 0x54));
-        QCOMPARE(ColourMap::viridis().at(1), qRgb(0xfd, 0xe7, 0x25));
-        QCOMPARE(ColourMap::cividis().at(0), qRgb(0x00, 0x22, 0x4e));
-        QCOMPARE(ColourMap::cividis().at(1), qRgb(0xfe, 0xe8, 0x38));
+        QCOMPARE(ColourMap::magnitude(MagnitudeMap::viridis).at(0), qRgb(0x44, 0x01, 0x54));
+        QCOMPARE(ColourMap::magnitude(MagnitudeMap::viridis).at(1), qRgb(0xfd, 0xe7, 0x25));
+        QCOMPARE(ColourMap::magnitude(MagnitudeMap::cividis).at(0), qRgb(0x00, 0x22, 0x4e));
+        QCOMPARE(ColourMap::magnitude(MagnitudeMap::cividis).at(1), qRgb(0xfe, 0xe8, 0x38));
     }
 
     void magnitudesGetLighterAllTheWay() {
-        for (const ColourMap& map : {ColourMap::viridis(), ColourMap::cividis()}) {
+        for (const ColourMap& map :
+             {ColourMap::magnitude(MagnitudeMap::viridis), ColourMap::magnitude(MagnitudeMap::cividis)}) {
             for (std::size_t i = 1; i < 256; ++i) {
                 QVERIFY(luminance(QColor(map.table()[i])) >= luminance(QColor(map.table()[i - 1])) - 0.004);
             }

@@ -87,7 +87,7 @@ private Q_SLOTS:
         for (const Item& item : list.items()) {
             if (const auto* image = std::get_if<ImageItem>(&item)) {
                 QCOMPARE(image->image.size(), QSize(200, 150));
-                QCOMPARE(image->image.pixel(0, 149), ColourMap::viridis().at(0));
+                QCOMPARE(image->image.pixel(0, 149), ColourMap::magnitude(MagnitudeMap::viridis).at(0));
             }
         }
     }

@@ -29,7 +29,7 @@ private Q_SLOTS:
         spec.sequence = 3;
         spec.tokens = {4, 9};
         spec.signal = "gate";
-        spec.colour_map = "cividis";
+        spec.colour_map = MagnitudeMap::cividis;
         spec.attribution = Attribution::predicting;
         spec.range = {0.25, 0.75};
         spec.height_mm = 40;
@@ -43,7 +43,7 @@ private Q_SLOTS:
         spec.kind = FigureKind::nll_comparison;
         spec.runs = {{trace_, "a"}, {trace_, "b"}};
         spec.signal = FigureSpec().signal;
-        spec.colour_map = "viridis";
+        spec.colour_map = MagnitudeMap::viridis;
         spec.attribution = Attribution::predicted;
         spec.block = 32;
         spec.replicates = 500;
