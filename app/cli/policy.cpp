@@ -362,9 +362,7 @@ void PolicyVerb::run() {
     ReplayResult replayed;
     std::string tokens = "policy,sequence,token,replay_steps,replay_nll,rerun_steps,rerun_nll\n";
     for (PolicySpec& spec : specs) {
-        if (bootstrap.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(bootstrap.stop);
         spec = spelled_out(spec, table.context);
         replay(table, spec, replayed);
         settings.push_back(scored.of(spec.text(), replayed));

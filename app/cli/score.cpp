@@ -98,9 +98,7 @@ void ScoreVerb::run() {
     if (run > 0) {
         printer.note({run_reference(trace, run_of_number(TraceReader::open(trace), run))});
     }
-    if (stop.stop_requested()) {
-        throw Cancelled();
-    }
+    throw_if_stopped(stop);
 }
 
 } // namespace

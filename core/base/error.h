@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 
 namespace ponderscope {
@@ -67,5 +68,11 @@ class Cancelled : public Error {
 public:
     Cancelled() : Error(ErrorId::run_cancelled, "Cancelled.") {}
 };
+
+inline void throw_if_stopped(const std::stop_token& stop) {
+    if (stop.stop_requested()) {
+        throw Cancelled();
+    }
+}
 
 } // namespace ponderscope

@@ -20,4 +20,10 @@ struct Progress {
 /// Runs on the working thread, at most a few times a second. Must not throw. May be empty.
 using ProgressSink = std::function<void(const Progress&)>;
 
+inline void report_progress(const ProgressSink& sink, const Progress& progress) {
+    if (sink) {
+        sink(progress);
+    }
+}
+
 } // namespace ponderscope

@@ -118,9 +118,7 @@ std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& 
         digest.update(files[i].first).update(separator);
         maps[i].expect_sequential_reads();
         for (std::size_t offset = 0; offset < bytes.size(); offset += piece_bytes) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const auto piece = bytes.subspan(offset, std::min(piece_bytes, bytes.size() - offset));
             digest.update(piece);
             maps[i].done_with(piece);

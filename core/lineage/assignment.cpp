@@ -22,9 +22,7 @@ std::vector<std::int64_t> assign_rows(std::span<const double> cost, std::int64_t
     std::vector<std::size_t> open(m);        // columns whose distance is not final
     std::vector<std::size_t> closed_columns; // columns whose distance is final
     for (std::size_t start = 0; start < n; ++start) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         // Dijkstra over reduced costs, which are never negative, to the nearest free column.
         std::fill(distance.begin(), distance.end(), infinite);
         for (std::size_t j = 0; j < m; ++j) {

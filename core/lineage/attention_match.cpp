@@ -35,19 +35,15 @@ at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_
     at::Tensor base_squares = at::zeros({base.width()}, fp64);
     at::Tensor target_squares = at::zeros({target.width()}, fp64);
     for (std::size_t begin = 0; begin < base_rows.size(); begin += piece) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         const std::size_t count = std::min(piece, base_rows.size() - begin);
         const at::Tensor of_base = base.embedding(base_rows.subspan(begin, count));
         const at::Tensor of_target = target.embedding(target_rows.subspan(begin, count));
         products += at::mm(of_target.t(), of_base); // fp32 within a piece, fp64 over them
         base_squares += of_base.to(at::kDouble).square_().sum(0);
         target_squares += of_target.to(at::kDouble).square_().sum(0);
-        if (progress) {
-            progress({"aligning dimensions", static_cast<std::int64_t>(begin + count),
-                      static_cast<std::int64_t>(base_rows.size()), "tokens"});
-        }
+        report_progress(progress, {"aligning dimensions", static_cast<std::int64_t>(begin + count),
+                                   static_cast<std::int64_t>(base_rows.size()), "tokens"});
     }
     // A zero column has cosine 0 with everything.
     const at::Tensor scale = target_squares.sqrt().unsqueeze(1) * base_squares.sqrt().unsqueeze(0);
@@ -215,12 +211,8 @@ private:
     }
 
     void report(std::int64_t done, std::int64_t total, const char* unit) const {
-        if (stop_.stop_requested()) {
-            throw Cancelled();
-        }
-        if (progress_) {
-            progress_({"comparing attention", done, total, unit});
-        }
+        throw_if_stopped(stop_);
+        report_progress(progress_, {"comparing attention", done, total, unit});
     }
 
     const Side& a_;

@@ -130,9 +130,7 @@ std::optional<InvariantTerms> invariant_terms(const StoredWeights& a, std::span<
         result.layers.push_back(pair);
         for (const Term term :
              {InvariantTerms::query_key, InvariantTerms::value_output, InvariantTerms::up_down}) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const at::Tensor of_a = core_of(a, pair.a, term);
             const at::Tensor of_b = core_of(b, pair.b, term);
             if (!of_a.defined() || !of_b.defined()) {
@@ -143,10 +141,8 @@ std::optional<InvariantTerms> invariant_terms(const StoredWeights& a, std::span<
             }
             result.correlation[term].push_back(view.correlation(of_a, of_b));
             sum += result.correlation[term].back();
-            if (progress) {
-                progress(
-                    {"comparing invariant terms", ++done, static_cast<std::int64_t>(3 * layers), "terms"});
-            }
+            report_progress(progress, {"comparing invariant terms", ++done,
+                                       static_cast<std::int64_t>(3 * layers), "terms"});
         }
     }
     result.ics = sum / static_cast<double>(3 * layers);

@@ -264,18 +264,14 @@ Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& che
         if (views[i] == nullptr) {
             continue;
         }
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         at::Tensor tensor = result.make_room(layout, layout.tensors[i], views[i]->shape,
                                              at::TensorOptions(dtype).device(device));
         copy_into(tensor, *views[i]);
         result.index_.emplace(layout.tensors[i].name, result.items_.size());
         result.items_.emplace_back(layout.tensors[i].name, std::move(tensor));
         done += static_cast<std::int64_t>(views[i]->bytes.size());
-        if (progress) {
-            progress({"reading weights", done, sources.bytes, "bytes"});
-        }
+        report_progress(progress, {"reading weights", done, sources.bytes, "bytes"});
     }
     if (result.tied_) {
         result.index_.emplace(layout.head, result.index_.at(layout.embedding));

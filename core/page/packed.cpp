@@ -127,12 +127,6 @@ private:
         add<std::uint16_t>(name, "q16", levels, {{"low", low}, {"step", step}});
     }
 
-    void check_stop() const {
-        if (options_.bootstrap.stop.stop_requested()) {
-            throw Cancelled();
-        }
-    }
-
     void plan() {
         if (options_.max_tokens < 1) {
             throw InputError("--max-tokens: expected 1 or more, found " +
@@ -208,7 +202,7 @@ private:
     }
 
     void pack_tokens(std::size_t r) {
-        check_stop();
+        throw_if_stopped(options_.bootstrap.stop);
         const RunInfo& run = runs_[r];
         TokenColumns all;
         json reached = json::array();
@@ -300,7 +294,7 @@ private:
     template <class Take>
     void each_chunk(std::size_t r, const std::string& name, const Take& take) const {
         for (const Shown& shown : shown_) {
-            check_stop();
+            throw_if_stopped(options_.bootstrap.stop);
             const std::optional<SignalChunk> chunk =
                 trace_.signal(runs_[r].id, shown.number, name, 0, shown.tokens);
             if (chunk) {

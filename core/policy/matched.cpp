@@ -281,9 +281,7 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
     result.resampling = matcher.resampling();
     std::vector<Axis> by_steps, by_flops;
     for (std::size_t i = 0; i < rules; ++i) {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(options.stop);
         MatchedRule one;
         if (i == reference && base.causal) {
             one = std::move(base); // NOLINT(bugprone-use-after-move): one i is the reference

@@ -45,9 +45,7 @@ std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vect
                          const std::vector<double>& values) {
         PolicyFront front{name, own, kind.causal, {}, {}};
         for (const double value : values) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const PolicySpec spec = policy_at(kind, value);
             replay(table, spec, result);
             front.points.push_back(replayed_point(spec.text(), result));
@@ -101,9 +99,7 @@ void add_bands(std::vector<PolicyFront>& fronts, const ReplayTable& table, const
         std::vector<std::vector<double>> nll;
         std::vector<ScoredSetting> settings;
         for (const PolicyPoint& point : front.points) {
-            if (options.stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(options.stop);
             replay(table, PolicySpec::parse(point.spec), result);
             nll.push_back(scored.of(result.nll));
             settings.push_back(scored.of(point.spec, result));

@@ -107,11 +107,6 @@ std::string rule_in_words(const PolicyKind& kind, double threshold) {
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options) {
-    const auto check = [&] {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
-    };
     const auto rerun_of = [&](const std::string& policy) {
         return std::find_if(reruns.begin(), reruns.end(),
                             [&](const PolicyRerun& one) { return one.policy == policy; });
@@ -145,7 +140,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
     std::vector<ReplayResult> replays;
     std::vector<std::vector<float>> replayed_nll, exact_nll;
     for (const std::string& text : specs) {
-        check();
+        throw_if_stopped(options.stop);
         const PolicySpec spec = PolicySpec::parse(text);
         table.require(spec);
         PolicyRow row;
@@ -171,7 +166,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
         replays.push_back(std::move(replayed));
         rows.push_back(std::move(row));
     }
-    check();
+    throw_if_stopped(options.stop);
     std::vector<PolicyOutcome*> by_replay, by_rerun;
     for (PolicyRow& row : rows) {
         by_replay.push_back(&row.replayed);

@@ -270,13 +270,9 @@ ReplayTable TableReader::read(const ProgressSink& progress, const std::stop_toke
     ClusterNumbers clusters;
     for (const SequenceInfo& sequence : sequences) {
         read_sequence(sequence, [&](std::int64_t tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             read += tokens;
-            if (progress) {
-                progress({"reading", read, run_.tokens, "tokens"});
-            }
+            report_progress(progress, {"reading", read, run_.tokens, "tokens"});
         });
         table_.clusters.push_back(clusters.of(sequence));
         if (table_.flops) {

@@ -59,9 +59,7 @@ RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& r
     std::size_t at = 0; // row of the table
     for (std::size_t s = 0; s < table.sequences.size(); ++s) {
         for (std::int64_t begin = 0; begin < table.sequences[s]; begin += slice) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const std::int64_t end = std::min(begin + slice, table.sequences[s]);
             const TokenColumns before = trace.tokens(run.id, sequences[s].number, begin, end);
             const TokenColumns after = rerun_trace.tokens(rerun.id, again[s].number, begin, end);

@@ -142,9 +142,7 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
     const RecordedChoices chosen = recorded_choices(run);
     std::vector<SequenceInput> sequences;
     for (const SequenceInfo& info : trace.sequences(run.id)) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         if (finished && !info.complete) {
             continue;
         }

@@ -142,10 +142,8 @@ void JsonlSource::read_through(const ProgressSink& progress) {
         notices_.look_at(sequence.text, tokenizer_, options_.reading);
         hash_.update(sequence.text);
         text_bytes_ += static_cast<std::int64_t>(sequence.text.size());
-        if (progress) {
-            progress({"reading through " + options_.file.filename().string(), lines_->bytes_read(),
-                      lines_->file_bytes(), "bytes"});
-        }
+        report_progress(progress, {"reading through " + options_.file.filename().string(),
+                                   lines_->bytes_read(), lines_->file_bytes(), "bytes"});
     }
 }
 

@@ -172,15 +172,11 @@ std::vector<StatePatch> take_states(const Engine& engine, const std::vector<Plan
                 found.at(key_of(places[i])) = std::move(taken[i]);
             }
         }
-        if (progress) {
-            progress({"taking states", static_cast<std::int64_t>(end), static_cast<std::int64_t>(all.size()),
-                      "windows"});
-        }
+        report_progress(progress, {"taking states", static_cast<std::int64_t>(end),
+                                   static_cast<std::int64_t>(all.size()), "windows"});
     };
     run_in_batches(all.size(), static_cast<std::size_t>(std::max<std::int64_t>(batch, 1)), stop, take, keep);
-    if (stop.stop_requested()) {
-        throw Cancelled();
-    }
+    throw_if_stopped(stop);
     std::vector<StatePatch> states;
     for (const PlannedPatch& patch : patches) {
         StatePatch& one = states.emplace_back(StatePatch{patch.to, {}});

@@ -487,9 +487,7 @@ void RequestScorer::score(std::span<ScoredRequest> requests, const std::stop_tok
     };
     run_in_batches(parts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options_.record.batch, 1)),
                    stop, submit, collect);
-    if (stop.stop_requested()) {
-        throw Cancelled();
-    }
+    throw_if_stopped(stop);
 }
 
 nlohmann::json RequestScorer::answer_of(const ScoredRequest& request) const {

@@ -277,9 +277,7 @@ private:
         tasks_.emplace(source_, shape_.context, shape_.stride, engine_.config().vocab_size,
                        Tasks::Share{place_, finished, start_token()}, stop_);
         if (tasks_->reach(0, 1) == 0 && tasks_->sequences() == 0) {
-            if (stop_.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop_);
             throw InputError(options_.text_source + ": expected a sequence to record, found none" +
                              (source_.left_out().empty() ? "." : "; " + source_.left_out()));
         }
@@ -334,9 +332,7 @@ private:
             appender_->append(tasks_->at(at), std::move(results[at - begin]));
         }
         tasks_->release_until(end);
-        if (progress_) {
-            progress_({"recording", done(), amount_.total, by_bytes() ? "bytes" : "tokens"});
-        }
+        report_progress(progress_, {"recording", done(), amount_.total, by_bytes() ? "bytes" : "tokens"});
     }
 
     /// Ends the run, complete or partial, with its faults.

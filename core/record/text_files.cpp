@@ -109,9 +109,7 @@ void TextFiles::look_at(const SequenceInput& part) {
 void TextFiles::read_through(const ProgressSink& progress) {
     std::int64_t all = 0;
     const auto say = [&](std::int64_t done, std::int64_t total) {
-        if (progress) {
-            progress({"reading through " + title_, done, total, "bytes"});
-        }
+        report_progress(progress, {"reading through " + title_, done, total, "bytes"});
     };
     while (options_.limit_tokens > 0) { // only the tokens say where a limit lies
         const std::shared_ptr<const SequenceInput> sequence = read_next();

@@ -412,9 +412,7 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
         options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
     auto reported = std::chrono::steady_clock::now(); // of worker 0
     for_each_part(parts, std::clamp(wanted, 1U, 64U), [&](std::size_t part, std::size_t worker) {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(options.stop);
         std::vector<double> total(sums.width());
         const std::int64_t begin = static_cast<std::int64_t>(part) * batch;
         for (std::int64_t r = begin; r < std::min(begin + batch, options.replicates); ++r) {

@@ -36,9 +36,7 @@ void each_page(const TraceReader& reader, const RunInfo& run, const SequenceInfo
                const SignalInfo& info, const std::stop_token& stop,
                const std::function<void(std::int64_t first, const ExpertRows&)>& visit) {
     for (std::int64_t begin = 0; begin < sequence.tokens; begin += rows_of_a_page) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         const auto chunk = reader.signal(run.id, sequence.number, info.name, begin,
                                          std::min(begin + rows_of_a_page, sequence.tokens));
         if (!chunk) {

@@ -97,10 +97,9 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     }
     // Reading and resampling each count a thousandth a step; the bootstrap says how far it is within its own.
     const auto report = [&](std::size_t done, std::int64_t share = 0) {
-        if (progress) {
-            progress({"comparing", static_cast<std::int64_t>(1000 * done) + share,
-                      static_cast<std::int64_t>(2000 * request.runs.size()), "thousandths of a run"});
-        }
+        report_progress(progress,
+                        {"comparing", static_cast<std::int64_t>(1000 * done) + share,
+                         static_cast<std::int64_t>(2000 * request.runs.size()), "thousandths of a run"});
     };
     RunComparison result;
     result.replicates = request.replicates;
@@ -292,9 +291,7 @@ std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const T
     std::int32_t sequence = -1;
     for (const RunComparison::Place& place : comparison.places) {
         if (place.sequence != sequence) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             sequence = place.sequence;
             tokens = reader.tokens(run.id, sequence);
         }

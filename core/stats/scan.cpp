@@ -120,9 +120,7 @@ void read_sequences(const std::vector<const TraceReader*>& traces, std::span<con
     std::size_t done = 0;
     std::int64_t seen = 0;
     for_each_part(parts, readers.size(), [&](std::size_t part, std::size_t worker) {
-        if (options.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(options.stop);
         const std::size_t first = begins[part];
         const std::size_t end = begins[part + 1];
         std::function<void()> work =

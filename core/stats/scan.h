@@ -82,9 +82,7 @@ void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::st
     constexpr std::int64_t slice_tokens = 1 << 16;
     for (const SequenceInfo& sequence : reader.sequences(run.id)) {
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice_tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             visit(sequence, begin, std::min(begin + slice_tokens, sequence.tokens));
         }
     }

@@ -123,9 +123,7 @@ std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
     std::map<std::string, std::pair<std::size_t, std::size_t>> places; // of a group: its task and document
     std::map<std::string, std::size_t> tasks;
     for (const SequenceInfo& info : trace.sequences(run.id)) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         const auto label = labels.find(info.number);
         const std::size_t slash = info.group.rfind('/');
         if (label == labels.end() || !info.complete || slash == std::string::npos) {

@@ -119,12 +119,8 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
     Corpus corpus;
     double held_out_bytes = 0;
     for (const auto& name : all) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
-        if (report) {
-            report(progress);
-        }
+        throw_if_stopped(stop);
+        report_progress(report, progress);
         const auto path = recipe.texts / name;
         const std::string text = read_text_file(path);
         CorpusText entry;
@@ -160,9 +156,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
         progress.done += static_cast<std::int64_t>(entry.bytes);
         corpus.texts.push_back(std::move(entry));
     }
-    if (report) {
-        report(progress);
-    }
+    report_progress(report, progress);
     if (!corpus.held_out.empty()) {
         corpus.held_out_bytes_per_token = held_out_bytes / static_cast<double>(corpus.held_out.size());
     }

@@ -77,9 +77,7 @@ HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, 
     HeldOut result{.census = StepCensus(model.method(), form.threshold)};
     const auto total = static_cast<std::int64_t>(begins.size()) * form.context;
     for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(form.batch)) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         const auto count = std::min(begins.size() - first, static_cast<std::size_t>(form.batch));
         std::vector<std::span<const std::int32_t>> windows;
         for (std::size_t i = 0; i < count; ++i) {
@@ -93,9 +91,7 @@ HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, 
         sum += forward.cross_entropy.item<double>() * static_cast<double>(tokens);
         result.census.add(forward, tokens, form.forward.training);
         result.tokens += tokens;
-        if (progress) {
-            progress({"measuring held-out text", result.tokens, total, "tokens"});
-        }
+        report_progress(progress, {"measuring held-out text", result.tokens, total, "tokens"});
     }
     if (result.tokens > 0) {
         result.nll = sum / static_cast<double>(result.tokens);

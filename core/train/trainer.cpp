@@ -140,13 +140,9 @@ void Trainer::step() {
 void Trainer::train_on() {
     const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     while (counters_.step < recipe_.steps) {
-        if (options_.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(options_.stop);
         step();
-        if (options_.progress) {
-            options_.progress({"training", tokens(), total, "tokens"});
-        }
+        report_progress(options_.progress, {"training", tokens(), total, "tokens"});
         if (recipe_.checkpoint_every > 0 && counters_.step % recipe_.checkpoint_every == 0) {
             save(false);
         }

@@ -100,9 +100,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
     const std::int64_t apart = std::max<std::int64_t>(slice, (tokens + slices - 1) / slices);
     for (const SequenceInfo& sequence : sequences) {
         while (next < before + sequence.tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const std::int64_t begin = std::max<std::int64_t>(0, next - before);
             const std::int64_t end = std::min(begin + slice, sequence.tokens);
             const auto chunk = reader.signal(run.id, sequence.number, info.name, begin, end);

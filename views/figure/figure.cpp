@@ -46,9 +46,7 @@ void gather_text(const Gathering& figure) {
     FigureData& data = figure.data;
     const bool annotated = !spec.annotation.empty();
     for (std::size_t i = 0; i < (!annotated && spec.quantity.minus_b ? 2U : 1U); ++i) {
-        if (figure.stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(figure.stop);
         data.runs.push_back(load_rows(spec, spec.runs.at(i)));
     }
     const RunRows& a = data.runs.front();

@@ -25,9 +25,7 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
     std::int64_t steps = 0;
     std::int64_t told = -1;
     for (std::int64_t begin = 0; begin < rows; begin += slice_rows) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         auto chunk = reader.signal(wanted.run.run, wanted.sequence->sequence, wanted.info.name, begin,
                                    std::min(begin + slice_rows, rows));
         if (!chunk || chunk->shape.empty() || chunk->shape.front() <= 0) {

@@ -253,9 +253,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
         line.ink = rule_ink(table, names[n]);
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const PolicySpec spec = policy_at(kind, values[i]);
             const ReplayResult result = replay(table, spec);
             line.x.push_back(names.size() == 1 ? values[i]

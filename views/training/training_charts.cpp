@@ -224,9 +224,7 @@ std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace, c
     const TraceReader reader = TraceReader::open(trace);
     std::vector<TrainingRecord> records;
     for (const TrainingInfo& info : reader.trainings()) {
-        if (stop.stop_requested()) {
-            throw Cancelled();
-        }
+        throw_if_stopped(stop);
         records.push_back(
             {trace, info, reader.training_quantities(info.id), reader.training_curves(info.id)});
     }

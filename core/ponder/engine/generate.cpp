@@ -154,9 +154,7 @@ public:
             bool wanted = !options_.stop.stop_requested();
             for (std::int64_t n = 0; n < options_.max_new_tokens && !live_.empty() && wanted; ++n) {
                 wanted = step() && !options_.stop.stop_requested();
-                if (options_.progress) {
-                    options_.progress({"generating", n + 1, options_.max_new_tokens, "tokens"});
-                }
+                report_progress(options_.progress, {"generating", n + 1, options_.max_new_tokens, "tokens"});
             }
         } catch (const Cancelled&) { // within a token
             if (!options_.stop.stop_requested()) {

@@ -232,7 +232,7 @@ private:
         ++result_.runs;
         faults_.guard(place, [&] { file_.check_run(run); });
         each_digest(database_, run.id, [&](const DigestedPart& part) {
-            stop_here();
+            throw_if_stopped(stop_);
             result_.chunks += part.is_chunk ? 1 : 0;
             result_.without_digest += part.due ? 0 : 1;
             if (part.due && *part.due != part.found) {
@@ -245,15 +245,13 @@ private:
             const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
             TokenTotals of_run;
             for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
-                stop_here();
+                throw_if_stopped(stop_);
                 const std::string where = place + ", sequence " + std::to_string(sequence.number);
                 const TokenTotals found = check_sequence(run, sequence, where, signals);
                 of_run += found;
                 ++result_.sequences;
                 result_.tokens += found.tokens;
-                if (progress_) {
-                    progress_({"checking", result_.tokens, all_tokens_, "tokens"});
-                }
+                report_progress(progress_, {"checking", result_.tokens, all_tokens_, "tokens"});
             }
             compare(place, run, of_run);
         });
@@ -369,7 +367,7 @@ private:
         const std::int64_t page =
             std::clamp<std::int64_t>(static_cast<std::int64_t>(page_bytes / bytes), 1, page_tokens);
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += page) {
-            stop_here();
+            throw_if_stopped(stop_);
             const auto chunk = read(begin, begin + page);
             if (!chunk) {
                 faults_.add(place,
@@ -425,12 +423,6 @@ private:
         }
     }
 
-    void stop_here() const {
-        if (stop_.stop_requested()) {
-            throw Cancelled();
-        }
-    }
-
     FaultList& faults_;
     const TraceReader& reader_;
     const FileTrace& file_;
@@ -473,12 +465,9 @@ void check_annotations(FaultList& faults, const FileTrace& trace, const Progress
         std::int64_t values = 0;
         annotations->each(one, [&](std::int64_t sequence, std::int64_t position, double) {
             if (values++ % slice == 0) {
-                if (stop.stop_requested()) {
-                    throw Cancelled();
-                }
-                if (progress) {
-                    progress({"checking annotations", std::min(done + values, total), total, "tokens"});
-                }
+                throw_if_stopped(stop);
+                report_progress(progress,
+                                {"checking annotations", std::min(done + values, total), total, "tokens"});
             }
             if (sequence < 0 || sequence >= static_cast<std::int64_t>(sequences.size()) || position < 0 ||
                 position >= sequences[static_cast<std::size_t>(sequence)].tokens) {

@@ -214,9 +214,7 @@ public:
             sequences_.end();
             const std::string text = reader_.text(run.id, sequence.number);
             for (std::int64_t begin = 0; begin < sequence.tokens; begin += rows_at_once) {
-                if (stop_.stop_requested()) {
-                    throw Cancelled();
-                }
+                throw_if_stopped(stop_);
                 const std::int64_t end = std::min(begin + rows_at_once, sequence.tokens);
                 write_tokens(run, sequence.number, text, reader_.tokens(run.id, sequence.number, begin, end));
                 for (const SignalInfo& signal : signals) {
@@ -225,9 +223,7 @@ public:
                     }
                 }
                 done_ += end - begin;
-                if (progress_) {
-                    progress_({"exporting", done_, total, "tokens"});
-                }
+                report_progress(progress_, {"exporting", done_, total, "tokens"});
             }
         }
     }

@@ -107,9 +107,7 @@ void require_recorded(const std::filesystem::path& path, const std::vector<std::
                                          std::to_string(*part.due) + ")",
                                      take_again);
                 }
-                if (stop.stop_requested()) {
-                    throw Cancelled();
-                }
+                throw_if_stopped(stop);
                 const std::int64_t done = part.sequence + (part.is_chunk ? said.total / 2 : 0);
                 if (progress && part.sequence >= 0 && done != said.done) {
                     said.done = done;

@@ -128,9 +128,7 @@ private:
             writer_.put_labels(std::move(labels->second));
         }
         for (std::int64_t begin = 0; begin < sequence.tokens; begin += tokens_at_once) {
-            if (stop_.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop_);
             const std::int64_t end = std::min(begin + tokens_at_once, sequence.tokens);
             std::vector<std::pair<std::string, SignalChunk>> chunks;
             for (const SignalInfo& signal : signals) {
@@ -140,9 +138,7 @@ private:
             }
             writer_.append(reader.tokens(run.id, sequence.number, begin, end), std::move(chunks));
             done_ += end - begin;
-            if (progress_) {
-                progress_({"merging", done_, total, "tokens"});
-            }
+            report_progress(progress_, {"merging", done_, total, "tokens"});
         }
         put_faults_of(sequence.number);
         if (sequence.complete) {

@@ -121,18 +121,13 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
         const FileId read = FileId::of(target);
         const TemporaryDatabase passing(target.string() + ".without-" + std::to_string(::getpid()));
         database.vacuum(passing.path);
-        const auto go_on = [&stop] {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
-        };
-        go_on();
+        throw_if_stopped(stop);
         {
             Database fresh(passing.path, Database::Access::write);
             fresh.execute("BEGIN IMMEDIATE");
             delete_run(fresh, run.id);
             fresh.execute("COMMIT");
-            go_on();
+            throw_if_stopped(stop);
             fresh.vacuum();
             if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
                 throw InputError(target, "an undamaged trace", "a damaged one (" + answer + ")",
@@ -147,7 +142,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
                                    ": another program reads it just now; close that program and try again.");
         }
         fs::permissions(passing.path, fs::status(target).permissions(), error);
-        go_on();
+        throw_if_stopped(stop);
         if (FileId::of(target) != read) {
             throw EnvironmentError(
                 target.string() +

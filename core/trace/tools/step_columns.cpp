@@ -122,9 +122,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
         std::vector<double>& values = made.values.emplace_back();
         values.resize(sequence.tokens > 0 ? 1 : 0, not_a_number);
         for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
-            if (stop.stop_requested()) {
-                throw Cancelled();
-            }
+            throw_if_stopped(stop);
             const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
             // Memory grows by tokens that are there, not by how many there are said to be.
             const TokenColumns tokens = trace.tokens(run.id, sequence.number, begin, end + 1);
