@@ -113,7 +113,7 @@ bool is_unseen(char32_t code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C || code == 0x200B ||
            code == 0x200E || code == 0x200F || // joiners are letters of some scripts
            (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
-           (code >= 0xE0000 && code <= 0xE0FFF);
+           (code >= 0xFFF9 && code <= 0xFFFB) || (code >= 0xE0000 && code <= 0xE0FFF);
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {

@@ -16,7 +16,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <iterator>
+#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -36,23 +37,22 @@ QString fixed(double value, int decimals, bool alwaysSigned) {
     if (std::isinf(value)) {
         return value > 0 ? u"∞"_s : u"−∞"_s;
     }
-    QString digits = QString::number(std::fabs(value), 'f', decimals);
-    bool zero = true;
-    for (const QChar c : digits) {
-        zero = zero && (c == u'0' || c == u'.');
-    }
+    const QString digits = QString::number(std::fabs(value), 'f', decimals);
+    const bool zero = digits.toDouble() == 0;
     if (value < 0 && !zero) {
         return QChar(0x2212) + digits;
     }
     return alwaysSigned && !zero ? u'+' + digits : digits;
 }
 
-/// Characters that reorder or hide what is around them.
-bool hidden(char32_t point) {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x061c ||
-           (point >= 0x200b && point <= 0x200f && point != 0x200c && point != 0x200d) ||
-           (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
-           (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe0fff);
+/// A value below 999.5, and the prefix of the power of 1000 that it was divided by.
+std::pair<double, QString> prefixed(double value) {
+    static constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    std::size_t power = 0;
+    for (; value >= 999.5 && power + 1 < std::size(prefixes); ++power) {
+        value /= 1000;
+    }
+    return {value, QString::fromLatin1(prefixes[power])};
 }
 
 QString hexadecimal(char32_t value, int digits) {
@@ -91,16 +91,10 @@ QString format_si(double value) {
     if (std::isnan(value)) {
         return missing();
     }
-    static constexpr const char* units[] = {"", " k", " M", " G", " T", " P", " E"};
-    double shown = std::fabs(value);
-    std::size_t unit = 0;
-    while (shown >= 999.5 && unit + 1 < std::size(units)) {
-        shown /= 1000;
-        ++unit;
-    }
-    const bool whole = unit == 0 && shown == std::floor(shown);
+    const auto [shown, prefix] = prefixed(std::fabs(value));
+    const bool whole = prefix.isEmpty() && shown == std::floor(shown);
     const int decimals = whole || shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
-    return fixed(value < 0 ? -shown : shown, decimals, false) + QString::fromLatin1(units[unit]);
+    return fixed(value < 0 ? -shown : shown, decimals, false) + (prefix.isEmpty() ? prefix : u' ' + prefix);
 }
 
 QString step_word(const std::string& unit) {
@@ -137,14 +131,8 @@ QString format_duration(double seconds) {
 }
 
 QString format_bytes(std::int64_t bytes) {
-    static constexpr const char* units[] = {" B", " kB", " MB", " GB", " TB", " PB", " EB"};
-    auto shown = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    while (shown >= 999.5 && unit + 1 < std::size(units)) {
-        shown /= 1000;
-        ++unit;
-    }
-    return fixed(shown, unit == 0 || shown >= 99.95 ? 0 : 1, false) + QString::fromLatin1(units[unit]);
+    const auto [shown, prefix] = prefixed(static_cast<double>(bytes));
+    return fixed(shown, prefix.isEmpty() || shown >= 99.95 ? 0 : 1, false) + u' ' + prefix + u'B';
 }
 
 QString visible_text(std::string_view bytes) {
@@ -168,7 +156,7 @@ QString visible_text(std::string_view bytes) {
             text += u"⏎"_s;
         } else if (next.code == U'\t') {
             text += u"⇥"_s;
-        } else if (hidden(next.code)) {
+        } else if (is_unseen(next.code)) {
             text += u"‹"_s + hexadecimal(next.code, next.code < 0x100 ? 2 : 4) + u"›"_s;
         } else {
             text += QString::fromUcs4(&next.code, 1);
@@ -264,8 +252,9 @@ namespace {
 /// The number of bytes between the start of the character at \p at and \p at; 0 where a character begins at
 /// \p at.
 std::size_t begun_before(std::string_view text, std::size_t at) {
-    for (std::size_t back = 1; back < 4 && back <= at; ++back) {
-        if (at < text.size() && utf8_at(text, at - back).bytes > back) {
+    const bool inside = at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+    for (std::size_t back = 1; inside && back < 4 && back <= at; ++back) {
+        if (utf8_at(text, at - back).bytes > back) {
             return back;
         }
     }
@@ -276,21 +265,14 @@ std::size_t begun_before(std::string_view text, std::size_t at) {
 
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end) {
     CharacterSpan span;
-    const auto inside = [&](std::size_t at) { // ASCII needs no look around
-        return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
-    };
-    if (begin < end && inside(begin)) {
-        if (const std::size_t back = begun_before(text, begin); back > 0) {
-            span.before = std::min(utf8_at(text, begin - back).bytes - back, end - begin);
-        }
+    if (const std::size_t back = begin < end ? begun_before(text, begin) : 0; back > 0) {
+        span.before = std::min(utf8_at(text, begin - back).bytes - back, end - begin);
     }
     if (begin + span.before == end) {
         return span;
     }
-    if (inside(end)) {
-        if (const std::size_t back = begun_before(text, end); back > 0) {
-            span.after = utf8_at(text, end - back).bytes - back;
-        }
+    if (const std::size_t back = begun_before(text, end); back > 0) {
+        span.after = utf8_at(text, end - back).bytes - back;
     }
     span.bytes = text.substr(begin + span.before, end + span.after - begin - span.before);
     return span;

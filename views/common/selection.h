@@ -6,7 +6,7 @@
 #include <QObject>
 #include <QString>
 
-#include <compare>
+#include <algorithm>
 #include <optional>
 
 namespace ponderscope {
@@ -44,7 +44,7 @@ struct TextLook {
 class Selection : public QObject {
     Q_OBJECT
 public:
-    explicit Selection(QObject* parent = nullptr);
+    using QObject::QObject;
 
     [[nodiscard]] RunKey runA() const { return runA_; }
     [[nodiscard]] RunKey runB() const { return runB_; }
@@ -70,16 +70,18 @@ public:
     }
 
 public Q_SLOTS:
-    void setRunA(const ponderscope::RunKey& run);
-    void setRunB(const ponderscope::RunKey& run);
+    void setRunA(const ponderscope::RunKey& run) { set(runA_, run, &Selection::runsChanged); }
+    void setRunB(const ponderscope::RunKey& run) { set(runB_, run, &Selection::runsChanged); }
     void setSequence(qint64 sequence);
-    void setToken(qint64 token);
-    void setHover(qint64 token);
-    void setStep(int step);
-    void setLayer(int layer);
-    void setHead(int head);
-    void setAttribution(ponderscope::Attribution attribution);
-    void setLook(const ponderscope::TextLook& look);
+    void setToken(qint64 token) { set(token_, std::max<qint64>(token, -1), &Selection::tokenChanged); }
+    void setHover(qint64 token) { set(hover_, std::max<qint64>(token, -1), &Selection::hoverChanged); }
+    void setStep(int step) { set(step_, step, &Selection::stepChanged); }
+    void setLayer(int layer) { set(layer_, layer, &Selection::depthChanged); }
+    void setHead(int head) { set(head_, head, &Selection::depthChanged); }
+    void setAttribution(ponderscope::Attribution attribution) {
+        set(attribution_, attribution, &Selection::attributionChanged);
+    }
+    void setLook(const ponderscope::TextLook& look) { set(look_, look, &Selection::lookChanged); }
 
 Q_SIGNALS:
     void runsChanged(); ///< run A or B
@@ -94,7 +96,17 @@ Q_SIGNALS:
 private:
     /// Stores a new value and emits the signals.
     template <class Value, class... Said>
-    void set(Value& own, const Value& value, void (Selection::*changed)(Said...));
+    void set(Value& own, const Value& value, void (Selection::*changed)(Said...)) {
+        if (own == value) {
+            return;
+        }
+        own = value;
+        if constexpr (sizeof...(Said) == 0) {
+            Q_EMIT(this->*changed)();
+        } else {
+            Q_EMIT(this->*changed)(own);
+        }
+    }
 
     RunKey runA_;
     RunKey runB_;
