@@ -17,6 +17,41 @@ bool Chart::empty() const {
     });
 }
 
+Chart::Series Chart::Series::of(Mark mark, int ink, const QString& name) {
+    Series made;
+    made.name = name;
+    made.mark = mark;
+    made.ink = ink;
+    return made;
+}
+
+Chart::Series Chart::Series::reference(double x0, double y0, double x1, double y1) {
+    Series made = of(Mark::line, soft);
+    made.dashed = true;
+    made.x = {x0, x1};
+    made.y = {y0, y1};
+    return made;
+}
+
+void Chart::Series::add(double at, double height, const QString& label) {
+    x.push_back(at);
+    y.push_back(height);
+    if (!label.isNull()) {
+        labels.push_back(label);
+    }
+}
+
+void Chart::Series::add(double at, double height, double from, double to, const QString& label) {
+    add(at, height, label);
+    low.push_back(from);
+    high.push_back(to);
+}
+
+void Chart::Series::addCell(double column, double row, double shown, const QString& label) {
+    add(column, row, label);
+    value.push_back(shown);
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series) {
     std::vector<std::pair<std::size_t, std::size_t>> parts;
     for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {

@@ -54,6 +54,14 @@ struct Chart {
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
         std::vector<QString> links;
+
+        static Series of(Mark mark, int ink = a, const QString& name = {});
+        /// A soft, dashed line between two points, to compare the marks with.
+        static Series reference(double x0, double y0, double x1, double y1);
+        /// Adds a mark at (\p at, \p height). A null label adds no label.
+        void add(double at, double height, const QString& label = {});
+        void add(double at, double height, double from, double to, const QString& label = {});
+        void addCell(double column, double row, double shown, const QString& label);
     };
     struct Axis {
         QString label;

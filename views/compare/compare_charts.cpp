@@ -22,36 +22,25 @@ Chart winners_chart(const Winners& winners) {
     const QString of_a = QString::fromStdString(winners.a);
     const QString of_b = QString::fromStdString(winners.b);
     chart.y.label = u"NLL of %1 minus %2 (nats)"_s.arg(of_a, of_b);
-    Chart::Series zero;
-    zero.ink = Chart::soft;
-    zero.dashed = true;
-    Chart::Series a;
-    a.name = u"%1 is better"_s.arg(of_a);
-    a.mark = Chart::Mark::point;
-    Chart::Series b = a;
-    b.name = u"%1 is better"_s.arg(of_b);
-    b.ink = Chart::b;
-    Chart::Series neither = a;
-    neither.name = u"no clear difference (q over 0.05)"_s;
-    neither.ink = Chart::soft;
+    auto a = Chart::Series::of(Chart::Mark::point, Chart::a, u"%1 is better"_s.arg(of_a));
+    auto b = Chart::Series::of(Chart::Mark::point, Chart::b, u"%1 is better"_s.arg(of_b));
+    auto neither = Chart::Series::of(Chart::Mark::point, Chart::soft, u"no clear difference (q over 0.05)"_s);
     for (std::size_t i = 0; i < winners.rows.size(); ++i) {
         const Winners::Row& row = winners.rows[i];
         const QString name = group_name(row.group, winners.by);
         const Estimate& difference = row.difference;
         chart.x.names.push_back(name);
         Chart::Series& series = !(row.q <= 0.05) ? neither : difference.value < 0 ? a : b;
-        series.x.push_back(static_cast<double>(i));
-        series.y.push_back(difference.value);
-        series.low.push_back(difference.low);
-        series.high.push_back(difference.high);
-        series.labels.push_back(u"%1: %2 nats [%3, %4], %5 is lower at %6 % of %7 tokens, q %8"_s.arg(
-            name, format_difference(difference.value, 3), format_difference(difference.low, 3),
-            format_difference(difference.high, 3), of_b, QString::number(100 * row.b_lower, 'f', 0),
-            format_count(row.tokens), format_probability(row.q)));
+        series.add(static_cast<double>(i), difference.value, difference.low, difference.high,
+                   u"%1: %2 nats [%3, %4], %5 is lower at %6 % of %7 tokens, q %8"_s.arg(
+                       name, format_difference(difference.value, 3), format_difference(difference.low, 3),
+                       format_difference(difference.high, 3), of_b,
+                       QString::number(100 * row.b_lower, 'f', 0), format_count(row.tokens),
+                       format_probability(row.q)));
     }
-    zero.x = {-0.5, static_cast<double>(winners.rows.size()) - 0.5};
-    zero.y = {0, 0};
-    chart.series = {std::move(zero), std::move(a), std::move(b), std::move(neither)};
+    const double end = static_cast<double>(winners.rows.size()) - 0.5;
+    chart.series = {Chart::Series::reference(-0.5, 0, end, 0), std::move(a), std::move(b),
+                    std::move(neither)};
     std::erase_if(chart.series, [](const Chart::Series& series) { return series.x.empty(); });
     return chart;
 }
@@ -72,15 +61,9 @@ Chart mean_nll_chart(const RunComparison& comparison, const std::vector<QString>
         if (!std::isnan(run.difference.value)) {
             numbers.back() += u", A − run %1"_s.arg(interval(run.difference, format_difference));
         }
-        Chart::Series point; // in the colour of the run
-        point.mark = Chart::Mark::point;
-        point.ink = static_cast<int>(i);
-        point.x = {static_cast<double>(i)};
-        point.y = {run.nll.value};
-        point.low = {run.nll.low};
-        point.high = {run.nll.high};
-        point.labels = {numbers.back()};
-        chart.series.push_back(std::move(point));
+        chart.series.push_back(Chart::Series::of(Chart::Mark::point, static_cast<int>(i)));
+        chart.series.back().add(static_cast<double>(i), run.nll.value, run.nll.low, run.nll.high,
+                                numbers.back());
     }
     chart.note = numbers.join(u"; "_s) + u'.';
     return chart;
@@ -97,15 +80,6 @@ Chart pair_axes(const RunComparison& comparison) {
     chart.x.label = label(0);
     chart.y.label = label(1);
     return chart;
-}
-
-/// Where both are equal.
-Chart::Series diagonal_to(double high) {
-    Chart::Series diagonal;
-    diagonal.ink = Chart::soft;
-    diagonal.dashed = true;
-    diagonal.x = diagonal.y = {0, high};
-    return diagonal;
 }
 
 } // namespace
@@ -126,19 +100,18 @@ Chart token_density_chart(const RunComparison& comparison) {
         high = std::max(
             {high, static_cast<double>(std::min(a[i], 40.0F)), static_cast<double>(std::min(b[i], 40.0F))});
     }
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
     double most = 1;
     for (const auto& [place, count] : counts) {
-        cells.x.push_back((place.first + 0.5) * side);
-        cells.y.push_back((place.second + 0.5) * side);
-        cells.value.push_back(std::log10(static_cast<double>(count)));
+        const double x = (place.first + 0.5) * side;
+        const double y = (place.second + 0.5) * side;
+        cells.addCell(
+            x, y, std::log10(static_cast<double>(count)),
+            u"%1 tokens at about %2 and %3 nats"_s.arg(format_count(count), format_nats(x), format_nats(y)));
         most = std::max(most, cells.value.back());
-        cells.labels.push_back(u"%1 tokens at about %2 and %3 nats"_s.arg(
-            format_count(count), format_nats(cells.x.back()), format_nats(cells.y.back())));
     }
     chart.scale = {u"log10 of the number of tokens"_s, 0, most, false};
-    chart.series = {std::move(cells), diagonal_to(high)};
+    chart.series = {std::move(cells), Chart::Series::reference(0, 0, high, high)};
     return chart;
 }
 
@@ -149,19 +122,16 @@ Chart token_pairs_chart(const RunComparison& comparison) {
     const std::size_t stride = a.size() / most_drawn + 1;
     Chart chart = pair_axes(comparison);
     chart.x.from_zero = chart.y.from_zero = true;
-    Chart::Series points;
-    points.mark = Chart::Mark::point;
-    points.ink = Chart::text;
+    auto points = Chart::Series::of(Chart::Mark::point, Chart::text);
     double high = 1;
     for (std::size_t i = 0; i < a.size(); ++i) {
         high = std::max({high, static_cast<double>(a[i]), static_cast<double>(b[i])});
         if (i % stride == 0) {
-            points.x.push_back(a[i]);
-            points.y.push_back(b[i]);
+            points.add(a[i], b[i]);
             points.links.push_back(token_link(comparison.places[i].sequence, comparison.places[i].row));
         }
     }
-    chart.series = {diagonal_to(high), std::move(points)};
+    chart.series = {Chart::Series::reference(0, 0, high, high), std::move(points)};
     const Estimate& r = comparison.runs[1].correlation;
     chart.note = u"r = %1"_s.arg(format_nats(r.value, 3));
     if (!std::isnan(r.low)) {
@@ -197,16 +167,12 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
         };
         std::stable_sort(of_series.begin(), of_series.end(),
                          [&](const TaskPoint* a, const TaskPoint* b) { return cost(a) < cost(b); });
-        Chart::Series marks;
-        marks.name = QString::fromStdString(names[s]);
-        marks.mark = Chart::Mark::point;
-        marks.ink = static_cast<int>(s);
+        auto marks =
+            Chart::Series::of(Chart::Mark::point, static_cast<int>(s), QString::fromStdString(names[s]));
         for (const TaskPoint* point : of_series) {
-            marks.x.push_back(cost(point));
-            marks.y.push_back(point->report.accuracy.value);
-            marks.low.push_back(point->report.accuracy.low);
-            marks.high.push_back(point->report.accuracy.high);
-            marks.labels.push_back(QString::fromStdString(point->run));
+            const Estimate& accuracy = point->report.accuracy;
+            marks.add(cost(point), accuracy.value, accuracy.low, accuracy.high,
+                      QString::fromStdString(point->run));
         }
         if (of_series.size() > 1) {
             Chart::Series line = marks;
@@ -225,13 +191,11 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
     }
     const std::vector<Estimate>& by_step = points.front().report.accuracy_by_step;
     if (!over_flops && by_step.size() > 1) {
-        Chart::Series line;
-        line.name = u"%1, at each step"_s.arg(QString::fromStdString(points.front().run));
-        line.ink = Chart::soft;
+        auto line = Chart::Series::of(Chart::Mark::line, Chart::soft,
+                                      u"%1, at each step"_s.arg(QString::fromStdString(points.front().run)));
         line.dashed = true;
         for (std::size_t k = 0; k < by_step.size(); ++k) {
-            line.x.push_back(static_cast<double>(k));
-            line.y.push_back(by_step[k].value);
+            line.add(static_cast<double>(k), by_step[k].value);
         }
         chart.series.push_back(std::move(line));
     }

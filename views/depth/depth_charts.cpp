@@ -193,8 +193,7 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
     const QString name = shown == DepthShown::token  ? u"weight"_s
                          : shown == DepthShown::mean ? u"mean weight"_s
                                                      : u"SD of the weight"_s;
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
     double high = 0;
     for (std::int64_t layer = 0; layer < map.layers(); ++layer) {
         for (std::int64_t source = 0; source < map.sources(); ++source) {
@@ -203,16 +202,13 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
             if (std::isnan(value)) {
                 continue;
             }
-            cells.x.push_back(static_cast<double>(source));
-            cells.y.push_back(static_cast<double>(layer));
-            cells.value.push_back(value);
-            cells.labels.push_back(
-                u"%1 %2, %3 %4: %5 %6"_s.arg(chart.y.label, QString::number(layer), chart.x.label,
-                                             chart.x.names[static_cast<std::size_t>(source)], name,
-                                             format_probability(value)) +
-                (shown == DepthShown::mean
-                     ? u" ± "_s + format_probability(static_cast<double>(averages.deviation[place]))
-                     : QString()));
+            cells.addCell(static_cast<double>(source), static_cast<double>(layer), value,
+                          u"%1 %2, %3 %4: %5 %6"_s.arg(chart.y.label, QString::number(layer), chart.x.label,
+                                                       chart.x.names[static_cast<std::size_t>(source)], name,
+                                                       format_probability(value)) +
+                              (shown == DepthShown::mean ? u" ± "_s + format_probability(static_cast<double>(
+                                                                          averages.deviation[place]))
+                                                         : QString()));
             high = std::max(high, value);
         }
     }
@@ -229,26 +225,18 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     chart.x.from_zero = true;
     chart.y.label = u"NLL without the source minus NLL with it (nats)"_s;
     chart.note = u"Weights are not causes: the source with the largest weight may have little effect."_s;
-    Chart::Series zero;
-    zero.ink = Chart::soft;
-    zero.dashed = true;
-    Chart::Series points;
-    points.mark = Chart::Mark::point;
+    auto points = Chart::Series::of(Chart::Mark::point);
     double high = 0;
     for (const AblationEffect& effect : effects) {
-        points.x.push_back(effect.weight);
-        points.y.push_back(effect.difference.value);
-        points.low.push_back(effect.difference.low);
-        points.high.push_back(effect.difference.high);
-        points.labels.push_back(u"%1: weight %2, NLL %3 [%4, %5] without it"_s.arg(
-            name_of(effect.what), format_probability(effect.weight),
-            format_difference(effect.difference.value, 4), format_difference(effect.difference.low, 4),
-            format_difference(effect.difference.high, 4)));
+        const Estimate& change = effect.difference;
+        points.add(effect.weight, change.value, change.low, change.high,
+                   u"%1: weight %2, NLL %3 [%4, %5] without it"_s.arg(
+                       name_of(effect.what), format_probability(effect.weight),
+                       format_difference(change.value, 4), format_difference(change.low, 4),
+                       format_difference(change.high, 4)));
         high = std::isfinite(effect.weight) ? std::max(high, effect.weight) : high;
     }
-    zero.x = {0, high > 0 ? high : 1};
-    zero.y = {0, 0};
-    chart.series = {std::move(zero), std::move(points)};
+    chart.series = {Chart::Series::reference(0, 0, high > 0 ? high : 1, 0), std::move(points)};
     return chart;
 }
 

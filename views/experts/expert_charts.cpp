@@ -34,20 +34,16 @@ Chart experts_chart(const ExpertUse& use) {
         u"Each token uses %1 of %2 experts. With even use each expert has a load of %3."_s.arg(use.chosen)
             .arg(use.experts)
             .arg(per_cent(even_share(use)));
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
     double high = 0;
     for (std::size_t l = 0; l < use.layers.size(); ++l) {
         const LayerExperts& layer = use.layers[l];
         chart.y.names.push_back(QString::fromStdString(layer.layer));
         for (std::size_t e = 0; e < layer.load.size(); ++e) {
             const double share = layer.share(e);
-            cells.x.push_back(static_cast<double>(e));
-            cells.y.push_back(static_cast<double>(l));
-            cells.value.push_back(share);
-            cells.labels.push_back(u"layer %1, expert %2: %3 of the tokens"_s.arg(chart.y.names.back())
-                                       .arg(e)
-                                       .arg(per_cent(share)));
+            cells.addCell(static_cast<double>(e), static_cast<double>(l), share,
+                          u"layer %1, expert %2: %3 of the tokens"_s.arg(
+                              chart.y.names.back(), QString::number(e), per_cent(share)));
             high = std::isnan(share) ? high : std::max(high, share);
         }
     }
@@ -63,20 +59,13 @@ Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
     chart.y.label = u"share"_s;
     chart.y.from_zero = true;
     chart.y.high = 1.0;
-    Chart::Series common;
-    common.name = u"chosen experts in common"_s;
-    common.mark = Chart::Mark::bar;
-    Chart::Series same;
-    same.name = u"tokens with the same set"_s;
-    same.mark = Chart::Mark::point;
-    same.ink = Chart::b;
+    auto common = Chart::Series::of(Chart::Mark::bar, Chart::a, u"chosen experts in common"_s);
+    auto same = Chart::Series::of(Chart::Mark::point, Chart::b, u"tokens with the same set"_s);
     for (std::size_t l = 0; l < layers.size(); ++l) {
         chart.x.names.push_back(QString::fromStdString(layers[l].layer));
         for (const auto& [series, value] : {std::pair{&common, layers[l].common}, {&same, layers[l].same}}) {
-            series->x.push_back(static_cast<double>(l));
-            series->y.push_back(value);
-            series->labels.push_back(
-                u"layer %1: %2 %3"_s.arg(chart.x.names.back(), per_cent(value), series->name));
+            series->add(static_cast<double>(l), value,
+                        u"layer %1: %2 %3"_s.arg(chart.x.names.back(), per_cent(value), series->name));
         }
     }
     chart.series = {std::move(common), std::move(same)};

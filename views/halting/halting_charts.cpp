@@ -35,20 +35,18 @@ namespace {
 /// Tokens by step and value: cells of a bin, coloured by the logarithm of their number.
 void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const QString& unit,
              const QString& what) {
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
     double most = 1;
     for (std::size_t k = 0; k < by_step.size(); ++k) {
         chart.dy = by_step[k].width;
         for (std::size_t bin = 0; bin < by_step[k].counts.size(); ++bin) {
             const std::int64_t count = by_step[k].counts[bin];
             if (count > 0) {
-                cells.x.push_back(static_cast<double>(k));
-                cells.y.push_back((static_cast<double>(bin) + 0.5) * chart.dy);
-                cells.labels.push_back(u"%1 %2, %3 about %4: %5 tokens"_s.arg(unit).arg(k).arg(
-                    what, format_nats(cells.y.back()), format_count(count)));
+                const double y = (static_cast<double>(bin) + 0.5) * chart.dy;
                 // The logarithm: a few common cells would leave the rest in the dark.
-                cells.value.push_back(std::log10(static_cast<double>(count)));
+                cells.addCell(static_cast<double>(k), y, std::log10(static_cast<double>(count)),
+                              u"%1 %2, %3 about %4: %5 tokens"_s.arg(unit, QString::number(k), what,
+                                                                     format_nats(y), format_count(count)));
                 most = std::max(most, cells.value.back());
             }
         }
@@ -67,16 +65,13 @@ Chart steps_chart(const std::vector<std::int64_t>& counts, const std::string& un
     chart.y.label = u"share of tokens"_s;
     chart.y.from_zero = true;
     const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
-    Chart::Series series;
-    series.mark = Chart::Mark::bar;
+    auto series = Chart::Series::of(Chart::Mark::bar);
     for (std::size_t k = 0; k < counts.size(); ++k) {
         const double share = total > 0 ? static_cast<double>(counts[k]) / total : std::nan("");
-        series.x.push_back(static_cast<double>(k));
-        series.y.push_back(share);
-        series.labels.push_back(u"%1 %2: %3 tokens, %4 %"_s.arg(step_word(unit))
-                                    .arg(k)
-                                    .arg(format_count(counts[k]))
-                                    .arg(share * 100, 0, 'f', 1));
+        series.add(static_cast<double>(k), share,
+                   u"%1 %2: %3 tokens, %4 %"_s.arg(step_word(unit), QString::number(k),
+                                                   format_count(counts[k]),
+                                                   QString::number(share * 100, 'f', 1)));
     }
     chart.series.push_back(std::move(series));
     return chart;

@@ -106,21 +106,17 @@ QString type_name(std::int32_t id, const std::string& bytes) {
 std::vector<Chart::Series>
 spread_series(std::span<const Spread> steps, std::size_t first,
               const std::function<QString(std::size_t, double, double, double)>& label) {
-    Chart::Series band;
-    Chart::Series mean;
-    Chart::Series points;
-    band.mark = Chart::Mark::band;
-    band.name = u"middle half of the tokens"_s;
-    mean.name = u"mean"_s;
-    points.mark = Chart::Mark::point;
+    auto band = Chart::Series::of(Chart::Mark::band, Chart::a, u"middle half of the tokens"_s);
+    auto mean = Chart::Series::of(Chart::Mark::line, Chart::a, u"mean"_s);
+    auto points = Chart::Series::of(Chart::Mark::point);
     for (std::size_t k = first; k < steps.size(); ++k) {
-        for (Chart::Series* series : {&band, &mean, &points}) {
-            series->x.push_back(static_cast<double>(k));
-            series->y.push_back(steps[k].mean());
-        }
-        band.low.push_back(steps[k].quantile(0.25));
-        band.high.push_back(steps[k].quantile(0.75));
-        points.labels.push_back(label(k, steps[k].mean(), band.low.back(), band.high.back()));
+        const auto x = static_cast<double>(k);
+        const double y = steps[k].mean();
+        const double low = steps[k].quantile(0.25);
+        const double high = steps[k].quantile(0.75);
+        band.add(x, y, low, high);
+        mean.add(x, y);
+        points.add(x, y, label(k, y, low, high));
     }
     return {std::move(band), std::move(mean), std::move(points)};
 }
@@ -239,8 +235,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
         return single ? format_number(mean.mean) + (unit.isEmpty() ? QString() : u' ' + unit)
                       : u"mean %1 over %2 tokens"_s.arg(format_number(mean.mean), format_count(mean.count));
     };
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
     double low = 0;
     double high = 0;
     for (std::size_t k = 0; k < steps; ++k) {
@@ -249,11 +244,9 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
             if (mean.count == 0) {
                 continue;
             }
-            cells.x.push_back(static_cast<double>(k));
-            cells.y.push_back(static_cast<double>(l));
-            cells.value.push_back(mean.mean);
-            cells.labels.push_back(u"layer %1 · %2 %3 · %4"_s.arg(chart.y.names[l], chart.x.label,
-                                                                  QString::number(k), text_of(mean)));
+            cells.addCell(static_cast<double>(k), static_cast<double>(l), mean.mean,
+                          u"layer %1 · %2 %3 · %4"_s.arg(chart.y.names[l], chart.x.label, QString::number(k),
+                                                         text_of(mean)));
             cells.links.push_back(layer_link(chart.y.names[l].toInt(), static_cast<int>(k)));
             low = std::min(low, mean.mean);
             high = std::max(high, mean.mean);
@@ -310,19 +303,15 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
     }
     const QString what = u"mean %1"_s.arg(steps_word(info.step_unit));
     chart.y.label = what;
-    Chart::Series marks;
-    marks.mark = Chart::Mark::point;
+    auto marks = Chart::Series::of(Chart::Mark::point);
     for (std::size_t g = 0; g < sums.size(); ++g) {
         const UnitMean mean = sums[g].mean();
         const auto [low, high] = bounded_interval(mean, static_cast<double>(info.max_steps));
-        marks.x.push_back(static_cast<double>(g));
-        marks.y.push_back(mean.mean);
-        marks.low.push_back(low);
-        marks.high.push_back(high);
+        marks.add(static_cast<double>(g), mean.mean, low, high,
+                  u"%1: %2 %3 [%4, %5] over %6 tokens"_s.arg(chart.x.names[g], what, format_nats(mean.mean),
+                                                             format_nats(low, 3), format_nats(high, 3),
+                                                             format_count(sums[g].count)));
         marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:%1"_s.arg(groups.groups[g].id));
-        marks.labels.push_back(u"%1: %2 %3 [%4, %5] over %6 tokens"_s.arg(
-            chart.x.names[g], what, format_nats(mean.mean), format_nats(low, 3), format_nats(high, 3),
-            format_count(sums[g].count)));
     }
     chart.series.push_back(std::move(marks));
     return chart;

@@ -21,9 +21,7 @@ int ink_of_front(const PolicyFront& front) {
 
 /// The best blind rule through NLL, which is no straight line in perplexity.
 Chart::Series blind_line(const PolicyFront& front, bool flops) {
-    Chart::Series series;
-    series.name = QString::fromLatin1(blind_rule);
-    series.ink = Chart::text;
+    auto series = Chart::Series::of(Chart::Mark::line, Chart::text, QString::fromLatin1(blind_rule));
     std::vector<FrontPoint> depths;
     for (const PolicyPoint& point : front.points) {
         depths.push_back({flops ? point.flops : point.steps, point.nll});
@@ -37,11 +35,9 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
     for (int i = 0; i <= places; ++i) {
         const double cost = low + (high - low) * i / places;
         const double nll = loss_at(hull, cost);
-        series.x.push_back(cost);
-        series.y.push_back(std::exp(nll));
-        series.labels.push_back(
-            u"replay of the best blind rule: one depth for all tokens, or a random mix of two depths\n"
-            "NLL %1 · perplexity %2"_s.arg(format_nats(nll, 3), format_nats(std::exp(nll))));
+        series.add(cost, std::exp(nll),
+                   u"replay of the best blind rule: one depth for all tokens, or a random mix of two depths\n"
+                   "NLL %1 · perplexity %2"_s.arg(format_nats(nll, 3), format_nats(std::exp(nll))));
     }
     return series;
 }
@@ -57,18 +53,14 @@ QString link_of(const std::string& policy) {
 }
 
 Chart::Series series_of_run(const RunPoint& run, double cost) {
-    Chart::Series series;
-    series.name = run.name;
-    series.ink = run.ink;
-    series.mark = Chart::Mark::point;
-    series.x = {cost};
-    series.y = {std::exp(run.nll)};
-    series.labels = {label_of(run.policy.empty() ? u"run %1, as recorded"_s.arg(run.name) : run.name,
-                              run.steps, run.nll, run.flops)};
-    series.links = {link_of(run.policy)};
+    auto series = Chart::Series::of(Chart::Mark::point, run.ink, run.name);
+    QString label = label_of(run.policy.empty() ? u"run %1, as recorded"_s.arg(run.name) : run.name,
+                             run.steps, run.nll, run.flops);
     if (std::isfinite(run.seconds)) {
-        series.labels.front() += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
+        label += u" · %1 ms a token"_s.arg(format_nats(run.seconds * 1e3, 3));
     }
+    series.add(cost, std::exp(run.nll), label);
+    series.links = {link_of(run.policy)};
     return series;
 }
 
@@ -109,61 +101,44 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             chart.series.push_back(blind_line(front, flops));
             continue;
         }
-        Chart::Series series;
-        series.name =
-            QString::fromStdString(title_of(front.policy)) + (front.causal ? QString() : u" (a bound)"_s);
-        series.ink = ink_of_front(front);
+        const bool line = front.points.size() > 1;
+        auto series = Chart::Series::of(line ? Chart::Mark::line : Chart::Mark::point, ink_of_front(front),
+                                        QString::fromStdString(title_of(front.policy)) +
+                                            (front.causal ? QString() : u" (a bound)"_s));
         series.dashed = !front.causal;
-        series.mark = front.points.size() > 1 ? Chart::Mark::line : Chart::Mark::point;
+        auto marks = Chart::Series::of(Chart::Mark::point, series.ink, series.name);
+        marks.listed = false;
+        auto band = Chart::Series::of(Chart::Mark::band, series.ink, series.name);
+        band.listed = false;
+        band.faint = true;
         for (const PolicyPoint& point : front.points) {
-            series.x.push_back(place(point));
-            series.y.push_back(std::exp(point.nll));
-            series.labels.push_back(label_of(point.spec.empty()
-                                                 ? u"the lowest NLL at these FLOPs"_s
-                                                 : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
-                                             point.steps, point.nll, point.flops));
+            const double perplexity = std::exp(point.nll);
+            series.add(place(point), perplexity,
+                       label_of(point.spec.empty()
+                                    ? u"the lowest NLL at these FLOPs"_s
+                                    : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
+                                point.steps, point.nll, point.flops));
             series.links.push_back(link_of(point.spec));
-        }
-        Chart::Series marks;
-        for (const PolicyPoint& point : front.points) {
-            if (look.bands && point.better && front.points.size() > 1) {
-                marks.x.push_back(place(point));
-                marks.y.push_back(std::exp(point.nll));
+            if (look.bands && line && point.better) {
+                marks.add(place(point), perplexity);
             }
-        }
-        Chart::Series band;
-        for (const PolicyPoint& point : front.points) {
-            if (look.bands && std::isfinite(point.difference.low) && front.points.size() > 1) {
+            if (look.bands && line && std::isfinite(point.difference.low)) {
                 const double full = point.nll - point.difference.value;
-                band.x.push_back(place(point));
-                band.y.push_back(std::exp(point.nll));
-                band.low.push_back(std::exp(full + point.difference.low));
-                band.high.push_back(std::exp(full + point.difference.high));
+                band.add(place(point), perplexity, std::exp(full + point.difference.low),
+                         std::exp(full + point.difference.high));
             }
         }
-        if (!band.x.empty()) {
-            band.mark = Chart::Mark::band;
-            band.ink = series.ink;
-            band.faint = true;
-            band.name = series.name;
-            band.listed = false;
-            chart.series.push_back(std::move(band));
-            banded = true;
-        }
-        if (!marks.x.empty()) {
-            marks.mark = Chart::Mark::point;
-            marks.ink = series.ink;
-            marks.name = series.name;
-            marks.listed = false;
-            marked = true;
-        }
-        chart.series.push_back(std::move(series));
-        if (!marks.x.empty()) {
-            chart.series.push_back(std::move(marks));
+        banded = banded || !band.x.empty();
+        marked = marked || !marks.x.empty();
+        for (Chart::Series* part : {&band, &series, &marks}) {
+            if (!part->x.empty()) {
+                chart.series.push_back(std::move(*part));
+            }
         }
     }
     if (banded) {
-        chart.note += u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy full."_s;
+        chart.note +=
+            u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy full."_s;
     }
     if (marked) {
         chart.note += u' ' +
@@ -182,14 +157,11 @@ void add_run(Chart& fronts, const RunPoint& run) {
 }
 
 void add_replay(Chart& fronts, const PolicyPoint& point) {
-    Chart::Series series;
-    series.ink = Chart::text;
-    series.mark = Chart::Mark::point;
+    auto series = Chart::Series::of(Chart::Mark::point, Chart::text);
     series.strong = true;
-    series.x = {fronts.x.si ? point.flops : point.steps};
-    series.y = {std::exp(point.nll)};
-    series.labels = {label_of(u"replay of %1"_s.arg(QString::fromStdString(point.spec)), point.steps,
-                              point.nll, point.flops)};
+    series.add(fronts.x.si ? point.flops : point.steps, std::exp(point.nll),
+               label_of(u"replay of %1"_s.arg(QString::fromStdString(point.spec)), point.steps, point.nll,
+                        point.flops));
     fronts.series.push_back(std::move(series));
 }
 

@@ -44,9 +44,8 @@ struct CellSeries {
     Chart::Series line, bounds, better;
 
     CellSeries(const ReplayTable& table, const MatchedRow& row, bool over_flops, const QString& name) {
-        line.ink = rule_ink(table, row.name);
+        line = Chart::Series::of(Chart::Mark::line, rule_ink(table, row.name), name);
         line.dashed = !row.causal;
-        line.name = name;
         bounds = line;
         bounds.listed = false; // the colour of its line
         bounds.mark = Chart::Mark::band;
@@ -62,17 +61,10 @@ struct CellSeries {
             const QString label = u"%1: %2 nats [%3, %4]"_s.arg(
                 QString::fromStdString(row.name), format_difference(cell.difference.value, 3),
                 format_difference(within.low, 3), format_difference(within.high, 3));
-            line.x.push_back(cell.cost);
-            line.y.push_back(cell.difference.value);
-            line.labels.push_back(label);
-            bounds.x.push_back(cell.cost);
-            bounds.y.push_back(cell.difference.value);
-            bounds.low.push_back(within.low);
-            bounds.high.push_back(within.high);
+            line.add(cell.cost, cell.difference.value, label);
+            bounds.add(cell.cost, cell.difference.value, within.low, within.high);
             if (cell.better) {
-                better.x.push_back(cell.cost);
-                better.y.push_back(cell.difference.value);
-                better.labels.push_back(label);
+                better.add(cell.cost, cell.difference.value, label);
             }
         }
     }
@@ -248,24 +240,22 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     }
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);
-        Chart::Series line;
-        line.name = u"%1 (replay)"_s.arg(QString::fromStdString(title_of(names[n])));
-        line.ink = rule_ink(table, names[n]);
+        auto line = Chart::Series::of(Chart::Mark::line, rule_ink(table, names[n]),
+                                      u"%1 (replay)"_s.arg(QString::fromStdString(title_of(names[n]))));
         const std::vector<double> values = threshold_values(kind, table, settings);
         for (std::size_t i = 0; i < values.size(); ++i) {
             throw_if_stopped(stop);
             const PolicySpec spec = policy_at(kind, values[i]);
             const ReplayResult result = replay(table, spec);
-            line.x.push_back(names.size() == 1 ? values[i]
-                             : values.size() > 1
-                                 ? static_cast<double>(i) / static_cast<double>(values.size() - 1)
-                                 : 0.5);
-            line.y.push_back(quantity == Quantity::nll     ? result.mean_nll
-                             : quantity == Quantity::steps ? result.mean_steps
-                                                           : result.mean_flops);
-            line.labels.push_back(u"replay of %1\nsteps %2 · NLL %3"_s.arg(
-                QString::fromStdString(spec.text()), format_nats(result.mean_steps),
-                format_nats(result.mean_nll, 3)));
+            line.add(names.size() == 1   ? values[i]
+                     : values.size() > 1 ? static_cast<double>(i) / static_cast<double>(values.size() - 1)
+                                         : 0.5,
+                     quantity == Quantity::nll     ? result.mean_nll
+                     : quantity == Quantity::steps ? result.mean_steps
+                                                   : result.mean_flops,
+                     u"replay of %1\nsteps %2 · NLL %3"_s.arg(QString::fromStdString(spec.text()),
+                                                              format_nats(result.mean_steps),
+                                                              format_nats(result.mean_nll, 3)));
         }
         chart.series.push_back(std::move(line));
     }

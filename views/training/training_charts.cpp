@@ -93,15 +93,12 @@ public:
 
     void line(std::size_t training, const TrainingCurve& curve, const std::string& what,
               std::span<const double> values, const QString& name, int ink, bool dashed, bool faint) {
-        Chart::Series series;
-        series.name = name;
-        series.ink = ink;
+        auto series = Chart::Series::of(Chart::Mark::line, ink, name);
         series.dashed = dashed;
         series.faint = faint;
         for (const std::size_t i : drawn_points(values)) {
-            series.x.push_back(place_of(curve, i, options_.axis, unit_));
-            series.y.push_back(values[i]);
-            series.labels.push_back(label(training, curve, i, what, values[i]));
+            series.add(place_of(curve, i, options_.axis, unit_), values[i],
+                       label(training, curve, i, what, values[i]));
         }
         result.series.push_back(std::move(series));
     }
