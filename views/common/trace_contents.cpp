@@ -5,11 +5,11 @@
 #include "core/remote/address.h"
 #include "core/remote/host.h"
 #include "core/trace/reader.h"
+#include "core/trace/rows.h"
 #include "core/trace/tools/annotations.h"
 #include "views/common/paths.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace ponderscope {
 
@@ -121,18 +121,6 @@ void append_to(std::vector<T>& to, const std::vector<T>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-void append_columns(TokenColumns& to, const TokenColumns& from) {
-    append_to(to.id, from.id);
-    append_to(to.begin, from.begin);
-    append_to(to.end, from.end);
-    append_to(to.nll, from.nll);
-    append_to(to.entropy, from.entropy);
-    append_to(to.max_probability, from.max_probability);
-    append_to(to.rank, from.rank);
-    append_to(to.steps, from.steps);
-    append_to(to.flops, from.flops);
-}
-
 /// The annotations that fit the run's tokens. A file that cannot be read gives none: read_contents reports
 /// it.
 std::vector<TokenAnnotation> read_annotations(const TraceReader& reader,
@@ -183,7 +171,8 @@ std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
     while (!stopped) {
         const auto first = static_cast<std::int64_t>(data->tokens.size());
         const TokenColumns slice = reader.tokens(run.run, sequence, first, first + slice_tokens);
-        append_columns(data->tokens, slice);
+        schema::each_token_field(
+            [&](const auto& field) { append_to(data->tokens.*field.values, slice.*field.values); });
         if (static_cast<std::int64_t>(slice.size()) < slice_tokens) {
             data->annotations = read_annotations(reader, annotations, run, sequence, data->tokens.size());
             return data;

@@ -239,14 +239,7 @@ std::shared_ptr<const SequenceData> TraceData::sequence(const RunKey& key, qint6
     if (sequenceInfo(key, sequence) == nullptr) {
         return nullptr;
     }
-    const Impl::BlockKey blockKey{key, sequence, {}};
-    Impl::Block& block = impl_->blocks[blockKey];
-    block.used = ++impl_->clock;
-    if (!block.sequence && !block.pending && !block.absent && !isLive(key.trace)) {
-        block.pending = true;
-        impl_->loadSequence(blockKey, nullptr);
-    }
-    return block.sequence;
+    return impl_->wanted({key, sequence, {}}).sequence;
 }
 
 bool TraceData::isUnreadable(const RunKey& key, qint64 sequence) const {
@@ -259,14 +252,7 @@ std::shared_ptr<const SignalChunk> TraceData::signal(const RunKey& key, qint64 s
     if (sequenceInfo(key, sequence) == nullptr || name.isEmpty()) {
         return nullptr;
     }
-    const Impl::BlockKey blockKey{key, sequence, name};
-    Impl::Block& block = impl_->blocks[blockKey];
-    block.used = ++impl_->clock;
-    if (!block.chunk && !block.pending && !block.absent && !isLive(key.trace)) {
-        block.pending = true;
-        impl_->loadSignal(blockKey, nullptr);
-    }
-    return block.chunk;
+    return impl_->wanted({key, sequence, name}).chunk;
 }
 
 std::shared_ptr<const SignalChunk> TraceData::signalAt(const RunKey& key, qint64 sequence,
@@ -279,82 +265,56 @@ std::shared_ptr<const SignalChunk> TraceData::signalAt(const RunKey& key, qint64
     if (info->tokens <= Impl::page_rows || (whole != impl_->blocks.end() && whole->second.chunk)) {
         return signal(key, sequence, name);
     }
-    const Impl::BlockKey blockKey{key, sequence, name, row - row % Impl::page_rows};
-    Impl::Block& block = impl_->blocks[blockKey];
-    block.used = ++impl_->clock;
-    if (!block.chunk && !block.pending && !block.absent) {
-        block.pending = true;
-        impl_->loadSignal(blockKey, nullptr);
-    }
-    return block.chunk;
+    return impl_->wanted({key, sequence, name, row - row % Impl::page_rows}).chunk;
 }
 
 QString TraceData::tokenLabel(const RunKey& key, int id) {
     if (run(key) == nullptr) {
         return {};
     }
-    const QHash<int, QString>& known = impl_->labels[key];
-    const auto place = known.constFind(id);
-    if (place != known.constEnd()) {
+    QHash<int, QString>& known = impl_->labels[key];
+    if (const auto place = known.constFind(id); place != known.constEnd()) {
         return *place;
     }
     if (isLive(key.trace)) {
         return u"‹id %1›"_s.arg(id); // what is not told is not known
     }
-    QSet<int>& pending = impl_->labelsPending[key];
-    if (pending.contains(id)) {
-        return {};
+    known.insert(id, {});
+    QSet<int>& asked = impl_->labelsAsked[key];
+    asked.insert(id);
+    if (asked.size() == 1) { // one look-up serves all requests until the event loop turns
+        impl_->reply([impl = impl_.get(), key] { impl->readLabels(key); });
     }
-    const bool first = pending.isEmpty();
-    pending.insert(id);
-    if (!first) {
-        return {};
-    }
-    // One look-up serves all requests until the event loop turns.
-    Impl* const impl = impl_.get();
-    impl->reply([impl, key] {
-        const QSet<int> ids = impl->labelsPending[key];
-        impl->jobs.post({key.trace,
-                         [impl, key, ids](const std::atomic<bool>& stopped) {
-                             QHash<int, QString> found;
-                             try {
-                                 const TraceReader& from = impl->reader(key.trace);
-                                 for (const int wanted : ids) {
-                                     if (stopped) {
-                                         break;
-                                     }
-                                     const std::string bytes = from.token_bytes(key.run, wanted);
-                                     // A token without bytes is named by its id, so that a list is never
-                                     // blank.
-                                     found.insert(wanted, bytes.empty() ? u"‹id %1›"_s.arg(wanted)
-                                                                        : visible_token(bytes));
-                                 }
-                             } catch (const std::exception& error) {
-                                 for (const int wanted : ids) {
-                                     found.insert(wanted, u"‹id %1›"_s.arg(wanted));
-                                 }
-                                 impl->fail(key.trace, error);
-                             }
-                             impl->reply([impl, key, ids, found = std::move(found)] {
-                                 if (!impl->traces.contains(key.trace)) {
-                                     return;
-                                 }
-                                 impl->labels[key].insert(found);
-                                 QSet<int>& rest = impl->labelsPending[key];
-                                 rest.subtract(ids);
-                                 if (!rest.isEmpty()) {
-                                     const QSet<int> again = rest;
-                                     rest.clear();
-                                     for (const int wanted : again) {
-                                         static_cast<void>(impl->owner.tokenLabel(key, wanted));
-                                     }
-                                 }
-                                 Q_EMIT impl->owner.tokenLabelsReady(key);
-                             });
-                         }},
-                        true);
-    });
     return {};
+}
+
+void TraceData::Impl::readLabels(const RunKey& key) {
+    jobs.post({key.trace,
+               [this, key, ids = std::exchange(labelsAsked[key], {})](const std::atomic<bool>& stopped) {
+                   // A token without bytes is named by its id, so that a list is never blank.
+                   QHash<int, QString> found;
+                   for (const int id : ids) {
+                       found.insert(id, u"‹id %1›"_s.arg(id));
+                   }
+                   try {
+                       const TraceReader& from = reader(key.trace);
+                       for (auto label = found.begin(); label != found.end() && !stopped; ++label) {
+                           if (const std::string bytes = from.token_bytes(key.run, label.key());
+                               !bytes.empty()) {
+                               label.value() = visible_token(bytes);
+                           }
+                       }
+                   } catch (const std::exception& error) {
+                       fail(key.trace, error);
+                   }
+                   reply([this, key, found = std::move(found)] {
+                       if (traces.contains(key.trace)) {
+                           labels[key].insert(found);
+                           Q_EMIT owner.tokenLabelsReady(key);
+                       }
+                   });
+               }},
+              true);
 }
 
 } // namespace ponderscope

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -79,6 +78,7 @@ struct TraceData::Impl {
     }
 
     void refresh(const QString& trace);
+    void readLabels(const RunKey& key);
     void fail(const QString& trace, const std::exception& error, const std::function<void()>& also = {}) {
         const QString sentence = QString::fromUtf8(error.what());
         reply([this, trace, sentence, also] {
@@ -90,16 +90,13 @@ struct TraceData::Impl {
     }
 
     void forgetTrace(const QString& trace) {
-        for (auto it = blocks.begin(); it != blocks.end();) {
-            if (it->first.run.trace == trace) {
-                cached -= it->second.bytes;
-                it = blocks.erase(it);
-            } else {
-                ++it;
-            }
-        }
+        std::erase_if(blocks, [&](const auto& entry) {
+            const bool gone = entry.first.run.trace == trace;
+            cached -= gone ? entry.second.bytes : 0;
+            return gone;
+        });
         std::erase_if(labels, [&](const auto& entry) { return entry.first.trace == trace; });
-        std::erase_if(labelsPending, [&](const auto& entry) { return entry.first.trace == trace; });
+        std::erase_if(labelsAsked, [&](const auto& entry) { return entry.first.trace == trace; });
     }
 
     /// Drops the least recently used blocks that no view holds, until the cache fits its limit.
@@ -138,11 +135,6 @@ struct TraceData::Impl {
         trim();
     }
 
-    void storeFailure(const BlockKey& key) {
-        store(key, nullptr, nullptr, 0);
-        blocks[key].failed = true;
-    }
-
     /// Forgets failed reads, so that the next request reads again.
     [[nodiscard]] bool forgetFailures(const QString& trace) {
         bool any = false;
@@ -155,70 +147,72 @@ struct TraceData::Impl {
         return any;
     }
 
-    void loadSequence(const BlockKey& key, const std::shared_ptr<const SequenceData>& old) {
+    /// The block, or an empty one that is being read.
+    const Block& wanted(const BlockKey& key) {
+        Block& block = blocks[key];
+        block.used = ++clock;
+        if (!block.sequence && !block.chunk && !block.pending && !block.absent &&
+            !live.contains(key.run.trace)) {
+            load(key, block);
+        }
+        return block;
+    }
+
+    /// Reads a block, or the rest of one that has grown. The old block stays visible until then.
+    void load(const BlockKey& key, Block& block) {
+        block.pending = true;
         jobs.post({key.run.trace,
-                   [this, key, old](const std::atomic<bool>& stopped) {
+                   [this, key, old = block](const std::atomic<bool>& stopped) {
                        try {
                            const TraceReader& from = reader(key.run.trace);
-                           const auto data = read_sequence(from, open_annotations(from), key.run,
-                                                           key.sequence, old, stopped);
-                           reply([this, key, data] {
-                               if (!data) {
-                                   abandon(key);
-                               } else if (traces.contains(key.run.trace)) {
-                                   store(key, data, nullptr, static_cast<std::int64_t>(data->tokens.size()));
-                                   Q_EMIT owner.sequenceReady(key.run, key.sequence);
+                           const std::string name = key.name.toStdString();
+                           std::shared_ptr<const SequenceData> data;
+                           ReadSignal read;
+                           if (name.empty()) {
+                               data = read_sequence(from, open_annotations(from), key.run, key.sequence,
+                                                    old.sequence, stopped);
+                               read.stopped = !data;
+                           } else if (key.page < 0) {
+                               read = read_signal(from, key.run, key.sequence, name, old.chunk, stopped);
+                           } else if (auto page = from.signal(key.run.run, key.sequence, name, key.page,
+                                                              key.page + page_rows)) {
+                               read.chunk = std::make_shared<const SignalChunk>(std::move(*page));
+                           }
+                           reply([this, key, data, read] { loaded(key, data, read); });
+                       } catch (const std::exception& error) {
+                           fail(key.run.trace, error, [this, key] {
+                               store(key, nullptr, nullptr, 0);
+                               blocks[key].failed = true;
+                               if (!key.name.isEmpty()) {
+                                   tell(key);
                                }
                            });
-                       } catch (const std::exception& error) {
-                           fail(key.run.trace, error, [this, key] { storeFailure(key); });
                        }
                    }},
                   true);
     }
 
-    void loadSignal(const BlockKey& key, const std::shared_ptr<const SignalChunk>& old) {
-        jobs.post(
-            {key.run.trace,
-             [this, key, old](const std::atomic<bool>& stopped) {
-                 const auto ready = [this, key] {
-                     key.page < 0 ? Q_EMIT owner.signalReady(key.run, key.sequence, key.name)
-                                  : Q_EMIT owner.rowsReady(key.run, key.sequence, key.name);
-                 };
-                 try {
-                     const std::string name = key.name.toStdString();
-                     ReadSignal read;
-                     if (key.page < 0) {
-                         read = read_signal(reader(key.run.trace), key.run, key.sequence, name, old, stopped);
-                     } else if (auto page = reader(key.run.trace)
-                                                .signal(key.run.run, key.sequence, name, key.page,
-                                                        key.page + page_rows)) {
-                         read.chunk = std::make_shared<const SignalChunk>(std::move(*page));
-                     }
-                     reply([this, key, read, ready] {
-                         if (read.stopped) {
-                             abandon(key);
-                         } else if (traces.contains(key.run.trace)) {
-                             store(key, nullptr, read.chunk,
-                                   std::max<qint64>(key.page, 0) + (read.chunk ? read.chunk->shape[0] : 0));
-                             ready();
-                         }
-                     });
-                 } catch (const std::exception& error) {
-                     fail(key.run.trace, error, [this, key, ready] {
-                         storeFailure(key);
-                         ready();
-                     });
-                 }
-             }},
-            true);
+    void loaded(const BlockKey& key, const std::shared_ptr<const SequenceData>& data,
+                const ReadSignal& read) {
+        if (read.stopped) { // the next request starts the read again
+            if (const auto place = blocks.find(key); place != blocks.end()) {
+                place->second.pending = false;
+            }
+        } else if (traces.contains(key.run.trace)) {
+            store(key, data, read.chunk,
+                  data ? static_cast<std::int64_t>(data->tokens.size())
+                       : std::max<qint64>(key.page, 0) + (read.chunk ? read.chunk->shape[0] : 0));
+            tell(key);
+        }
     }
 
-    /// Clears a cancelled load; the next request starts it again.
-    void abandon(const BlockKey& key) {
-        const auto place = blocks.find(key);
-        if (place != blocks.end()) {
-            place->second.pending = false;
+    void tell(const BlockKey& key) {
+        if (key.name.isEmpty()) {
+            Q_EMIT owner.sequenceReady(key.run, key.sequence);
+        } else if (key.page < 0) {
+            Q_EMIT owner.signalReady(key.run, key.sequence, key.name);
+        } else {
+            Q_EMIT owner.rowsReady(key.run, key.sequence, key.name);
         }
     }
 
@@ -237,7 +231,7 @@ struct TraceData::Impl {
             return;
         }
         known = std::move(fresh);
-        // Blocks of sequences that grew are extended; the old ones stay visible until then.
+        // Blocks of sequences that grew are extended.
         for (auto& [key, block] : blocks) {
             if (block.pending || !changed.contains(key.run)) {
                 continue;
@@ -246,20 +240,12 @@ struct TraceData::Impl {
             if (now == nullptr) {
                 continue;
             }
-            const bool whole = key.page < 0;
+            const qint64 tokens =
+                key.page < 0 ? now->tokens : std::min<qint64>(now->tokens, key.page + page_rows);
             if (block.absent) {
                 block.absent = false; // the next request reads again
-            } else if (annotated && key.name.isEmpty() && block.sequence) {
-                block.pending = true;
-                loadSequence(key, block.sequence); // the new data is read beside the old
-            } else if ((whole ? now->tokens : std::min<qint64>(now->tokens, key.page + page_rows)) >
-                       block.tokens) {
-                block.pending = true;
-                if (key.name.isEmpty()) {
-                    loadSequence(key, block.sequence);
-                } else {
-                    loadSignal(key, block.chunk);
-                }
+            } else if ((annotated && block.sequence) || tokens > block.tokens) {
+                load(key, block);
             }
         }
         for (const RunKey& run : changed) {
@@ -279,8 +265,8 @@ struct TraceData::Impl {
     std::map<BlockKey, Block> blocks;
     std::size_t cached = 0;
     quint64 clock = 0;
-    std::map<RunKey, QHash<int, QString>> labels;
-    std::map<RunKey, QSet<int>> labelsPending;
+    std::map<RunKey, QHash<int, QString>> labels; ///< an empty label is being read
+    std::map<RunKey, QSet<int>> labelsAsked;      ///< labels to read in the next job
     QHash<QString, bool> refreshing; ///< the value: another refresh was requested in the meantime
     QSet<QString> live;              ///< keys of `traces` that do not name a file
     QHash<QString, int> closings; ///< number of times that each trace was closed; a change ends an opening in
