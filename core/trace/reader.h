@@ -14,69 +14,16 @@
 
 namespace ponderscope {
 
-/// The interface for reading a trace: a file (trace_file.h) or a set of shards (shard_set.h). One thread at a
-/// time.
-class TraceSource {
-public:
-    virtual ~TraceSource() = default;
-    TraceSource() = default;
-    TraceSource(const TraceSource&) = delete;
-    TraceSource& operator=(const TraceSource&) = delete;
-
-    [[nodiscard]] virtual const std::filesystem::path& path() const = 0;
-    [[nodiscard]] virtual std::vector<std::filesystem::path> files() const = 0; ///< the trace, or its shards
-    /// While the returned object lives, all reads see one snapshot of the trace, and repeated reads are
-    /// cheaper. The reader must outlive the object.
-    [[nodiscard]] virtual std::shared_ptr<const void> pin_snapshot() const = 0;
-
-    /// Read from the file at each call, so that a growing trace can be followed.
-    [[nodiscard]] virtual std::vector<RunInfo> runs() const = 0;
-    [[nodiscard]] virtual std::vector<SequenceInfo> sequences(std::int64_t run) const = 0;
-    [[nodiscard]] virtual std::vector<SignalInfo> signal_infos(std::int64_t run) const = 0;
-    /// The part of the run that this file holds. No value: the file is not a shard. Shards that are opened
-    /// together hold the whole run.
-    [[nodiscard]] virtual std::optional<ShardInfo> shard(std::int64_t run) const = 0;
-    /// Classes that were recorded with the texts: number of the sequence and label, in the order of the
-    /// texts.
-    [[nodiscard]] virtual std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const = 0;
-
-    /// How models were trained, and their curves, read from the file at each call. \p training:
-    /// TrainingInfo::id.
-    [[nodiscard]] virtual std::vector<TrainingInfo> trainings() const = 0;
-    [[nodiscard]] virtual std::vector<TrainingQuantity> training_quantities(std::int64_t training) const = 0;
-    /// Sorted by quantity and place; points in the order of steps.
-    [[nodiscard]] virtual std::vector<TrainingCurve> training_curves(std::int64_t training) const = 0;
-
-    /// Tokens [begin, end) of a sequence; end is cut to the existing tokens, and a negative end means all.
-    /// Spans lie inside the text. InputError: unknown run or sequence.
-    [[nodiscard]] virtual TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
-                                              std::int64_t end) const = 0;
-    /// The signal over tokens [begin, end), joined from its chunks. No value: the run or the sequence has no
-    /// such signal. Reads only the bytes of these tokens.
-    [[nodiscard]] virtual std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
-                                                            const std::string& name, std::int64_t begin,
-                                                            std::int64_t end) const = 0;
-    [[nodiscard]] virtual std::string text(std::int64_t run,
-                                           std::int64_t sequence) const = 0; ///< empty if the run has ids
-                                                                             ///< only
-    /// Bytes of a token by id, for candidates; empty if the trace does not have them.
-    [[nodiscard]] virtual std::string token_bytes(std::int64_t run, std::int32_t id) const = 0;
-    /// All token bytes of the run, by id.
-    [[nodiscard]] virtual std::vector<std::pair<std::int32_t, std::string>>
-    vocabulary(std::int64_t run) const = 0;
-    [[nodiscard]] virtual std::vector<FaultInfo>
-    faults(std::int64_t run) const = 0; ///< in chronological order
-    /// Notices about how the file was opened: "…-wal cannot be read here; its content is missing".
-    [[nodiscard]] virtual const std::vector<std::string>& notices() const = 0;
-};
+class FileTrace;
 
 /// Reads an untrusted trace: read-only, defensive, trusted_schema off, sizes checked before use. open() reads
 /// only the header and the schema. Reading a damaged part throws InputError; other parts stay readable.
 /// EnvironmentError: the system could not read. Traces on read-only media and traces that are being recorded
-/// can be read. The functions are those of TraceSource.
+/// can be read.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace. The path is a folder, a pattern,
-/// or the name of the whole trace. Each set of shards is a run.
+/// or the name of the whole trace. Each set of shards is a run, read as if one process had recorded it,
+/// except that sequences after a missing or unfinished sequence are left out.
 ///
 /// One thread at a time. Each reading thread opens its own reader, which is cheap.
 class TraceReader {
@@ -84,10 +31,13 @@ public:
     /// InputError: not a trace, another kind of SQLite file, or another version.
     static TraceReader open(const std::filesystem::path& path);
     /// Opens shards from a list. \p name replaces them in path() and in messages. InputError: a shard is
-    /// missing, repeated or of another run.
+    /// missing, repeated or of another run, or a file is not a shard.
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
-    explicit TraceReader(std::unique_ptr<const TraceSource> source) : source_(std::move(source)) {}
+    explicit TraceReader(std::unique_ptr<const FileTrace> file);
+    ~TraceReader();
+    TraceReader(TraceReader&&) noexcept;
+    TraceReader& operator=(TraceReader&&) noexcept;
 
     /// A new reader of the same files, for another thread.
     [[nodiscard]] TraceReader another() const;
@@ -98,42 +48,64 @@ public:
         return path().filename().string() + "#" + run.name;
     }
 
-    [[nodiscard]] const std::filesystem::path& path() const { return source_->path(); }
-    [[nodiscard]] std::vector<std::filesystem::path> files() const { return source_->files(); }
-    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const { return source_->pin_snapshot(); }
-    [[nodiscard]] std::vector<RunInfo> runs() const { return source_->runs(); }
-    [[nodiscard]] auto sequences(std::int64_t run) const { return source_->sequences(run); }
-    [[nodiscard]] auto signal_infos(std::int64_t run) const { return source_->signal_infos(run); }
-    [[nodiscard]] auto shard(std::int64_t run) const { return source_->shard(run); }
-    [[nodiscard]] auto labels(std::int64_t run) const { return source_->labels(run); }
-    [[nodiscard]] std::vector<TrainingInfo> trainings() const { return source_->trainings(); }
-    [[nodiscard]] auto training_quantities(std::int64_t training) const {
-        return source_->training_quantities(training);
-    }
-    [[nodiscard]] auto training_curves(std::int64_t training) const {
-        return source_->training_curves(training);
-    }
+    [[nodiscard]] const std::filesystem::path& path() const { return name_; }
+    [[nodiscard]] std::vector<std::filesystem::path> files() const; ///< the trace, or its shards
+    /// While the returned object lives, all reads see one snapshot of the trace, and repeated reads are
+    /// cheaper. The reader must outlive the object.
+    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const;
+
+    /// Read from the file at each call, so that a growing trace can be followed.
+    [[nodiscard]] std::vector<RunInfo> runs() const;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
+    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
+    /// The part of the run that this file holds. No value: the file is not a shard. Shards that are opened
+    /// together hold the whole run.
+    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
+    /// Classes that were recorded with the texts: number of the sequence and label, in the order of the
+    /// texts.
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
+
+    /// How models were trained, and their curves, read from the file at each call. \p training:
+    /// TrainingInfo::id. Shards have none, because one process records a training.
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const;
+    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
+    /// Sorted by quantity and place; points in the order of steps.
+    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
+
+    /// Tokens [begin, end) of a sequence; end is cut to the existing tokens, and a negative end means all.
+    /// Spans lie inside the text. InputError: unknown run or sequence.
     [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0,
-                                      std::int64_t end = -1) const {
-        return source_->tokens(run, sequence, begin, end);
-    }
+                                      std::int64_t end = -1) const;
+    /// The signal over tokens [begin, end), joined from its chunks. No value: the run or the sequence has no
+    /// such signal. Reads only the bytes of these tokens.
     [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin = 0,
-                                                    std::int64_t end = -1) const {
-        return source_->signal(run, sequence, name, begin, end);
-    }
-    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const {
-        return source_->text(run, sequence);
-    }
-    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const {
-        return source_->token_bytes(run, id);
-    }
-    [[nodiscard]] auto vocabulary(std::int64_t run) const { return source_->vocabulary(run); }
-    [[nodiscard]] auto faults(std::int64_t run) const { return source_->faults(run); }
-    [[nodiscard]] const std::vector<std::string>& notices() const { return source_->notices(); }
+                                                    std::int64_t end = -1) const;
+    /// Empty if the run has ids only.
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
+    /// Bytes of a token by id, for candidates; empty if the trace does not have them.
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
+    /// All token bytes of the run, by id.
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const; ///< in chronological order
+    /// Notices about how the file was opened: "…-wal cannot be read here; its content is missing".
+    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
 private:
-    std::unique_ptr<const TraceSource> source_;
+    struct Part;
+    struct Place;
+    struct JoinedRun;
+    TraceReader(std::vector<std::unique_ptr<const FileTrace>> shards, std::filesystem::path name);
+    [[nodiscard]] const JoinedRun& joined(std::int64_t run) const;
+    [[nodiscard]] const JoinedRun& index_of(const JoinedRun& run) const;
+    void make_index(const JoinedRun& run) const;
+    [[nodiscard]] std::vector<Part> parts_of(std::int64_t run) const;
+    [[nodiscard]] Place place_of(std::int64_t run, std::int64_t sequence) const;
+
+    std::filesystem::path name_;
+    std::vector<std::string> notices_;
+    std::vector<std::unique_ptr<const FileTrace>> files_;
+    std::vector<std::unique_ptr<JoinedRun>> joined_; ///< runs of shards; empty for a single file
 };
 
 /// Values of a chunk of any dtype (f16, bf16, f32, f64, integers) as floats.

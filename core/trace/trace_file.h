@@ -3,11 +3,13 @@
 
 #include "core/base/error.h"
 #include "core/trace/database.h"
-#include "core/trace/reader.h"
+#include "core/trace/records.h"
 #include "core/trace/schema.h"
+#include "core/trace/shard.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,35 +31,35 @@ auto with_read_access(const Use& use) {
     }
     return use(Database::Access::read_immutable);
 }
-/// One trace file. Every function reads in a transaction (the caller's, if there is one).
-class FileTrace final : public TraceSource {
+
+/// One trace file. The functions are those of TraceReader; each reads in a transaction (the caller's, if
+/// there is one).
+class FileTrace {
 public:
     /// Throws the errors of TraceReader::open.
     static std::unique_ptr<FileTrace> open(const std::filesystem::path& path);
     FileTrace(std::filesystem::path path, Database::Access access);
 
-    [[nodiscard]] const std::filesystem::path& path() const override { return path_; }
-    [[nodiscard]] std::vector<std::filesystem::path> files() const override { return {path_}; }
-    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const override;
-    [[nodiscard]] std::vector<RunInfo> runs() const override;
-    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const override;
-    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const override;
-    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const override;
-    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const override;
-    [[nodiscard]] std::vector<TrainingInfo> trainings() const override;
-    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const override;
-    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const override;
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const;
+    [[nodiscard]] std::vector<RunInfo> runs() const;
+    [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
+    [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
+    [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
+    [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
+    [[nodiscard]] std::vector<TrainingInfo> trainings() const;
+    [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
+    [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
     [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin,
-                                      std::int64_t end) const override;
+                                      std::int64_t end) const;
     [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin,
-                                                    std::int64_t end) const override;
-    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const override;
-    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const override;
-    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>>
-    vocabulary(std::int64_t run) const override;
-    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const override;
-    [[nodiscard]] const std::vector<std::string>& notices() const override { return notices_; }
+                                                    std::int64_t end) const;
+    [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
+    [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
+    [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
+    [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const;
+    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
     [[nodiscard]] Database& database() const { return database_; }
     /// runs() without check_run().

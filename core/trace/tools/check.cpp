@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/trace/digests.h"
+#include "core/trace/reader.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/rows.h"
 #include "core/trace/tools/annotations.h"
@@ -151,11 +152,9 @@ std::string with_column(std::string sql, const std::string& column) {
 /// The whole of a trace; faults go to a FaultList.
 class TraceChecker {
 public:
-    /// \p reader: of \p file.
-    TraceChecker(FaultList& faults, const TraceReader& reader, const FileTrace& file, TraceCheck& result,
-                 const ProgressSink& progress, const std::stop_token& stop)
+    TraceChecker(FaultList& faults, const FileTrace& file, TraceCheck& result, const ProgressSink& progress,
+                 const std::stop_token& stop)
         : faults_(faults),
-          reader_(reader),
           file_(file),
           database_(file.database()),
           result_(result),
@@ -242,9 +241,9 @@ private:
             }
         });
         faults_.guard(place, [&] {
-            const std::vector<SignalInfo> signals = reader_.signal_infos(run.id);
+            const std::vector<SignalInfo> signals = file_.signal_infos(run.id);
             TokenTotals of_run;
-            for (const SequenceInfo& sequence : reader_.sequences(run.id)) {
+            for (const SequenceInfo& sequence : file_.sequences(run.id)) {
                 throw_if_stopped(stop_);
                 const std::string where = place + ", sequence " + std::to_string(sequence.number);
                 const TokenTotals found = check_sequence(run, sequence, where, signals);
@@ -278,7 +277,7 @@ private:
     /// The totals that the tokens of a sequence add up to.
     TokenTotals check_sequence(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
                                const std::vector<SignalInfo>& signals) {
-        faults_.guard(place, [&] { (void)reader_.text(run.id, sequence.number); });
+        faults_.guard(place, [&] { (void)file_.text(run.id, sequence.number); });
         // Where an exit only chose the read-out, every step ran.
         const bool all_ran = recorded_choices(run.choices).kv == "full";
         TotalsCounter totals;
@@ -286,8 +285,8 @@ private:
         SequenceSoFar so_far;
         faults_.guard(place, [&] {
             for (std::int64_t begin = 0; begin < sequence.tokens; begin += page_tokens) {
-                const TokenColumns tokens = reader_.tokens(run.id, sequence.number, begin,
-                                                           std::min(begin + page_tokens, sequence.tokens));
+                const TokenColumns tokens = file_.tokens(run.id, sequence.number, begin,
+                                                         std::min(begin + page_tokens, sequence.tokens));
                 totals.add(tokens);
                 check_tokens(run, sequence, place, tokens, so_far);
                 for (const std::int32_t step : tokens.steps) {
@@ -355,8 +354,7 @@ private:
     void check_signal(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
                       const SignalInfo& signal, const std::vector<std::int64_t>& last_steps) {
         const auto read = [&](std::int64_t begin, std::int64_t end) {
-            return reader_.signal(run.id, sequence.number, signal.name, begin,
-                                  std::min(end, sequence.tokens));
+            return file_.signal(run.id, sequence.number, signal.name, begin, std::min(end, sequence.tokens));
         };
         // Where chunks differ in their length, the last token's is the longest.
         const auto probe = sequence.tokens > 0 ? read(sequence.tokens - 1, sequence.tokens) : std::nullopt;
@@ -424,7 +422,6 @@ private:
     }
 
     FaultList& faults_;
-    const TraceReader& reader_;
     const FileTrace& file_;
     Database& database_;
     TraceCheck& result_;
@@ -490,11 +487,9 @@ TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_fault
         with_read_access([&](Database::Access access) {
             faults.clear();
             faults.guard({}, [&] {
-                auto owned = std::make_unique<FileTrace>(path, access);
-                const FileTrace& file = *owned;
-                const TraceReader reader(std::move(owned));
-                const std::shared_ptr<const void> snapshot = reader.pin_snapshot();
-                TraceChecker(faults, reader, file, result, progress, stop).run();
+                const FileTrace file(path, access);
+                const std::shared_ptr<const void> snapshot = file.pin_snapshot();
+                TraceChecker(faults, file, result, progress, stop).run();
                 faults.guard("annotations", [&] { check_annotations(faults, file, progress, stop); });
             });
         });
