@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/attention/attention_row.h"
 
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string_view>
 
@@ -64,33 +62,12 @@ bool AttentionRow::fits(const SignalInfo& info) {
 }
 
 AttentionRow::AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row) : row_(row) {
-    const std::vector<std::int64_t>& shape = chunk.shape;
-    constexpr std::int64_t most = std::int64_t{1} << 24; // of an axis: what a stranger's trace may claim
-    if (!fits(info) || shape.size() != info.axes.size() || shape[0] != 1 || row < 0 ||
-        std::any_of(shape.begin() + 1, shape.end(),
-                    [](std::int64_t size) { return size < 1 || size > most; })) {
-        throw InputError("The signal \"" + info.name +
-                         "\" does not have one weight for each token, step, layer, head and key; record "
-                         "the trace again.");
-    }
-    if (chunk.dtype != DType::f16 && chunk.dtype != DType::f32) {
-        throw InputError("The signal \"" + info.name + "\": expected F16 or F32, found " +
-                         std::string(name_of(chunk.dtype)) + "; record the trace again.");
-    }
-    steps_ = shape[1];
-    layers_ = shape[2];
-    heads_ = shape[3];
-    key_steps_ = has_key_step(info) ? shape[4] : 1;
-    back_ = shape.back();
+    steps_ = chunk.shape[1];
+    layers_ = chunk.shape[2];
+    heads_ = chunk.shape[3];
+    key_steps_ = has_key_step(info) ? chunk.shape[4] : 1;
+    back_ = chunk.shape.back();
     values_ = to_floats(chunk);
-    double elements = 1;
-    for (const std::int64_t size : shape) {
-        elements *= static_cast<double>(size);
-    }
-    if (elements > static_cast<double>(values_.size())) {
-        throw InputError("The signal \"" + info.name +
-                         "\" has fewer values than its shape; record the trace again.");
-    }
 }
 
 std::vector<float> AttentionRow::weights(std::int64_t step, std::int64_t layer, std::int64_t head) const {

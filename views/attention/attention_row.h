@@ -15,8 +15,8 @@ public:
     /// Whether the signal is sequence attention.
     static bool fits(const SignalInfo& info);
 
-    /// \p chunk has one row: token \p row of its sequence. InputError: shape and axes do not match, or the
-    /// element type is unsupported.
+    /// \p chunk: as TraceReader returns it, of a signal that fits, with one row: token \p row of its
+    /// sequence.
     AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row);
 
     [[nodiscard]] std::int64_t row() const { return row_; }

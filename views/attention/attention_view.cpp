@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/attention/attention_view.h"
 
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
@@ -13,7 +12,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -115,9 +113,9 @@ void AttentionView::refreshToken() {
     reading_.start(
         [run, info = *info_, number = sequence->sequence, row](const std::stop_token&) {
             const TraceReader reader = TraceReader::open(path_of(run.trace));
-            auto chunk = reader.signal(run.run, number, info.name, row, row + 1);
+            const auto chunk = reader.signal(run.run, number, info.name, row, row + 1);
             std::optional<AttentionRow> read;
-            if (chunk) {
+            if (chunk && chunk->shape.front() == 1) {
                 read.emplace(*chunk, info, row);
             }
             return read;

@@ -19,8 +19,8 @@ namespace ponderscope {
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
 /// Rows of a depth signal from the whole run, or from the sequence \p only, as one map: at most
-/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run. Throws
-/// the InputErrors of DepthMap.
+/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run.
+/// InputError: the run has no values.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 

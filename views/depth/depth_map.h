@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,8 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// InputError: shape and axes do not match, or the element type is unsupported. \p executed: the last
-    /// step that ran for each row.
+    /// \p chunk: as TraceReader returns it, of a signal that fits. \p executed: the last step that ran for
+    /// each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens

@@ -240,9 +240,8 @@ void DepthView::readRow(qint64 row) {
         [key = selection_.runA(), info = info_, sequence = sequence_, row](const std::stop_token&) {
             const TraceReader reader = TraceReader::open(path_of(key.trace));
             std::optional<DepthMap> map;
-            auto chunk = reader.signal(key.run, sequence->sequence, info.name, row, row + 1);
+            const auto chunk = reader.signal(key.run, sequence->sequence, info.name, row, row + 1);
             if (chunk && static_cast<std::size_t>(row) < sequence->tokens.size()) {
-                chunk->first = 0;
                 map.emplace(*chunk, info,
                             std::vector<std::int32_t>{sequence->tokens.steps[static_cast<std::size_t>(row)]});
             }
@@ -289,10 +288,9 @@ void DepthView::refreshChart() {
         }
     } else {
         const auto all = static_cast<std::int64_t>(sequence_->tokens.size());
-        title =
-            averages_->used_rows < all
-                ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
-                : u"over %1 tokens"_s.arg(format_count(all));
+        title = averages_->used_rows < all
+                    ? u"over %1 of %2 tokens"_s.arg(format_count(averages_->used_rows), format_count(all))
+                    : u"over %1 tokens"_s.arg(format_count(all));
     }
     Chart chart = depth_weights_chart(*depth_, *averages_, shown_, values);
     chart.title = title + (depth_->steps() == 1 ? QString()

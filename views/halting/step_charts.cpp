@@ -132,8 +132,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     for_each_slice(reader, info, stop,
                    [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
                        const auto chunk = reader.signal(info.id, sequence.number, signal, begin, end);
-                       if (!chunk || chunk->shape.size() != 2 || chunk->shape[1] <= 0 ||
-                           chunk->shape[1] > most_columns) {
+                       if (!chunk || chunk->shape[1] > most_columns) {
                            return;
                        }
                        const std::vector<std::int32_t> ran =
@@ -187,8 +186,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     std::size_t steps = 0;
     std::size_t layers = 0;
     const auto add = [&](const std::optional<SignalChunk>& chunk) {
-        if (!chunk || chunk->shape.size() != 3 || chunk->shape[1] <= 0 || chunk->shape[2] <= 0 ||
-            chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
+        if (!chunk || chunk->shape[1] > most_columns || chunk->shape[2] > most_columns) {
             return;
         }
         if (means.empty()) {

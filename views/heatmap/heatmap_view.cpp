@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/heatmap_view.h"
 
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "views/common/colour_ranges.h"
 #include "views/common/controls.h"
@@ -186,17 +185,12 @@ void HeatmapView::refreshMap() {
             info = candidate;
         }
     }
-    try {
-        auto map = std::make_shared<const StepMap>(sequence, *chunk, info, selection_.attribution());
-        sequence_ = sequence;
-        chunk_ = chunk;
-        attribution_ = selection_.attribution();
-        canvas_->setHint(u"This sequence has no tokens yet."_s);
-        canvas_->setMap(std::move(map));
-        showScale();
-    } catch (const Error& error) {
-        nothing(QString::fromUtf8(error.what()));
-    }
+    sequence_ = sequence;
+    chunk_ = chunk;
+    attribution_ = selection_.attribution();
+    canvas_->setHint(u"This sequence has no tokens yet."_s);
+    canvas_->setMap(std::make_shared<const StepMap>(sequence, *chunk, info, attribution_));
+    showScale();
 }
 
 void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info) {
@@ -204,11 +198,7 @@ void HeatmapView::refreshLong(const std::shared_ptr<const SequenceData>& sequenc
     sequence_ = sequence;
     attribution_ = selection_.attribution();
     MapRequest request{sequence->run, sequence, info, attribution_, StepMap::Rows::steps, {}, {}};
-    request.pick = [name = info.name](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
-        if (chunk.shape.size() != 2 || chunk.shape[1] < 1) {
-            throw InputError("The signal \"" + name +
-                             "\" does not have one value for each token and step; record the trace again.");
-        }
+    request.pick = [](const SignalChunk& chunk, const std::vector<std::int32_t>&) {
         return to_floats(chunk);
     };
     if (!loader_.show(std::move(request))) {

@@ -28,11 +28,10 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
         throw_if_stopped(stop);
         auto chunk = reader.signal(wanted.run.run, wanted.sequence->sequence, wanted.info.name, begin,
                                    std::min(begin + slice_rows, rows));
-        if (!chunk || chunk->shape.empty() || chunk->shape.front() <= 0) {
+        if (!chunk || chunk->shape.front() <= 0) {
             break; // the rest is still being recorded
         }
         const std::int64_t end = std::min(begin + chunk->shape.front(), rows);
-        chunk->first = 0;
         const std::vector<float> slice =
             wanted.pick(std::move(*chunk), {executed.begin() + begin, executed.begin() + end});
         steps = static_cast<std::int64_t>(slice.size()) / (end - begin);

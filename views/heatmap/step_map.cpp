@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/heatmap/step_map.h"
 
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -12,27 +11,9 @@
 
 namespace ponderscope {
 
-namespace {
-
-std::vector<float> values_of(const SequenceData& sequence, const SignalChunk& chunk, const SignalInfo& info) {
-    if (chunk.shape.size() != 2 || chunk.shape[0] < 0 || chunk.shape[1] < 1 || chunk.first != 0) {
-        throw InputError("The signal \"" + info.name +
-                         "\" does not have one value for each token and step; record the trace again.");
-    }
-    std::vector<float> values = to_floats(chunk);
-    const std::int64_t rows = std::min(chunk.shape[0], static_cast<std::int64_t>(sequence.tokens.size()));
-    if (static_cast<std::int64_t>(values.size()) < rows * chunk.shape[1]) {
-        throw InputError("The signal \"" + info.name +
-                         "\" has fewer values than its shape; record the trace again.");
-    }
-    return values;
-}
-
-} // namespace
-
 StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk,
                  const SignalInfo& info, Attribution attribution)
-    : StepMap(sequence, values_of(*sequence, chunk, info), chunk.shape[1], info, attribution, Rows::steps) {}
+    : StepMap(std::move(sequence), to_floats(chunk), chunk.shape[1], info, attribution, Rows::steps) {}
 
 StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float> values, std::int64_t steps,
                  SignalInfo info, Attribution attribution, Rows rows_are)

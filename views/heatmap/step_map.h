@@ -30,7 +30,6 @@ public:
 
     StepMap() = default;
     /// \p chunk [tokens, steps] covers the whole \p sequence (or less, while a run is being recorded).
-    /// InputError: another shape, or an unsupported element type.
     StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk, const SignalInfo& info,
             Attribution attribution);
     /// \p values [token * steps + step].

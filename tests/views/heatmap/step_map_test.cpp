@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The content of maps of tokens and steps.
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "tests/views/heatmap/made_up_maps.h"
 #include "views/heatmap/step_map.h"
@@ -130,19 +129,6 @@ private Q_SLOTS:
         QVERIFY(scale("rank", "", {1, 5, 3000}).logarithmic);
         QVERIFY(scale("cosine", "", {-0.5F, 0.9F}).low <= -0.5);
         QCOMPARE(scale("x", "", {none, none}).high, 1.0);
-    }
-
-    void wrongShapesAreRefused() {
-        SignalChunk wide = chunk_of({1, 2, 3, 4}, 2);
-        wide.shape = {1, 2, 2};
-        QVERIFY_EXCEPTION_THROWN(
-            StepMap(shared_sequence({0, 0}), wide, {"x", {}, "", "", ""}, Attribution::predicting),
-            InputError);
-        SignalChunk lying = chunk_of({1, 2, 3, 4}, 2);
-        lying.shape = {1'000'000, 2};
-        QVERIFY_EXCEPTION_THROWN(StepMap(shared_sequence(std::vector<std::int32_t>(10, 1)), lying,
-                                         {"x", {}, "", "", ""}, Attribution::predicting),
-                                 Error);
     }
 };
 
