@@ -25,8 +25,7 @@ struct OwnRule {
         at_least, ///< a token stops if the number is at least the threshold
         at_most   ///< a token stops if the number is at most the threshold
     };
-    const char* signal = nullptr; ///< the signal's name in a trace; nullptr: the method has no rule of its
-                                  ///< own
+    const char* signal = nullptr; ///< the signal's name in a trace; nullptr: no own rule
     Form form = Form::value_at_k;
     Stops stops = Stops::below;
 };

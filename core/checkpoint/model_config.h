@@ -65,8 +65,7 @@ struct RopeConfig {
     std::optional<double> mscale;           ///< yarn
     std::optional<double> mscale_all_dim;   ///< yarn
     bool truncate = true;                   ///< yarn
-    std::vector<double> short_factor;       ///< longrope, rotary_dims / 2 values: for lengths up to
-                                            ///< original_max_positions
+    std::vector<double> short_factor;       ///< longrope, [rotary_dims / 2]: up to original_max_positions
     std::vector<double> long_factor;        ///< longrope, rotary_dims / 2 values: for longer sequences
     bool reversed = false;                  ///< rotates in the opposite direction (nanochat)
 
@@ -133,8 +132,7 @@ struct PonderConfig {
 struct SandwichConfig {
     std::int64_t prelude = 0, coda = 0; ///< number of blocks before and after the core
     enum class Injection : std::uint8_t { linear, diagonal, add };
-    Injection injection = Injection::linear; ///< how a step's input combines the state and the prelude's
-                                             ///< output
+    Injection injection = Injection::linear; ///< joins the state and the prelude's output
     bool injection_bias = false;
     bool norm_before_coda = false; ///< Huginn: the final norm also runs before the coda
     bool prelude_norm = false;     ///< Parcae
@@ -156,10 +154,8 @@ struct ReleasedConfig {
     std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
     bool positions_end = false;              ///< angles exist for max_positions tokens only
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial deviation; the loader divides stored scales by
-                                             ///< it
-    bool last_loop_kv = false;      ///< dory: during decoding, a token sees the keys and values that earlier
-                                    ///< tokens made in the last loop
+    double deviation = 1.0;                  ///< dory: initial deviation, which divides stored scales
+    bool last_loop_kv = false;      ///< dory: decoding reads the last loop's K and V of earlier tokens
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt
     bool split_projections = false; ///< hrm_text: the file has separate tensors for q, k, v and gates
@@ -168,8 +164,7 @@ struct ReleasedConfig {
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: the output of block i - 1; L: the
-                                           ///< output of the norm
+    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: block i - 1's output; L: the norm's
     std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads

@@ -22,17 +22,13 @@ struct HeadWeights {
 struct HeadRequest {
     at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: neither NLL nor rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
-    std::int64_t candidates = 0; ///< number of most likely tokens to return, with probabilities; among
-                                 ///< equals, the lower id first
-    at::Tensor previous; ///< [n, d] states of the previous step, for both KL divergences; needs a second head
-                         ///< product
-    at::Tensor previous_rows; ///< bool [n]: rows with a valid `previous`; other rows get NaN. Undefined: all
-                              ///< rows are valid
+    std::int64_t candidates = 0; ///< length of the list of most likely tokens; of equals the lower id first
+    at::Tensor previous;      ///< [n, d] states of the previous step, for the divergences; a second product
+    at::Tensor previous_rows; ///< bool [n]: rows with a valid `previous`, others get NaN. Undefined: all
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
-    std::int64_t top_k = 0; ///< > 0: only the top_k largest logits, renormalised; among equals, the lower id
-                            ///< first
+    std::int64_t top_k = 0; ///< > 0: the top_k largest logits, renormalised; of equals the lower id first
 };
 
 /// Shapes are [n] unless noted, types fp32 or int64. Results that were not requested are undefined.

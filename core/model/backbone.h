@@ -58,8 +58,7 @@ public:
 
 /// One pass of the stack over n packed slots: all data except the weights.
 struct Pass {
-    at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin. The row is the position, if the
-                              ///< angles depend on the position alone.
+    at::Tensor rotation_rows; ///< int64 [n]: each slot's row of cos and sin (RotationTable)
     at::Tensor positions;     ///< int64 [n]: position in the sequence, for learned position embeddings
     at::Tensor ids;           ///< int64 [n]: the slots' token ids, for blocks with value embeddings
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; with two kinds of layers (config.layer_rope)
@@ -75,8 +74,7 @@ struct Pass {
                           ///< other slots only store their keys and values. Undefined: all slots
     at::Tensor tokens;    ///< int64 [n], ascending: the tokens of the slots, if `mixer` outlives the pass;
                           ///< undefined: all tokens in order
-    ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: this pass makes its own mixer, if the model
-                                  ///< mixes
+    ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: the pass makes its own if needed
     at::Tensor* stream = nullptr; ///< if not null: receives the residual stream before the final norm
     /// If not null: receives the outputs of these blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
@@ -84,8 +82,7 @@ struct Pass {
     /// If set: may replace the output of a layer, [n, d]. Only for the usual residual.
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
     bool adapted = false; ///< use the weights with adapters, if the model has them (Think-at-Hard)
-    const std::stop_token* stop = nullptr; ///< if not null: a request to stop ends the pass before the next
-                                           ///< block
+    const std::stop_token* stop = nullptr; ///< if not null: a request ends the pass before the next block
     Tap tap;
 
     void check_stop() const; ///< Cancelled
@@ -169,8 +166,7 @@ private:
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
     std::int64_t block_matrix_elements_ = 0;
-    mutable RotationTable cached_rotation_; ///< table for kinds whose angles depend only on the position;
-                                            ///< grows with longer sequences
+    mutable RotationTable cached_rotation_; ///< for angles by position alone; grows with the sequences
 };
 
 /// The tensors of a backbone, without the method's tensors. InputError: the architecture does not support the

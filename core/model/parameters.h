@@ -22,8 +22,7 @@ struct TensorSpec {
         normal,
         constant,
         last, ///< `value` in the last element, 0 in all others: an average that starts as its newest member
-        diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere (logits that start near the
-                 ///< identity)
+        diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere: nearly the identity as logits
     };
     std::string name;
     std::vector<std::int64_t> shape;
@@ -43,15 +42,13 @@ struct TensorSpec {
 /// All tensors of a model in the order of saving, and the pair that may be tied.
 struct ParameterLayout {
     std::vector<TensorSpec> tensors;
-    std::string embedding;                ///< name of the input table
-    std::string head;                     ///< name of the output table; `tensors` always contains it, even if
-                                          ///< it is tied
-    bool tied = false;                    ///< the config ties embedding and head
-    bool first_layers = false;            ///< the file has further layers, which the model does not use
-    std::vector<std::string> prefixes;    ///< what names in files may begin with
+    std::string embedding;             ///< name of the input table
+    std::string head;                  ///< name of the output table, which `tensors` has even if it is tied
+    bool tied = false;                 ///< the config ties embedding and head
+    bool first_layers = false;         ///< the file has further layers, which the model does not use
+    std::vector<std::string> prefixes; ///< what names in files may begin with
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
-    bool strict = false;                  ///< unused tensors are an error, because the file is of another
-                                          ///< model
+    bool strict = false;                  ///< unused tensors are an error: the file is of another model
 
     /// Bytes of all tensors in this dtype. Counts a tied pair once.
     [[nodiscard]] std::int64_t bytes(at::ScalarType dtype) const;

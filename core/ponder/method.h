@@ -34,8 +34,7 @@ struct Slots {
 /// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], the recorded gate or router value; undefined: none
-    at::Tensor compared;  ///< fp32 [n], the number that the method's rule compares with its threshold;
-                          ///< undefined: `value`
+    at::Tensor compared;  ///< fp32 [n], what the method's rule compares; undefined: `value`
     at::Tensor go_on;     ///< bool [n]; undefined: every token continues
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k if the token continues; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], mass of h^k if the token stops; undefined: 1

@@ -17,14 +17,12 @@ struct StepStates {
     at::Tensor tokens; ///< int64 [n_k], ascending: the token of each row. Undefined: all N in order
     at::Tensor input;  ///< [n_k, d], the input of the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
-    at::Tensor value;  ///< fp32 [n_k], the gate or router value of the decision after the slot; undefined: no
-                       ///< decision
+    at::Tensor value;  ///< fp32 [n_k], gate or router after the slot; undefined: no decision
 };
 
 /// Settings of a method's penalty on steps, besides its weight lambda.
 struct PenaltySettings {
-    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of the gates that the penalty
-                           ///< pushes down
+    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of gates pushed down
     double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
 };
 

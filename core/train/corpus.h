@@ -28,8 +28,7 @@ struct Corpus {
     std::vector<std::int32_t> train;
     std::vector<std::int32_t> held_out;
     std::vector<CorpusText> texts;
-    double held_out_bytes_per_token = 0; ///< converts nats per token to bits per byte; 0 without held-out
-                                         ///< text
+    double held_out_bytes_per_token = 0; ///< nats per token to bits per byte; 0: no held-out text
     std::string digest;                  ///< SHA-256 over names, digests of the texts, and tokenizer.json
 };
 

@@ -47,10 +47,9 @@ struct Recipe {
     std::filesystem::path tokenizer;         ///< a tokenizer.json, or a folder with a tokenizer
     std::filesystem::path texts;             ///< folder of the texts' patterns
     std::vector<std::string> train_texts;    ///< file names with * and ?
-    std::vector<std::string> held_out_texts; ///< whole texts that are never trained on; removed from
-                                             ///< train_texts
+    std::vector<std::string> held_out_texts; ///< never trained on, even if train_texts name them
     double held_out_fraction = 0; ///< share at the end of every training text that is also held out
-    std::string document_end;                ///< token that ends each text; empty: none
+    std::string document_end;     ///< token that ends each text; empty: none
 
     std::int64_t steps = 0;   ///< optimiser steps
     std::int64_t context = 0; ///< tokens per sequence

@@ -17,8 +17,7 @@ namespace ponderscope {
 /// What to do if the output folder is not empty.
 enum class ExistingOutput : std::uint8_t {
     refuse,   ///< InputError; no file changes
-    resume,   ///< continue from training_state.safetensors; a finished training does not change; an empty
-              ///< folder starts a training
+    resume,   ///< continue; a finished training stays as it is, an empty folder starts one
     overwrite ///< start again; replaces only files that a training writes
 };
 
@@ -31,8 +30,7 @@ struct TrainLogRow {
     double gradient_norm = 0;           ///< norm of the last step's gradient, before clipping
     std::optional<double> held_out_nll; ///< nats a token
     double seconds = 0;                 ///< training time so far, without interruptions
-    std::optional<double> penalty = {}; ///< penalty on steps, before lambda; mean over the same steps as the
-                                        ///< loss
+    std::optional<double> penalty = {}; ///< penalty on steps, before lambda; mean like the loss
     std::optional<double> mean_steps =
         {}; ///< K_t over all tokens, mean over the same steps; absent: the model has no pondering steps
 };
@@ -54,8 +52,7 @@ struct TrainResult {
     std::int64_t tokens = 0;     ///< trained tokens
     std::int64_t parameters = 0; ///< elements; a tied table counts once
     double loss = 0;             ///< nats per token, mean over the steps of the log's last rows
-    double held_out_nll = 0;     ///< nats per token over all held-out text, with the stored weights in fp32;
-                                 ///< NaN without text
+    double held_out_nll = 0;     ///< nats per token, held-out text, stored weights in fp32; NaN: no text
     std::int64_t held_out_tokens = 0;
     double seconds = 0;            ///< training time, without interruptions
     double tokens_per_second = 0;  ///< speed of this call; 0: no step remained

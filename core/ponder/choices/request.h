@@ -19,13 +19,10 @@ enum class RecordLevel : std::uint8_t { basic, steps, nll };
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
 struct Window {
     std::span<const std::int32_t> ids;
-    std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) of the window are read out; the
-                                   ///< other tokens are context only
-    std::int64_t report_end = 0;   ///< a token's target is the next id of the window; the last token's target
-                                   ///< is `next`
+    std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) are read out; others are context
+    std::int64_t report_end = 0;   ///< a token's target is the window's next id, the last token's is `next`
     // The window's location in its text. Only halting rules that depend on positions read it.
-    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: the window's index in the
-                                      ///< call
+    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: its index in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
     std::int32_t next = -1;           ///< the id after the window, the target of the last token; -1: none

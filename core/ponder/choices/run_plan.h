@@ -36,8 +36,7 @@ std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 /// Costs an extra product in these layers and heads. A score keeps the weights of all its windows, each as
 /// wide as the longest window.
 struct AttentionChoice {
-    std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; either both are empty, or
-                                             ///< neither is
+    std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
     /// Parses LAYERS[:HEADS]: each is `all`, or numbers and ranges from 0 as in 0,3-5. Without HEADS: all
     /// heads. InputError: other text, or a layer or head that the model does not have.
@@ -71,8 +70,7 @@ struct RunPlan {
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: the choice of the method's authors, or per_step under
-                                     ///< another rule
+    std::optional<KvPolicy> kv = {}; ///< absent: the authors' choice; per_step under another rule
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll

@@ -32,8 +32,7 @@ public:
     struct Wish {
         std::optional<RecordLevel> level; ///< record level; absent: no listener
         bool likeliest = false;
-        bool repeats = true; ///< false: every step launches its operations (the reference of the captured
-                             ///< steps)
+        bool repeats = true;        ///< false: every step launches its operations, as a reference
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache: nullptr if every run computes all tokens. It must outlive the object.

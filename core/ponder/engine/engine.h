@@ -121,9 +121,9 @@ public:
     /// Sequences are identified by Window::sequence. InputError: a plan with a number of refreshes, an
     /// unknown location, or a state with another width, NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
-    /// The states at these locations, in windows that are computed together; empty: the token is not read out,
-    /// or did not run the step. Ignores patches. InputError: an unknown location. MemoryExhausted: compute
-    /// fewer windows together.
+    /// The states at these locations, in windows that are computed together; empty: the token is not read
+    /// out, or did not run the step. Ignores patches. InputError: an unknown location. MemoryExhausted:
+    /// compute fewer windows together.
     [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
                                                             std::span<const StatePlace> places) const;
     /// InputError: the model does not have this step or layer, or, with \p patched, does not allow a patch
@@ -133,8 +133,7 @@ public:
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
     /// Bytes of the recorded attention weights between two tokens, in all steps; 0: not recorded.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
-    [[nodiscard]] std::vector<std::string> notices() const; ///< unused tensors, tied tables that differ,
-                                                            ///< precision hints
+    [[nodiscard]] std::vector<std::string> notices() const; ///< of weights and precision
     [[nodiscard]] std::int64_t max_steps() const;           ///< K
     /// The JSON of core/policy/flops_model.h that is stored with a run.
     [[nodiscard]] std::string flops_model() const;

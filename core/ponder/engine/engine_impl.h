@@ -34,8 +34,7 @@ struct EngineParts {
     std::vector<std::string> notices;
     RunPlan plan;
     mutable int batches_under_way = 0;
-    std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; nullptr: the model's
-                                               ///< method
+    std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; nullptr: does not
 
     StartState start;
     std::filesystem::path folder; ///< the checkpoint's folder

@@ -23,8 +23,7 @@ class Method;
 struct PackedBatch {
     at::Tensor ids;                    ///< int64 [N], on the model's device
     std::vector<std::int64_t> lengths; ///< lengths of the sequences; the sum is N
-    at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: the loss is not
-                        ///< computed
+    at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: no loss
 
     /// Packs host ids. Each token's target is the next id of its sequence; the last token has no target.
     static PackedBatch pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device);
@@ -38,8 +37,7 @@ struct ForwardResult {
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
     at::Tensor
         cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
-    at::Tensor penalty; ///< scalar penalty of the method (gates, routers); undefined if the method has none,
-                        ///< without targets, or without ForwardForm::training
+    at::Tensor penalty; ///< scalar penalty of the method; undefined: none, no targets, or not training
     at::Tensor mean_steps; ///< scalar, fp32: mean of K_t over all tokens
 };
 

@@ -13,12 +13,10 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    std::vector<std::int64_t> shape; ///< shape of one token's values; the last axis of attention has size 1
-                                     ///< here, and the size of the longest window in a run
+    std::vector<std::int64_t> shape; ///< of a token; attention's last axis: 1, in a run the longest window
     bool on_request = false;         ///< recorded only on request, and priced separately
     bool half = false;               ///< fp16 also on the device; integer signals stay integers
-    bool sparse = false;             ///< entries that are not written are NaN or did_not_run; false: they are
-                                     ///< 0
+    bool sparse = false;             ///< unwritten entries are NaN or did_not_run; false: 0
 
     [[nodiscard]] std::int64_t token_bytes() const; ///< uncompressed bytes in the trace
 };

@@ -29,15 +29,13 @@ struct TokenBatch {
     at::Tensor rotation_rows;             ///< int64 [N]
     at::Tensor cos, sin;                  ///< rotation tables
     std::vector<std::int64_t> lengths;    ///< for each sequence: tokens of this run
-    std::vector<std::int64_t> past;       ///< for each sequence: tokens of earlier runs; all 0 without a
-                                          ///< cache
+    std::vector<std::int64_t> past;       ///< for each sequence: tokens of earlier runs in the cache
     std::vector<std::int64_t> first_rows; ///< for each sequence: the first row in a segment
     std::int64_t room = 0;            ///< largest number of tokens of a sequence in the cache; 0: no cache
     RowSpace space;                   ///< defined if rows are kept: tokens may halt, or there is a cache
     TokenPlaces places;               ///< defined for runs with a halting rule
     at::Tensor start;                 ///< [N, d], the start state, if the stack has one
-    std::vector<std::int64_t> prefix; ///< for each sequence: number of first tokens that see each other;
-                                      ///< empty: none
+    std::vector<std::int64_t> prefix; ///< for each sequence: first tokens that see each other; empty: none
 
     /// Makes a batch from host ids. \p past and \p sequence_rows (a generation's rows in the cache) are empty
     /// for a run without a cache. \p plan_rows: fills in `space`. All host tensors are copied together.
@@ -76,8 +74,7 @@ struct StepsResult {
     bool all_ran = false;           ///< every step ran for every token; K_t is the step of the read-out
     std::vector<StepStates> states; ///< empty unless requested
     // Only if the interleaved rule is computed in passes over all slots:
-    at::Tensor differences; ///< fp32 [N, refreshes]: largest change of an input of the token in each refresh;
-                            ///< undefined: none
+    at::Tensor differences; ///< fp32 [N, refreshes]: largest change of the token's inputs; undefined: none
 };
 
 struct StepsOptions {
