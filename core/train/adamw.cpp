@@ -16,7 +16,7 @@ bool is_finite(const at::Tensor& tensor) {
 
 } // namespace
 
-AdamW::AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const AdamWConfig& config)
+AdamW::AdamW(const NamedTensors& parameters, const AdamWConfig& config)
     : config_(config), parameters_(parameters) {
     if (parameters.empty()) {
         throw std::invalid_argument("AdamW needs parameters");

@@ -10,6 +10,8 @@
 
 namespace ponderscope {
 
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
 struct AdamWConfig {
     double beta1 = 0.9;
     double beta2 = 0.95;
@@ -25,7 +27,7 @@ struct AdamWConfig {
 /// Parameters must be fp32 leaves of one device that require gradients. Not thread-safe.
 class AdamW {
 public:
-    AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, const AdamWConfig& config);
+    AdamW(const NamedTensors& parameters, const AdamWConfig& config);
 
     void zero_gradients();
     /// Euclidean norm over all gradients, accumulated in fp64. Waits for the device.
@@ -40,19 +42,13 @@ public:
 
     [[nodiscard]] std::int64_t steps() const { return steps_; }
     /// The moments, in the order and shape of the parameters, to be saved or written to.
-    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& first_moments() const {
-        return first_;
-    }
-    [[nodiscard]] const std::vector<std::pair<std::string, at::Tensor>>& second_moments() const {
-        return second_;
-    }
+    [[nodiscard]] const NamedTensors& first_moments() const { return first_; }
+    [[nodiscard]] const NamedTensors& second_moments() const { return second_; }
     void set_steps(std::int64_t steps) { steps_ = steps; }
 
 private:
-    using Named = std::vector<std::pair<std::string, at::Tensor>>;
-
     AdamWConfig config_;
-    Named parameters_, first_, second_;
+    NamedTensors parameters_, first_, second_;
     std::int64_t steps_ = 0;
 };
 

@@ -28,21 +28,14 @@ constexpr std::string_view corpus_format = "ponderscope-tokens-2";
 std::vector<std::string> names_below(const std::filesystem::path& folder, bool deep) {
     std::vector<std::string> names;
     std::error_code error;
-    const auto add = [&](const std::filesystem::directory_entry& entry) {
+    for (std::filesystem::recursive_directory_iterator walk(folder, error), end; !error && walk != end;
+         walk.increment(error)) {
+        if (!deep) {
+            walk.disable_recursion_pending();
+        }
         std::error_code ignored;
-        if (entry.is_regular_file(ignored)) {
-            names.push_back(entry.path().lexically_relative(folder).generic_string());
-        }
-    };
-    if (deep) {
-        for (std::filesystem::recursive_directory_iterator walk(folder, error), end; !error && walk != end;
-             walk.increment(error)) {
-            add(*walk);
-        }
-    } else {
-        for (std::filesystem::directory_iterator walk(folder, error), end; !error && walk != end;
-             walk.increment(error)) {
-            add(*walk);
+        if (walk->is_regular_file(ignored)) {
+            names.push_back(walk->path().lexically_relative(folder).generic_string());
         }
     }
     if (error) {

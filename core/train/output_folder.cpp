@@ -5,9 +5,7 @@
 #include "core/base/files.h"
 #include "core/base/json.h"
 
-#include <cmath>
 #include <limits>
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -91,41 +89,6 @@ void OutputFolder::prepare() const {
             throw_file_error(file, error.value(), "written");
         }
     }
-}
-
-nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
-                               const Provenance& about) {
-    nlohmann::json texts = nlohmann::json::array();
-    for (const auto& text : corpus.texts) {
-        texts.push_back({{"name", text.name},
-                         {"sha256", text.sha256},
-                         {"bytes", text.bytes},
-                         {"train_tokens", text.train_tokens},
-                         {"held_out_tokens", text.held_out_tokens}});
-    }
-    const double bits = corpus.held_out_bytes_per_token > 0
-                            ? result.held_out_nll / std::numbers::ln2 / corpus.held_out_bytes_per_token
-                            : std::numeric_limits<double>::quiet_NaN();
-    return {
-        {"name", recipe.name},
-        {"description", recipe.description},
-        {"complete", about.complete},
-        {"parameters", result.parameters},
-        {"steps", result.steps},
-        {"tokens", result.tokens},
-        {"seconds", result.seconds},
-        {"loss", number_or_null(result.loss)},
-        {"held_out_nll", number_or_null(result.held_out_nll)},
-        {"held_out_tokens", result.held_out_tokens},
-        {"held_out_perplexity", number_or_null(std::exp(result.held_out_nll))},
-        {"held_out_bits_per_byte", number_or_null(bits)},
-        {"recipe", essence(recipe)},
-        {"corpus", {{"sha256", corpus.digest}, {"tokens", corpus.train.size()}, {"texts", std::move(texts)}}},
-        {"made_with",
-         {{"device", about.device},
-          {"precision", about.precision},
-          {"threads", about.threads},
-          {"torch", about.torch_version}}}};
 }
 
 TrainResult read_provenance(const std::filesystem::path& path) {

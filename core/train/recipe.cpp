@@ -29,42 +29,18 @@ using Keys = std::vector<std::string_view>;
 
 /// Keys of config.json that a recipe may set. A file from elsewhere may carry any number of inert keys; in a
 /// recipe an unknown one is a slip of the pen.
-const Keys common_keys{"model_type",
-                       "vocab_size",
-                       "hidden_size",
-                       "num_hidden_layers",
-                       "num_attention_heads",
-                       "intermediate_size",
-                       "hidden_act",
-                       "max_position_embeddings",
-                       "tie_word_embeddings",
-                       "attention_bias",
-                       "initializer_range",
-                       "bos_token_id",
-                       "eos_token_id",
-                       "pad_token_id",
-                       "rope_scaling",
-                       "rope_parameters",
-                       "use_cache"};
+const Keys common_keys({"model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                        "intermediate_size", "hidden_act", "max_position_embeddings", "tie_word_embeddings",
+                        "attention_bias", "initializer_range", "bos_token_id", "eos_token_id", "pad_token_id",
+                        "rope_scaling", "rope_parameters", "use_cache"});
 /// The config keys of all methods, and of depth mixing.
 const Keys& method_keys() {
     static const Keys all = [] {
-        Keys keys{"pondering",
-                  "scale_embeds",
-                  "recurrent_model",
-                  "num_latent_thoughts",
-                  "use_depth_attention",
-                  "depth_attention_stride",
-                  "depth_attention_recent_window",
-                  "use_qk_norm",
-                  "baseline_mode",
-                  "residual_baseline",
-                  "residual_baseline_num_streams",
-                  "mhc_num_streams",
-                  "mhc_sinkhorn_iters",
-                  "attnres_block_size",
-                  "denseformer_dwa_dilation",
-                  "denseformer_dwa_period"};
+        Keys keys({"pondering", "scale_embeds", "recurrent_model", "num_latent_thoughts",
+                   "use_depth_attention", "depth_attention_stride", "depth_attention_recent_window",
+                   "use_qk_norm", "baseline_mode", "residual_baseline", "residual_baseline_num_streams",
+                   "mhc_num_streams", "mhc_sinkhorn_iters", "attnres_block_size", "denseformer_dwa_dilation",
+                   "denseformer_dwa_period"});
         for (const MethodInfo& info : method_infos()) {
             keys.insert(keys.end(), info.public_form.keys.begin(), info.public_form.keys.end());
         }
@@ -84,15 +60,11 @@ Keys architecture_keys(const std::string& model_type) {
     return {};
 }
 
-[[noreturn]] void unknown_key(const JsonObject& object, const std::string& key, const Keys& known) {
-    throw InputError(object.source().string() + ": \"" + object.name_of(key) + "\" is not a key of a recipe" +
-                     did_you_mean_or_list(key, known));
-}
-
 void allow_only(const JsonObject& object, const Keys& known) {
     for (const auto& key : object.keys()) {
         if (std::find(known.begin(), known.end(), key) == known.end()) {
-            unknown_key(object, key, known);
+            throw InputError(object.source().string() + ": \"" + object.name_of(key) +
+                             "\" is not a key of a recipe" + did_you_mean_or_list(key, known));
         }
     }
 }
@@ -255,7 +227,6 @@ void read_penalty(const std::optional<JsonObject>& penalty, Recipe& recipe) {
 }
 
 void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
-    allow_only(optimizer, {"learning_rate", "betas", "weight_decay", "warmup_steps", "final_fraction"});
     recipe.learning_rate = number_in(optimizer, "learning_rate", recipe.learning_rate, 1e-12, 10,
                                      "a number between 1e-12 and 10");
     if (const json* betas = optimizer.array("betas")) {
@@ -293,11 +264,14 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     recipe.source = source;
     recipe.name = root.text("name").value_or(source.stem().string());
     recipe.description = root.text("description").value_or("");
-    if (const auto initialization = root.object("initialization")) {
-        allow_only(*initialization, {"from"});
-        if (const auto start = initialization->text("from")) {
-            recipe.start = from_folder_of(source, *start);
-        }
+    const json empty = json::object();
+    const auto section = [&](const char* name, const Keys& known) {
+        JsonObject object = root.object(name).value_or(JsonObject(empty, source, name));
+        allow_only(object, known);
+        return object;
+    };
+    if (const auto start = section("initialization", {"from"}).text("from")) {
+        recipe.start = from_folder_of(source, *start);
     }
     if (recipe.start.empty()) {
         read_model(root.required_object("model"), recipe);
@@ -310,33 +284,21 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
     read_texts(root.required_object("texts"), recipe);
     read_training(root.required_object("training"), recipe);
     read_penalty(root.object("penalty"), recipe);
-    const json empty = json::object();
-    read_optimizer(root.object("optimizer").value_or(JsonObject(empty, source, "optimizer")), recipe);
-    if (const auto evaluation = root.object("evaluation")) {
-        allow_only(*evaluation, {"every", "windows", "final_windows"});
-        recipe.evaluate_every = evaluation->integer("every", 0, most_steps).value_or(recipe.evaluate_every);
-        recipe.evaluate_windows =
-            evaluation->integer("windows", 1, most_steps).value_or(recipe.evaluate_windows);
-        recipe.final_windows =
-            evaluation->integer("final_windows", 0, most_steps).value_or(recipe.final_windows);
-    }
-    if (const auto checkpoint = root.object("checkpoint")) {
-        allow_only(*checkpoint, {"every"});
-        recipe.checkpoint_every =
-            checkpoint->integer("every", 0, most_steps).value_or(recipe.checkpoint_every);
-    }
-    if (const auto log = root.object("log")) {
-        allow_only(*log, {"every"});
-        recipe.log_every = log->integer("every", 1, most_steps).value_or(recipe.log_every);
-    }
-    if (const auto output = root.object("output")) {
-        allow_only(*output, {"dtype"});
-        const std::string dtype = output->text("dtype").value_or("bfloat16");
-        if (dtype != "bfloat16" && dtype != "float32") {
-            output->fail("dtype", "bfloat16 or float32");
-        }
-        recipe.output_dtype = dtype == "float32" ? DType::f32 : DType::bf16;
-    }
+    read_optimizer(
+        section("optimizer", {"learning_rate", "betas", "weight_decay", "warmup_steps", "final_fraction"}),
+        recipe);
+    const JsonObject evaluation = section("evaluation", {"every", "windows", "final_windows"});
+    const auto or_default = [](std::int64_t& value, const JsonObject& object, const char* key,
+                               std::int64_t least) {
+        value = object.integer(key, least, most_steps).value_or(value);
+    };
+    or_default(recipe.evaluate_every, evaluation, "every", 0);
+    or_default(recipe.evaluate_windows, evaluation, "windows", 1);
+    or_default(recipe.final_windows, evaluation, "final_windows", 0);
+    or_default(recipe.checkpoint_every, section("checkpoint", {"every"}), "every", 0);
+    or_default(recipe.log_every, section("log", {"every"}), "every", 1);
+    recipe.output_dtype = choice<DType>(section("output", {"dtype"}), "dtype",
+                                        {{"bfloat16", DType::bf16}, {"float32", DType::f32}}, DType::bf16);
     return recipe;
 }
 
@@ -409,18 +371,18 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     return parse_recipe(merged.dump(), path);
 }
 
-double learning_rate(const LearningSchedule& schedule, std::int64_t step) {
-    if (step < schedule.warmup_steps) {
-        return schedule.peak * static_cast<double>(step + 1) / static_cast<double>(schedule.warmup_steps);
+double Recipe::learning_rate_at(std::int64_t step) const {
+    if (step < warmup_steps) {
+        return learning_rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
     }
-    const std::int64_t begin = std::max<std::int64_t>(schedule.warmup_steps - 1, 0);
-    const std::int64_t end = schedule.steps - 1;
+    const std::int64_t begin = std::max<std::int64_t>(warmup_steps - 1, 0);
+    const std::int64_t end = steps - 1;
     if (end <= begin) {
-        return schedule.peak;
+        return learning_rate;
     }
     const double done = std::min(1.0, static_cast<double>(step - begin) / static_cast<double>(end - begin));
     const double cosine = 0.5 * (1.0 + std::cos(std::numbers::pi * done));
-    return schedule.peak * (schedule.final_fraction + (1.0 - schedule.final_fraction) * cosine);
+    return learning_rate * (final_fraction + (1.0 - final_fraction) * cosine);
 }
 
 double Recipe::gate_share_at(std::int64_t step) const {

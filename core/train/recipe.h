@@ -15,19 +15,6 @@
 
 namespace ponderscope {
 
-/// The course of the learning rate over the optimiser's steps.
-struct LearningSchedule {
-    double peak = 1e-3; ///< learning rate at the end of the warm-up
-    std::int64_t warmup_steps = 0;
-    std::int64_t steps = 0;      ///< steps of the whole training; the cosine ends at the last step
-    double final_fraction = 0.1; ///< learning rate of the last step divided by the peak
-};
-
-/// Learning rate of step \p step, counted from 0. Linear warm-up: step i of w has peak (i + 1) / w. Then half
-/// a cosine (Loshchilov and Hutter 2017, without restarts): from the peak at the last step of the warm-up to
-/// peak * final_fraction at the last step of the training. Steps beyond the end stay at the final value.
-double learning_rate(const LearningSchedule& schedule, std::int64_t step);
-
 /// A training recipe as a user writes it: one JSON file (keys: resources/docs/training.md). Two trainings
 /// with one recipe on one CPU give the same bytes.
 struct Recipe {
@@ -87,9 +74,10 @@ struct Recipe {
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
     /// k_s at a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
-    [[nodiscard]] LearningSchedule schedule() const {
-        return {learning_rate, warmup_steps, steps, final_fraction};
-    }
+    /// Linear warm-up: step i of w, counted from 0, has peak (i + 1) / w. Then half a cosine (Loshchilov and
+    /// Hutter 2017, without restarts): from the peak at the last step of the warm-up to peak * final_fraction
+    /// at the last step of the training, which later steps keep.
+    [[nodiscard]] double learning_rate_at(std::int64_t step) const;
 };
 
 /// Reads and checks a recipe. InputError names the file, the key and the found value; for an unknown key also

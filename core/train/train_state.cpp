@@ -18,22 +18,34 @@ namespace {
 
 constexpr std::string_view state_format = "ponderscope-training-1";
 
-/// What a file is made of: the tensors are kept alive until it is written.
-struct Pending {
-    std::vector<at::Tensor> kept;
+/// \p dtype: of all tensors in the file.
+void write_tensors(const std::filesystem::path& path, const NamedTensors& tensors, DType dtype,
+                   const std::map<std::string, std::string>& metadata) {
+    std::vector<at::Tensor> stored; // the views' memory
     std::vector<TensorView> views;
-
-    void add(const std::string& name, const at::Tensor& tensor, at::ScalarType dtype) {
-        kept.push_back(tensor.detach().to(at::kCPU, dtype).contiguous());
-        const at::Tensor& flat = kept.back();
-        TensorView view;
-        view.name = name;
-        view.dtype = dtype_of(dtype);
-        view.shape = flat.sizes().vec();
-        view.bytes = {static_cast<const std::byte*>(flat.const_data_ptr()), flat.nbytes()};
-        views.push_back(std::move(view));
+    for (const auto& [name, tensor] : tensors) {
+        const at::Tensor& flat =
+            stored.emplace_back(tensor.detach().to(at::kCPU, scalar_type_of(dtype)).contiguous());
+        views.push_back({name,
+                         dtype,
+                         flat.sizes().vec(),
+                         {static_cast<const std::byte*>(flat.const_data_ptr()), flat.nbytes()}});
     }
-};
+    write_safetensors(path, views, metadata);
+}
+
+/// Weights and both moments, with their names in the file.
+NamedTensors tensors_of(const NamedTensors& parameters, const AdamW& optimizer) {
+    NamedTensors all;
+    for (const auto& [group, tensors] : {std::pair{"weights/", &parameters},
+                                         {"first/", &optimizer.first_moments()},
+                                         {"second/", &optimizer.second_moments()}}) {
+        for (const auto& [name, tensor] : *tensors) {
+            all.emplace_back(group + name, tensor);
+        }
+    }
+    return all;
+}
 
 void load_into(const SafetensorsFile& file, const std::string& name, const at::Tensor& home) {
     const TensorView* view = file.find(name);
@@ -49,57 +61,16 @@ void load_into(const SafetensorsFile& file, const std::string& name, const at::T
     target.copy_(values);
 }
 
-nlohmann::json counters_json(const TrainCounters& counters) {
-    return {{"step", counters.step},
-            {"windows", counters.windows},
-            {"seconds", counters.seconds},
-            {"loss_sum", counters.loss_sum},
-            {"penalty_sum", counters.penalty_sum},
-            {"steps_sum", counters.steps_sum},
-            {"loss_count", counters.loss_count},
-            {"last_loss", counters.last_loss},
-            {"last_penalty", counters.last_penalty},
-            {"last_mean_steps", counters.last_mean_steps},
-            {"last_norm", counters.last_norm},
-            {"recipe", counters.recipe},
-            {"corpus", counters.corpus_digest}};
-}
-
-TrainCounters counters_from(const nlohmann::json& document, const std::filesystem::path& path) {
-    const JsonObject about(document, path, "state");
-    TrainCounters counters;
-    counters.step = about.required_integer("step", 0);
-    counters.windows = about.required_integer("windows", 0);
-    counters.seconds = about.required_number("seconds");
-    counters.loss_sum = about.required_number("loss_sum");
-    counters.penalty_sum = about.required_number("penalty_sum");
-    counters.steps_sum = about.required_number("steps_sum");
-    counters.loss_count = about.required_integer("loss_count", 0);
-    counters.last_loss = about.required_number("last_loss");
-    counters.last_penalty = about.required_number("last_penalty");
-    counters.last_mean_steps = about.required_number("last_mean_steps");
-    counters.last_norm = about.required_number("last_norm");
-    counters.recipe = about.required_object("recipe").value();
-    counters.corpus_digest = about.required_text("corpus");
-    return counters;
-}
-
 } // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainCounters, step, windows, seconds, loss_sum, penalty_sum, steps_sum,
+                                   loss_count, last_loss, last_penalty, last_mean_steps, last_norm, recipe,
+                                   corpus)
 
 void save_train_state(const std::filesystem::path& path, const NamedTensors& parameters,
                       const AdamW& optimizer, const TrainCounters& counters) {
-    Pending pending;
-    for (const auto& [name, tensor] : parameters) {
-        pending.add("weights/" + name, tensor, at::kFloat);
-    }
-    for (const auto& [name, tensor] : optimizer.first_moments()) {
-        pending.add("first/" + name, tensor, at::kFloat);
-    }
-    for (const auto& [name, tensor] : optimizer.second_moments()) {
-        pending.add("second/" + name, tensor, at::kFloat);
-    }
-    write_safetensors(path, pending.views,
-                      {{"format", std::string(state_format)}, {"state", counters_json(counters).dump()}});
+    write_tensors(path, tensors_of(parameters, optimizer), DType::f32,
+                  {{"format", std::string(state_format)}, {"state", nlohmann::json(counters).dump()}});
 }
 
 TrainCounters read_train_counters(const std::filesystem::path& path) {
@@ -112,30 +83,25 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
                          kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
                          "start again with --overwrite");
     }
-    return counters_from(parse_json(state->second, path), path);
+    try {
+        return parse_json(state->second, path).get<TrainCounters>();
+    } catch (const nlohmann::json::exception& error) {
+        throw InputError(path, "the counters of a training state", error.what(),
+                         "start again with --overwrite");
+    }
 }
 
 void load_train_state(const std::filesystem::path& path, const NamedTensors& parameters, AdamW& optimizer) {
     const SafetensorsFile file = SafetensorsFile::open(path);
-    for (const auto& [name, tensor] : parameters) {
-        load_into(file, "weights/" + name, tensor);
-    }
-    for (const auto& [name, tensor] : optimizer.first_moments()) {
-        load_into(file, "first/" + name, tensor);
-    }
-    for (const auto& [name, tensor] : optimizer.second_moments()) {
-        load_into(file, "second/" + name, tensor);
+    for (const auto& [name, tensor] : tensors_of(parameters, optimizer)) {
+        load_into(file, name, tensor);
     }
     optimizer.set_steps(read_train_counters(path).step);
 }
 
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, DType dtype) {
-    Pending pending;
-    for (const auto& [name, tensor] : tensors) {
-        pending.add(name, tensor, scalar_type_of(dtype));
-    }
     // transformers refuses files that do not say which library's layout they have.
-    write_safetensors(path, pending.views, {{"format", "pt"}});
+    write_tensors(path, tensors, dtype, {{"format", "pt"}});
 }
 
 } // namespace ponderscope

@@ -10,12 +10,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace ponderscope {
-
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// The state of a training besides the tensors.
 struct TrainCounters {
@@ -31,7 +27,7 @@ struct TrainCounters {
     double last_mean_steps = 0;
     double last_norm = 0;  ///< norm of the last step's gradient, before clipping
     nlohmann::json recipe; ///< the recipe with all defaults, without paths
-    std::string corpus_digest;
+    std::string corpus;    ///< Corpus::digest
 };
 
 /// Writes weights, both moments and counters to one safetensors file, atomically. EnvironmentError.

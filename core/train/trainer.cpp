@@ -59,7 +59,7 @@ void Trainer::begin() {
     }
     model_ = std::make_unique<Model>(config_, std::move(parameters));
     counters_.recipe = essence(recipe_);
-    counters_.corpus_digest = corpus_.digest;
+    counters_.corpus = corpus_.digest;
 }
 
 void Trainer::resume() {
@@ -71,7 +71,7 @@ void Trainer::resume() {
                              recipe_.source.string(),
                          "resume with the old recipe, or train into another folder");
     }
-    if (stored.corpus_digest != corpus_.digest) {
+    if (stored.corpus != corpus_.digest) {
         throw InputError(folder_.state(), "the texts and the tokenizer that this training began with",
                          "different ones in " + recipe_.texts.string(),
                          "restore the old files, or train into another folder");
@@ -112,7 +112,7 @@ Trainer::StepNumbers Trainer::forward_backward() {
 }
 
 void Trainer::step() {
-    const double rate = learning_rate(recipe_.schedule(), counters_.step);
+    const double rate = recipe_.learning_rate_at(counters_.step);
     const StepNumbers numbers = forward_backward();
     const double loss = numbers.loss;
     const double norm = optimizer_->gradient_norm();

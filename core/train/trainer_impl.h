@@ -79,19 +79,6 @@ private:
     Start start_ = Start::fresh;
 };
 
-/// The content of training.json besides the results.
-struct Provenance {
-    std::string device;    ///< "cpu", "cuda:0"
-    std::string precision; ///< of the products: "float32", "bfloat16"
-    std::int64_t threads = 0;
-    std::string torch_version;
-    bool complete = false;
-};
-
-/// training.json: the recipe with all defaults, the texts with their digests, and the results so far.
-nlohmann::json provenance_json(const Recipe& recipe, const Corpus& corpus, const TrainResult& result,
-                               const Provenance& about);
-
 /// The results in the training.json of a finished training. InputError: they are missing.
 TrainResult read_provenance(const std::filesystem::path& path);
 
@@ -154,6 +141,8 @@ private:
     void append(const TrainLogRow& row, const HeldOut* measured = nullptr);
     void save(bool complete);
     void save_model(bool complete);
+    /// training.json: the recipe with all defaults, the texts with their digests, and the results so far.
+    [[nodiscard]] nlohmann::json provenance(bool complete) const;
     void require_finite_weights();
     void round_weights();
     [[noreturn]] void diverged(const std::string& what, double loss, double norm);

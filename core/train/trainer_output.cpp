@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/json.h"
 #include "core/ponder/method.h"
 
 #include <ATen/ATen.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 namespace ponderscope {
@@ -77,7 +79,7 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
     append({counters_.step + 1,
             tokens(),
             loss,
-            learning_rate(recipe_.schedule(), counters_.step),
+            recipe_.learning_rate_at(counters_.step),
             norm,
             std::nullopt,
             seconds_before_ + seconds_since(began_),
@@ -142,6 +144,40 @@ void Trainer::require_finite_weights() {
     }
 }
 
+nlohmann::json Trainer::provenance(bool complete) const {
+    nlohmann::json texts = nlohmann::json::array();
+    for (const auto& text : corpus_.texts) {
+        texts.push_back({{"name", text.name},
+                         {"sha256", text.sha256},
+                         {"bytes", text.bytes},
+                         {"train_tokens", text.train_tokens},
+                         {"held_out_tokens", text.held_out_tokens}});
+    }
+    const double bits = corpus_.held_out_bytes_per_token > 0
+                            ? result_.held_out_nll / std::numbers::ln2 / corpus_.held_out_bytes_per_token
+                            : std::numeric_limits<double>::quiet_NaN();
+    return {{"name", recipe_.name},
+            {"description", recipe_.description},
+            {"complete", complete},
+            {"parameters", result_.parameters},
+            {"steps", result_.steps},
+            {"tokens", result_.tokens},
+            {"seconds", result_.seconds},
+            {"loss", number_or_null(result_.loss)},
+            {"held_out_nll", number_or_null(result_.held_out_nll)},
+            {"held_out_tokens", result_.held_out_tokens},
+            {"held_out_perplexity", number_or_null(std::exp(result_.held_out_nll))},
+            {"held_out_bits_per_byte", number_or_null(bits)},
+            {"recipe", essence(recipe_)},
+            {"corpus",
+             {{"sha256", corpus_.digest}, {"tokens", corpus_.train.size()}, {"texts", std::move(texts)}}},
+            {"made_with",
+             {{"device", device_.str()},
+              {"precision", to_string(precision_)},
+              {"threads", at::get_num_threads()},
+              {"torch", TORCH_VERSION}}}};
+}
+
 /// Weights and training.json.
 void Trainer::save_model(bool complete) {
     save_tensors(folder_.weights(), model_->parameters().items(), recipe_.output_dtype);
@@ -149,10 +185,7 @@ void Trainer::save_model(bool complete) {
     result_.tokens = tokens();
     result_.loss = counters_.last_loss;
     result_.seconds = counters_.seconds;
-    const Provenance about{device_.str(), to_string(precision_), at::get_num_threads(), TORCH_VERSION,
-                           complete};
-    write_file_atomically(folder_.provenance(),
-                          provenance_json(recipe_, corpus_, result_, about).dump(2) + "\n");
+    write_file_atomically(folder_.provenance(), provenance(complete).dump(2) + "\n");
 }
 
 /// What is measured at the end is what a reader of the file will run.
@@ -168,7 +201,7 @@ void Trainer::round_weights() {
 /// The last measurement, of the weights as they are stored.
 void Trainer::finish() {
     round_weights();
-    TrainLogRow row = row_of_last_steps(learning_rate(recipe_.schedule(), counters_.step - 1));
+    TrainLogRow row = row_of_last_steps(recipe_.learning_rate_at(counters_.step - 1));
     if (corpus_.held_out.empty()) {
         append(row);
     } else {
