@@ -36,15 +36,17 @@ inline void write_expert_run(const std::filesystem::path& path, const std::strin
     run.vocab_size = 256;
     run.context = run.stride = 64;
     TraceWriter writer(path);
-    writer.begin_run(
-        run,
-        {{signal::router_experts, {"token", "step", "layer", "choice"}, "", "Chosen experts", description,
-          DType::i8},
-         {signal::router_weights,
-          {"token", "step", "layer", "choice"},
-          "weight",
-          "Weights of the chosen experts",
-          description}});
+    writer.begin_run(run, {{signal::router_experts,
+                            {"token", "step", "layer", "choice"},
+                            "",
+                            "Chosen experts",
+                            description,
+                            DType::i8},
+                           {signal::router_weights,
+                            {"token", "step", "layer", "choice"},
+                            "weight",
+                            "Weights of the chosen experts",
+                            description}});
     TokenColumns tokens;
     std::string text;
     SignalChunk ids{0, DType::i8, {count, 1, layers, k}, {}};

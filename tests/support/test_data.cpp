@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/test_data.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 #include <stdexcept>
@@ -78,6 +79,15 @@ double within(double tolerance) {
     }
     const double rounding = test_dtype() == "float16" ? 0x1p-11 : 0x1p-8;
     return std::max(10 * tolerance, 64 * rounding);
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -32,6 +32,9 @@ double within(double tolerance);
 /// The source tree, for sample_models and resources.
 std::filesystem::path source_tree();
 
+/// The names of the files and folders in a folder, sorted.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
 /// A fresh empty folder, removed when the object dies.
 class TemporaryFolder {
 public:

@@ -22,8 +22,9 @@ namespace fs = std::filesystem;
 void need(Database& database, const fs::path& trace, const RunInfo& run) {
     Statement found = database.prepare("SELECT 1 FROM run WHERE id = ? AND name = ? AND started = ?");
     if (!found.bind_all(run.id, run.name, run.started).step()) {
-        throw InputError(trace.string() + ": holds no run '" + printable(run.name, 100) +
-                         "' any more: another window or program changed it. Nothing was done.");
+        throw InputError(ErrorId::trace_run,
+                         trace.string() + ": holds no run '" + printable(run.name, 100) +
+                             "' any more: another window or program changed it. Nothing was done.");
     }
 }
 

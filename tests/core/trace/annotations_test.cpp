@@ -9,7 +9,8 @@
 #include "core/trace/tools/merge.h"
 #include "tests/core/trace/page_examples.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <algorithm>
 #include <chrono>
@@ -33,15 +34,9 @@ namespace fs = std::filesystem;
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-void write_trace(const fs::path& path, const std::vector<std::int64_t>& lengths = {30, 12}) {
-    TraceWriter writer(path);
-    testing::write_sample_run(writer, "run", 1, lengths, 15);
-    writer.finish();
-}
-
-class Annotated : public ::testing::Test {
+class Annotated : public testing::TraceTest {
 protected:
-    void SetUp() override { write_trace(path); }
+    void SetUp() override { testing::add_sample_run(path, "run", 1, {30, 12}, 15); }
 
     [[nodiscard]] RunInfo run() const { return find_run(TraceReader::open(path), "run"); }
     [[nodiscard]] std::vector<SequenceInfo> sequences() const {
@@ -64,12 +59,7 @@ protected:
         put_annotations(path, run(), sequences(), annotations);
     }
     [[nodiscard]] std::string trouble(const Annotation& annotation) const {
-        try {
-            put({annotation});
-        } catch (const InputError& error) {
-            return std::string(error.what()) + " [" + name_of(error.id()) + "]";
-        }
-        return "no error";
+        return testing::error_of([&] { put({annotation}); });
     }
     [[nodiscard]] std::vector<std::string> names() const {
         std::vector<std::string> result;
@@ -79,9 +69,6 @@ protected:
         }
         return result;
     }
-
-    testing::TemporaryFolder folder;
-    fs::path path = folder / "a.ponder";
 };
 
 TEST_F(Annotated, ComeBackAsTheyWerePutAndTheTraceStaysAsItWas) {
@@ -111,7 +98,8 @@ TEST_F(Annotated, ComeBackAsTheyWerePutAndTheTraceStaysAsItWas) {
     EXPECT_EQ(AnnotationReader::beside(folder / "link.ponder")->all().size(), 2U);
     fs::remove(folder / "link.ponder");
     // Only the trace and its annotations are there: no lock, no journal, no passing file.
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 2);
+    EXPECT_EQ(testing::names_in(folder.path()),
+              (std::vector<std::string>{"a.ponder", "a.ponder.annotations"}));
 }
 
 TEST_F(Annotated, OneOfTheSameNameIsReplacedAndOthersStay) {
@@ -138,10 +126,7 @@ TEST_F(Annotated, WhatCannotBeIsRefusedAndNothingIsWritten) {
     for (const char* name : {"", "1st", "part of speech", "<script>", "a\nb",
                              "a\xE2\x80\xAE"
                              "b",
-                             "\xC3\xA4"}) {
-        refused(numbers(name), "[annotation.table]");
-    }
-    for (const char* name : {"nll", "Steps", "AND", "text_begin"}) {
+                             "\xC3\xA4", "nll", "Steps", "AND", "text_begin"}) {
         refused(numbers(name), "[annotation.table]");
     }
     refused(numbers(std::string(65, 'a')), "[annotation.table]");
@@ -178,14 +163,11 @@ TEST_F(Annotated, WhatCannotBeIsRefusedAndNothingIsWritten) {
 TEST_F(Annotated, ThoseOfAnotherTextAreNoticed) {
     put({numbers()});
     fs::remove(path);
-    write_trace(path, {30, 13});
+    testing::add_sample_run(path, "run", 1, {30, 13}, 15);
     EXPECT_NE(misfit_of(AnnotationReader::beside(path)->all()[0], run()), "");
-    try {
-        (void)find_annotation(AnnotationReader::beside(path), path, run(), "score");
-        FAIL() << "annotations of another run were taken";
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("other tokens"), std::string::npos) << error.what();
-    }
+    const std::string refusal = testing::error_of(
+        [&] { (void)find_annotation(AnnotationReader::beside(path), path, run(), "score"); });
+    EXPECT_NE(refusal.find("other tokens"), std::string::npos) << refusal;
     const TraceCheck check = check_trace(path);
     EXPECT_TRUE(std::any_of(check.faults.begin(), check.faults.end(), [](const TraceFault& fault) {
         return fault.place == "annotation score of run" &&
@@ -200,15 +182,13 @@ TEST_F(Annotated, ThoseOfAnotherTextAreNoticed) {
 TEST_F(Annotated, AFileThatIsNoneIsSaidAndDamageIsNotRead) {
     const fs::path beside = annotations_path(path);
     const auto says = [&](const std::string& words) {
-        try {
+        const std::string refusal = testing::error_of([&] {
             const auto reader = AnnotationReader::beside(path);
             for (const AnnotationInfo& one : reader->all()) {
                 reader->each(one, [](std::int64_t, std::int64_t, double) {});
             }
-            FAIL() << "read";
-        } catch (const InputError& error) {
-            EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-        }
+        });
+        EXPECT_NE(refusal.find(words), std::string::npos) << refusal;
         const TraceCheck check = check_trace(path);
         EXPECT_TRUE(std::any_of(check.faults.begin(), check.faults.end(),
                                 [](const TraceFault& fault) { return fault.place == "annotations"; }));
@@ -256,7 +236,7 @@ TEST_F(Annotated, ValuesBeyondTheRunAreFound) {
 
 TEST_F(Annotated, AreExportedAndMergedUnderTheNewNames) {
     put({parts(), numbers()});
-    write_trace(folder / "b.ponder", {8});
+    testing::add_sample_run(folder / "b.ponder", "run", 1, {8}, 15);
     merge_runs({{folder / "b.ponder", ""}, {path, ""}}, folder / "all.ponder");
     const TraceReader merged = TraceReader::open(folder / "all.ponder");
     const auto reader = AnnotationReader::beside(folder / "all.ponder");
@@ -292,40 +272,32 @@ TEST_F(Annotated, AMergeIsWholeWithItsAnnotationsOrNotAtAll) {
     const fs::path output = folder / "all.ponder";
     const fs::path beside = annotations_path(output);
     const auto merge = [&](const std::function<void()>& meanwhile) {
-        try {
+        return testing::error_id([&] {
             merge_runs({{path, ""}}, output, [&](const Progress& progress) {
                 if (progress.activity == "merging") {
                     meanwhile();
                 }
             });
-        } catch (const InputError& error) {
-            return std::string(name_of(error.id()));
-        }
-        return std::string("no error");
+        });
     };
-    const auto left = [&] {
-        return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator());
-    };
+    const auto left = [&] { return testing::names_in(folder.path()).size(); };
     // Somebody takes the trace's name meanwhile.
-    std::string says = merge([&] { write_file_atomically(output, "another"); });
-    EXPECT_EQ(says, "file.exists");
+    EXPECT_EQ(merge([&] { write_file_atomically(output, "another"); }), "file.exists");
     EXPECT_EQ(read_file(output), "another");
     EXPECT_FALSE(fs::exists(beside)) << "annotations of another trace";
     fs::remove(output);
     // Somebody takes that of the annotations.
-    says = merge([&] { write_file_atomically(beside, "of the winner"); });
-    EXPECT_EQ(says, "file.exists");
+    EXPECT_EQ(merge([&] { write_file_atomically(beside, "of the winner"); }), "file.exists");
     EXPECT_EQ(read_file(beside), "of the winner");
     EXPECT_FALSE(fs::exists(output));
     fs::remove(beside);
-    EXPECT_EQ(left(), 2) << "the trace and its annotations";
+    EXPECT_EQ(left(), 2U) << "the trace and its annotations";
     // Damage is found before anything is copied.
     write_file_atomically(annotations_path(path), std::string(200, 'x'));
     bool copied = false;
-    says = merge([&] { copied = true; });
-    EXPECT_EQ(says, "trace.kind");
+    EXPECT_EQ(merge([&] { copied = true; }), "trace.kind");
     EXPECT_FALSE(copied);
-    EXPECT_EQ(left(), 2);
+    EXPECT_EQ(left(), 2U);
 }
 
 TEST_F(Annotated, ALockOfAnotherProgramIsSaidAsOne) {
@@ -334,12 +306,8 @@ TEST_F(Annotated, ALockOfAnotherProgramIsSaidAsOne) {
     ASSERT_EQ(sqlite3_open(annotations_path(path).c_str(), &other), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
     const auto began = std::chrono::steady_clock::now();
-    try {
-        (void)AnnotationReader::beside(path);
-        ADD_FAILURE() << "read";
-    } catch (const EnvironmentError& error) {
-        EXPECT_EQ(error.id(), ErrorId::trace_locked) << error.what();
-    }
+    EXPECT_EQ(testing::error_id<EnvironmentError>([&] { (void)AnnotationReader::beside(path); }),
+              "trace.locked");
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(3));
     sqlite3_close(other);
     EXPECT_TRUE(AnnotationReader::beside(path));
@@ -403,15 +371,11 @@ TEST_F(Annotated, TwoWritersDoNotMeet) {
     ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
     EXPECT_NE(trouble(numbers()).find("[trace.locked]"), std::string::npos);
     ::close(lock);
-    EXPECT_EQ(trouble(numbers()), "no error");
+    EXPECT_EQ(trouble(numbers()), "");
 }
 
 TEST_F(Annotated, ThePagesQueryMeetsTheTokensOfOneRunAlone) {
-    {
-        TraceWriter writer(path, {.append = true});
-        testing::write_sample_run(writer, "other", 2, {30, 12}, 15);
-        writer.finish();
-    }
+    testing::add_sample_run(path, "other", 2, {30, 12}, 15);
     put({parts(), numbers()});
     const std::string page = testing::schema_page();
     const std::size_t begin = page.find("SELECT t.run", page.find("ATTACH 'NAME.ponder.annotations'"));

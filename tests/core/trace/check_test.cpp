@@ -6,7 +6,7 @@
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -16,7 +16,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
 
 template <typename T>
 SignalChunk packed(DType dtype, std::vector<std::int64_t> shape, const std::vector<T>& values) {
@@ -26,11 +25,9 @@ SignalChunk packed(DType dtype, std::vector<std::int64_t> shape, const std::vect
 }
 
 /// Two runs of one sequence of five words, and one of ids alone.
-class Check : public ::testing::Test {
+class Check : public testing::TraceTest {
 protected:
     static constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    TemporaryFolder folder;
-    fs::path path = folder / "a.ponder";
 
     static RunInfo run_info(const std::string& name) {
         RunInfo run;
@@ -65,6 +62,21 @@ protected:
             {"gate", packed<float>(DType::f32, {5, 3}, std::vector<float>(15, 0.25F))}};
     }
 
+    /// A run of ids without text; \p ranked: it knows the ranks of its tokens.
+    static void write_ids(TraceWriter& writer, bool ranked = true) {
+        RunInfo ids = run_info("ids");
+        ids.tokenizer_digest.clear();
+        writer.begin_run(ids, {});
+        TokenColumns columns = tokens();
+        columns.begin.clear();
+        columns.end.clear();
+        if (!ranked) {
+            columns.rank.assign(columns.id.size(), 0);
+        }
+        testing::add_sequence(writer, "ids", "", columns);
+        writer.end_run(1);
+    }
+
     void SetUp() override {
         TraceWriter writer(path);
         for (const char* name : {"first", "second"}) {
@@ -80,16 +92,7 @@ protected:
             writer.put_vocabulary({{3, "one"}, {4, " two"}, {5, " four"}, {6, ""}, {7, "si"}, {9, "i"}});
             writer.end_run(1);
         }
-        RunInfo ids = run_info("ids");
-        ids.tokenizer_digest.clear();
-        writer.begin_run(ids, {});
-        writer.begin_sequence("ids", "");
-        TokenColumns columns = tokens();
-        columns.begin.clear();
-        columns.end.clear();
-        writer.append(columns, {});
-        writer.end_sequence();
-        writer.end_run(1);
+        write_ids(writer);
         const std::int64_t training = writer.begin_training({}, {{"loss", "", "nats", "t", "d"}});
         writer.put_points(training, {10, 640, 1.5}, {{"loss", 0, 3.25}});
         writer.end_training(training, true);
@@ -200,35 +203,14 @@ TEST_F(Check, WhatWasWrittenWithoutDigestsIsSoundAndSaidToBeCheckedInPart) {
     const TraceCheck bare = check_trace(copy);
     EXPECT_EQ(lines(bare), std::vector<std::string>());
     EXPECT_EQ(bare.without_digest, 6 + 2 + 3); // arrays, texts, sequences of tokens
-    TraceWriter writer(copy);
-    writer.begin_run(run_info("new"), {});
-    writer.begin_sequence("ids", "");
-    TokenColumns columns = tokens();
-    columns.begin.clear();
-    columns.end.clear();
-    writer.append(columns, {});
-    writer.end_sequence();
-    writer.end_run(1);
-    writer.finish();
+    testing::write_trace(copy, [](TraceWriter& writer) { write_ids(writer); });
     EXPECT_EQ(lines(check_trace(copy)), std::vector<std::string>());
     EXPECT_EQ(check_trace(copy).without_digest, 6 + 2 + 3);
 }
 
 TEST_F(Check, RanksMayBeUnknownThroughoutASequence) {
     const fs::path bare = folder / "bare.ponder";
-    TraceWriter writer(bare);
-    RunInfo ids = run_info("ids");
-    ids.tokenizer_digest.clear();
-    writer.begin_run(ids, {});
-    writer.begin_sequence("ids", "");
-    TokenColumns columns = tokens();
-    columns.begin.clear();
-    columns.end.clear();
-    columns.rank.assign(columns.id.size(), 0);
-    writer.append(columns, {});
-    writer.end_sequence();
-    writer.end_run(1);
-    writer.finish();
+    testing::write_trace(bare, [](TraceWriter& writer) { write_ids(writer, false); });
     EXPECT_EQ(lines(check_trace(bare)), std::vector<std::string>());
 }
 
@@ -368,14 +350,10 @@ TEST_F(Check, RunsAndReferencesAreInOrder) {
 
 TEST_F(Check, OtherWritersMayLeaveOutWhatASchemaKeeps) {
     // Tables of one's own making, without types and without unique names.
-    expect("PRAGMA legacy_alter_table=ON; CREATE TABLE plain AS SELECT * FROM run; DROP TABLE run; ALTER "
-           "TABLE plain RENAME TO run; UPDATE "
-           "run SET name = 'same'",
-           "table run is not STRICT, so that types are not kept");
-    expect("PRAGMA legacy_alter_table=ON; CREATE TABLE plain AS SELECT * FROM run; DROP TABLE run; ALTER "
-           "TABLE plain RENAME TO run; UPDATE "
-           "run SET name = 'same'",
-           "run.id 1 has a name that another run has too");
+    const std::string plain = "PRAGMA legacy_alter_table=ON; CREATE TABLE plain AS SELECT * FROM run; "
+                              "DROP TABLE run; ALTER TABLE plain RENAME TO run; UPDATE run SET name = 'same'";
+    expect(plain, "table run is not STRICT, so that types are not kept");
+    expect(plain, "run.id 1 has a name that another run has too");
     expect("DROP TABLE fault", "expected a table named fault, found none");
     expect("ALTER TABLE run DROP COLUMN device", "expected a plain column run.device, found none");
 }

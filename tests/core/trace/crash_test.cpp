@@ -9,7 +9,8 @@
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,10 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::error_id;
+using testing::error_of;
 using testing::TemporaryFolder;
+using TraceCrash = testing::TraceTest;
 
 /// A child that waits. Forked before this process has a writer's thread, which may hold a lock of SQLite just
 /// then: the child would wait for it forever.
@@ -161,17 +165,23 @@ std::string check_prefix(const fs::path& path) {
     return "";
 }
 
-TEST(TraceCrash, KilledWritersLeaveAPrefix) {
+std::int64_t complete_sequences(const fs::path& path) {
+    const TraceReader reader = TraceReader::open(path);
+    const std::vector<SequenceInfo> all =
+        reader.runs().empty() ? std::vector<SequenceInfo>() : reader.sequences(1);
+    return std::count_if(all.begin(), all.end(), [](const SequenceInfo& one) { return one.complete; });
+}
+
+TEST_F(TraceCrash, KilledWritersLeaveAPrefix) {
     constexpr int kills = 12;
     int with_sequences = 0;
     for (int round = 0; round < kills; ++round) {
-        const TemporaryFolder folder;
-        const fs::path path = folder / "a.ponder";
+        const fs::path trace = folder / (std::to_string(round) + ".ponder");
         const pid_t child = ::fork();
         ASSERT_GE(child, 0);
         if (child == 0) {
             try {
-                TraceWriter writer(path);
+                TraceWriter writer(trace);
                 record(writer, 1'000'000);
             } catch (...) {
             }
@@ -183,12 +193,7 @@ TEST(TraceCrash, KilledWritersLeaveAPrefix) {
             static_cast<int>(bounded(splitmix64(3, static_cast<std::uint64_t>(round)), 900))));
         std::int64_t seen = 0;
         try {
-            const TraceReader reader = TraceReader::open(path);
-            for (const RunInfo& run : reader.runs()) {
-                const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
-                seen = std::count_if(sequences.begin(), sequences.end(),
-                                     [](const SequenceInfo& s) { return s.complete; });
-            }
+            seen = complete_sequences(trace);
         } catch (const Error&) {
             // The child has not got to making the file yet.
         }
@@ -197,52 +202,39 @@ TEST(TraceCrash, KilledWritersLeaveAPrefix) {
         ::waitpid(child, &status, 0);
         ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended before it was killed";
         // Killed before the schema was committed: there is no trace yet, and a new recording starts one.
-        std::error_code error;
-        bool is_trace = false;
-        try {
-            (void)TraceReader::open(path);
-            is_trace = true;
-        } catch (const InputError&) {
+        if (!error_of([&] { (void)TraceReader::open(trace); }).empty()) {
             EXPECT_EQ(seen, 0);
-        }
-        std::int64_t kept = 0;
-        if (is_trace) {
-            EXPECT_EQ(check_prefix(path), "") << "round " << round;
-            const TraceReader reader = TraceReader::open(path);
-            for (const RunInfo& run : reader.runs()) {
+        } else {
+            EXPECT_EQ(check_prefix(trace), "") << "round " << round;
+            for (const RunInfo& run : TraceReader::open(trace).runs()) {
                 EXPECT_FALSE(run.complete);
-                const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
-                kept = std::count_if(sequences.begin(), sequences.end(),
-                                     [](const SequenceInfo& s) { return s.complete; });
             }
+            const std::int64_t kept = complete_sequences(trace);
             EXPECT_GE(kept, seen);
             with_sequences += kept > 0;
         }
         // The next writer takes over where the dead one stopped, and leaves one file.
-        testing::write_trace(
-            path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "after", 1, {20}, 5); });
-        EXPECT_EQ(TraceReader::open(path).runs().back().name, "after");
-        EXPECT_TRUE(testing::is_sound(path));
-        EXPECT_FALSE(fs::exists(path.string() + "-wal", error));
-        EXPECT_FALSE(fs::exists(path.string() + "-lock", error));
+        testing::add_sample_run(trace, "after", 1, {20}, 5);
+        EXPECT_EQ(TraceReader::open(trace).runs().back().name, "after");
+        EXPECT_TRUE(testing::is_sound(trace));
+        EXPECT_FALSE(fs::exists(trace.string() + "-wal"));
+        EXPECT_FALSE(fs::exists(trace.string() + "-lock"));
+        fs::remove(trace);
     }
     EXPECT_GT(with_sequences, 0) << "every child was killed before it had finished a sequence";
 }
 
+void record_until_full(const fs::path& path) {
+    TraceWriter writer(path);
+    record(writer, 10'000);
+    writer.finish();
+}
+
 /// Records until the disk is full; checks what is left.
 std::string fill_up(const fs::path& path) {
-    std::string sentence;
-    try {
-        TraceWriter writer(path);
-        record(writer, 10'000);
-        writer.finish();
-        return "the disk did not fill up";
-    } catch (const EnvironmentError& error) {
-        sentence = error.what();
-    }
-    if (sentence.find("the disk is full; what was written before is kept") == std::string::npos ||
-        sentence.find(path.string()) == std::string::npos) {
-        return "another sentence: " + sentence;
+    const std::string refusal = error_of<EnvironmentError>([&] { record_until_full(path); });
+    if (!refusal.starts_with(path.string()) || !refusal.ends_with("[file.space]")) {
+        return "another error than a full disk: " + refusal;
     }
     if (std::string wrong = check_prefix(path); !wrong.empty()) {
         return wrong;
@@ -271,10 +263,8 @@ std::string on_small_disk(const fs::path& folder, const char* size,
     });
 }
 
-TEST(TraceCrash, AFullDiskKeepsWhatWasWritten) {
-    const TemporaryFolder folder;
-    const std::string answer =
-        on_small_disk(folder.path(), "size=6m", [&] { return fill_up(folder / "a.ponder"); });
+TEST_F(TraceCrash, AFullDiskKeepsWhatWasWritten) {
+    const std::string answer = on_small_disk(folder.path(), "size=6m", [&] { return fill_up(path); });
     if (answer == "skip") {
         GTEST_SKIP() << "mounting a small disk is not permitted here; the test with a limit on file sizes "
                         "stands in for it";
@@ -282,63 +272,36 @@ TEST(TraceCrash, AFullDiskKeepsWhatWasWritten) {
     EXPECT_EQ(answer, "");
 }
 
-TEST(TraceCrash, ALimitOnFileSizesKeepsWhatWasWritten) {
-    const TemporaryFolder folder;
+TEST_F(TraceCrash, ALimitOnFileSizesKeepsWhatWasWritten) {
     EXPECT_EQ(in_child([&]() -> std::string {
                   ::signal(SIGXFSZ, SIG_IGN);
                   const rlimit limit{3u << 20, 3u << 20};
                   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
                       return "no limit";
                   }
-                  std::string sentence;
-                  try {
-                      TraceWriter writer(folder / "a.ponder");
-                      record(writer, 10'000);
-                      writer.finish();
-                      return "the limit was not met";
-                  } catch (const EnvironmentError& error) {
-                      sentence = error.what();
-                  }
-                  if (sentence.find("cannot be written") == std::string::npos &&
-                      sentence.find("is full") == std::string::npos) {
-                      return sentence;
-                  }
-                  return check_prefix(folder / "a.ponder");
+                  const std::string id = error_id<EnvironmentError>([&] { record_until_full(path); });
+                  return id == "file.space" || id == "environment.failed" ? check_prefix(path) : "no error";
               }),
               "");
 }
 
-TEST(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
-    const TemporaryFolder folder;
+TEST_F(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
     const std::string answer = on_small_disk(folder.path(), "size=64k", [&]() -> std::string {
         std::ofstream(folder / "filler") << std::string(65536, 'x');
-        try {
-            TraceWriter writer(folder / "a.ponder");
-            return "a trace was made on a full disk";
-        } catch (const EnvironmentError& error) {
-            if (std::string(error.what()).find("full") == std::string::npos) {
-                return error.what();
-            }
-        }
-        for (const fs::directory_entry& entry : fs::directory_iterator(folder.path())) {
-            if (entry.path().filename() != "filler") {
-                return "left behind: " + entry.path().string();
-            }
-        }
-        return "";
+        const std::string refusal = error_of<EnvironmentError>([&] { const TraceWriter writer(path); });
+        return refusal.ends_with("[file.space]") ? ::testing::PrintToString(testing::names_in(folder.path()))
+                                                 : "a trace was made on a full disk: " + refusal;
     });
     if (answer == "skip") {
         GTEST_SKIP() << "mounting a small disk is not permitted here";
     }
-    EXPECT_EQ(answer, "");
+    EXPECT_EQ(answer, R"({ "filler" })");
 }
 
 // Closing any descriptor of a file takes away all POSIX locks of the process on it. A window that looked at
 // the header with a stream lost SQLite's so: the next writer that ended removed the log under it, and it
 // never saw a later run.
-TEST(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
     // A recording that goes on while the window looks, and then ends.
     int told[2];
     int go_on[2];
@@ -372,9 +335,7 @@ TEST(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
     EXPECT_TRUE(fs::exists(path.string() + "-wal"));
     for (std::size_t later = 1; later <= 2; ++later) {
         EXPECT_EQ(in_child([&]() -> std::string {
-                      TraceWriter writer(path);
-                      testing::write_sample_run(writer, "later", 1, {50}, 50);
-                      writer.finish();
+                      testing::add_sample_run(path, "later", 1, {50}, 50);
                       return "recorded";
                   }),
                   "recorded");
@@ -387,9 +348,7 @@ TEST(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
     }
 }
 
-TEST(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
     EXPECT_EQ(in_child([&]() -> std::string {
                   TraceWriter writer(path);
                   testing::write_sample_run(writer, "whole", 1, {50}, 50);
@@ -413,16 +372,9 @@ TEST(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
     EXPECT_FALSE(TraceWriter::note_death(folder / "none.ponder", "x"));
 }
 
-TEST(TraceCrash, TwoWritersDoNotMeet) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
-    const auto try_to_write = [&](const fs::path& name) -> std::string {
-        try {
-            TraceWriter writer(name);
-            return "opened";
-        } catch (const InputError& error) {
-            return error.what();
-        }
+TEST_F(TraceCrash, TwoWritersDoNotMeet) {
+    const auto try_to_write = [](const fs::path& name) {
+        return error_of([&] { const TraceWriter writer(name); });
     };
     {
         Child same([&] { return try_to_write(path); });
@@ -431,16 +383,16 @@ TEST(TraceCrash, TwoWritersDoNotMeet) {
         writer.begin_run(testing::sample_run("mine"), {});
         fs::create_symlink(path, folder / "other-name.ponder");
         for (const std::string& answer : {try_to_write(path), same.run(), other.run()}) {
-            EXPECT_NE(answer.find("one that another recording is writing"), std::string::npos) << answer;
+            EXPECT_TRUE(answer.ends_with("[trace.locked]")) << answer;
         }
         writer.end_run(1);
         writer.finish();
-        EXPECT_EQ(in_child([&] { return try_to_write(path); }), "opened");
+        EXPECT_EQ(in_child([&] { return try_to_write(path); }), "");
     }
     EXPECT_EQ(TraceReader::open(path).runs().size(), 1U);
     // What a dead writer left is no writer.
     std::ofstream(path.string() + "-lock") << "";
-    EXPECT_EQ(try_to_write(path), "opened");
+    EXPECT_EQ(try_to_write(path), "");
 }
 
 /// Gives up root's rights, for the tests of permissions. False where that is impossible: then we have none to
@@ -453,27 +405,19 @@ void become_nobody() {
     }
 }
 
-TEST(TraceCrash, FoldersThatCannotBeWritten) {
-    const TemporaryFolder folder;
+TEST_F(TraceCrash, FoldersThatCannotBeWritten) {
     ::chmod(folder.path().c_str(), 0555);
-    const std::string answer = in_child([&]() -> std::string {
+    const std::string answer = in_child([&] {
         become_nobody();
-        try {
-            TraceWriter writer(folder / "a.ponder");
-        } catch (const EnvironmentError& error) {
-            return error.what();
-        }
-        return "opened";
+        return error_of<EnvironmentError>([&] { const TraceWriter writer(path); });
     });
     ::chmod(folder.path().c_str(), 0755);
-    EXPECT_NE(answer.find("choose a folder that you may write to"), std::string::npos) << answer;
+    EXPECT_TRUE(answer.ends_with("[environment.failed]")) << answer;
     EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-TEST(TraceCrash, TracesOnReadOnlyMediaOpen) {
-    const TemporaryFolder folder;
+TEST_F(TraceCrash, TracesOnReadOnlyMediaOpen) {
     const TemporaryFolder media;
-    const fs::path path = folder / "a.ponder";
     {
         // A writer that a reader keeps from tidying up leaves the file in WAL mode.
         TraceWriter writer(path);

@@ -10,7 +10,8 @@
 #include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +25,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
 
 /// What the file system below needs for itself does not fail: no exception may pass through SQLite.
 thread_local bool exempt = false;
@@ -243,11 +243,7 @@ void forget(const fs::path& path) {
     durable.synced.clear();
 }
 
-class TraceFaults : public ::testing::Test {
-protected:
-    TemporaryFolder folder;
-    fs::path path = folder / "a.ponder";
-};
+using TraceFaults = testing::TraceTest;
 
 // One allocation, not all from then on: objects of the JSON library allocate while they are destroyed, where
 // nothing may be thrown.
@@ -300,20 +296,10 @@ TEST_F(TraceFaults, TheDiskFillsUp) {
     }
 }
 
-/// What a failed recording says.
-std::string sentence_of_failure(const fs::path& path) {
-    try {
-        record(path);
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return {};
-}
-
 TEST_F(TraceFaults, WhatWasKeptIsThereAndElseNothingIs) {
     for (std::int64_t n = 1;; ++n) {
         disk.arm(n, true);
-        const std::string said = sentence_of_failure(path);
+        const std::string said = testing::error_of<Error>([&] { record(path); });
         const bool struck = disk.struck();
         disk.disarm();
         if (!struck) {
@@ -336,8 +322,7 @@ TEST_F(TraceFaults, WhatWasKeptIsThereAndElseNothingIs) {
 TEST_F(TraceFaults, AResumedRunThatDiesSaysWhy) {
     testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("first"), testing::sample_signals());
-        testing::add_sequence(writer, "", testing::sample_text(30), testing::sample_tokens(1, 0, 30, 30),
-                              testing::sample_chunks(1, 0, 30));
+        testing::add_sample_sequence(writer, 1, 30);
     });
     std::int64_t faults = 0;
     for (std::int64_t n = 1;; ++n) {
@@ -348,8 +333,7 @@ TEST_F(TraceFaults, AResumedRunThatDiesSaysWhy) {
             TraceWriter writer(path);
             writer.resume_run(1, testing::sample_signals());
             resumed = true;
-            testing::add_sequence(writer, "", testing::sample_text(30), testing::sample_tokens(1, 0, 30, 30),
-                                  testing::sample_chunks(1, 0, 30));
+            testing::add_sample_sequence(writer, 1, 30);
             writer.finish();
         } catch (const Error&) {
             died = true;
@@ -380,18 +364,14 @@ fs::path after_the_cut(const fs::path& folder) {
     return back / "a.ponder";
 }
 
-TEST(TracePower, WhatWasReportedAsFinishedIsThere) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(TraceFaults, WhatWasReportedAsFinishedIsThere) {
     record(path);
     const fs::path back = after_the_cut(folder.path());
     EXPECT_EQ(faults_of(back), "");
     EXPECT_TRUE(TraceReader::open(back).runs().at(0).complete);
     forget(path);
     // While somebody reads, the log stays beside the trace.
-    testing::write_trace(path, [&](TraceWriter& writer) {
-        testing::write_sample_run(writer, "first", 1, {lengths.begin(), lengths.end()}, 12);
-    });
+    testing::add_sample_run(path, "first", 1, {lengths.begin(), lengths.end()}, 12);
     sqlite3* reader = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &reader), SQLITE_OK);
     {
@@ -409,9 +389,7 @@ TEST(TracePower, WhatWasReportedAsFinishedIsThere) {
     sqlite3_close(reader);
 }
 
-TEST(TracePower, ACutAtAnyWriteLeavesATraceThatKeepsItsPromises) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(TraceFaults, ACutAtAnyWriteLeavesATraceThatKeepsItsPromises) {
     everywhere(
         disk, true, [&] { record(path); },
         [&](bool done, std::int64_t n) {

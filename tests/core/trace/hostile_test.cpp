@@ -5,7 +5,8 @@
 #include "core/trace/schema.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <fstream>
 #include <functional>
@@ -16,42 +17,23 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
 
 void write_bytes(const fs::path& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// The message and "[ID]" of the error that \p call throws; empty: it succeeds.
-template <class Call>
-std::string refusal(Call call) {
-    try {
-        call();
-    } catch (const InputError& error) {
-        return std::string(error.what()) + " [" + name_of(error.id()) + "]";
-    }
-    return "";
-}
-
-class Hostile : public ::testing::Test {
+class Hostile : public testing::TraceTest {
 protected:
-    TemporaryFolder folder;
-    fs::path path = folder / "a.ponder";
-
-    void SetUp() override {
-        TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 1, {4000, 50}, 999);
-        writer.finish();
-    }
+    void SetUp() override { testing::add_sample_run(path, "first", 1, {4000, 50}, 999); }
     std::string open() const {
-        return refusal([&] { (void)TraceReader::open(path); });
+        return testing::error_of([&] { (void)TraceReader::open(path); });
     }
     std::string append() const {
-        return refusal([&] { TraceWriter writer(path); });
+        return testing::error_of([&] { TraceWriter writer(path); });
     }
     /// Reads everything there is.
     std::string read() const {
-        return refusal([&] {
+        return testing::error_of([&] {
             const TraceReader reader = TraceReader::open(path);
             for (const RunInfo& run : reader.runs()) {
                 const std::vector<SignalInfo> signals = reader.signal_infos(run.id);
@@ -95,8 +77,7 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
     expect("a folder");
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    EXPECT_NE(open().find("[trace.kind]"), std::string::npos)
-        << open(); // and does not wait for a writer
+    EXPECT_NE(open().find("[trace.kind]"), std::string::npos) << open(); // and does not wait for a writer
     EXPECT_NE(append().find("[trace.kind]"), std::string::npos) << append();
     path = folder / "absent" / "a.ponder";
     EXPECT_NE(append().find("[file.missing]"), std::string::npos) << append();
@@ -105,8 +86,7 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
 TEST_F(Hostile, AnEmptyFileIsNoTraceButMayBecomeOne) {
     write_bytes(path, "");
     EXPECT_NE(open().find("[trace.kind]"), std::string::npos) << open();
-    testing::write_trace(
-        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {10}, 5); });
+    testing::add_sample_run(path, "first", 1, {10}, 5);
     EXPECT_EQ(read(), "");
 }
 
@@ -126,7 +106,7 @@ TEST_F(Hostile, OtherVersionsAreLeftAlone) {
 
 TEST_F(Hostile, NoOverwritingWithoutAppend) {
     const std::string before = read_file(path);
-    EXPECT_NE(refusal([&] { TraceWriter writer(path, {.append = false}); }).find("[file.exists]"),
+    EXPECT_NE(testing::error_of([&] { TraceWriter writer(path, {.append = false}); }).find("[file.exists]"),
               std::string::npos);
     EXPECT_EQ(read_file(path), before);
 }
@@ -169,8 +149,7 @@ TEST_F(Hostile, PlantedTriggersNeverRun) {
           "SELECT i + 1 FROM n) "
           "SELECT i AS id, load_extension('evil') AS name FROM n");
     EXPECT_EQ(read(), "");
-    testing::write_trace(
-        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "second", 2, {100}, 10); });
+    testing::add_sample_run(path, "second", 2, {100}, 10);
     const TraceReader reader = TraceReader::open(path);
     ASSERT_EQ(reader.runs().size(), 2U);
     EXPECT_EQ(reader.runs()[0].name, "first");
@@ -249,8 +228,7 @@ TEST_F(Hostile, NamesOfFilesAreNoSyntax) {
     for (const char* name :
          {"a?b.ponder", "file:a.ponder", ":memory:", "a%20b#c.ponder", "-a.ponder", "\xC3\xBC b.ponder"}) {
         const fs::path odd = folder / name;
-        testing::write_trace(
-            odd, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {10}, 5); });
+        testing::add_sample_run(odd, "first", 1, {10}, 5);
         EXPECT_TRUE(fs::exists(odd)) << name;
         EXPECT_EQ(TraceReader::open(odd).tokens(1, 0).size(), 10U) << name;
         // Relative names too.

@@ -8,7 +8,8 @@
 #include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
+using LostFile = testing::TraceTest;
 
 void remove_all_files_of(const fs::path& trace) {
     for (const char* suffix : {"", "-wal", "-shm", "-lock"}) {
@@ -39,16 +40,15 @@ std::vector<std::string> files_beside(const fs::path& trace) {
     return names;
 }
 
-/// Writes a run of two sequences; \p between is called when the first is on the disk. What finish() or a call
-/// before it says.
+/// Writes a run of two sequences; \p between is called when the first is on the disk. Returns the error of
+/// finish() or of a call before it.
 template <typename Between>
 std::string write_with(const fs::path& path, const Between& between) {
-    try {
+    return testing::error_of<EnvironmentError>([&] {
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("run"), testing::sample_signals());
         for (int sequence = 0; sequence < 2; ++sequence) {
-            testing::add_sequence(writer, "", testing::sample_text(40), testing::sample_tokens(1, 0, 40, 40),
-                                  testing::sample_chunks(1, 0, 40));
+            testing::add_sample_sequence(writer, 1, 40);
             if (sequence == 0) {
                 while (TraceReader::open(path).sequences(1).empty() ||
                        !TraceReader::open(path).sequences(1).front().complete) {
@@ -60,10 +60,7 @@ std::string write_with(const fs::path& path, const Between& between) {
         writer.put_vocabulary({{7, "<7>"}});
         writer.end_run(1);
         writer.finish();
-    } catch (const EnvironmentError& error) {
-        return error.what();
-    }
-    return "(no error)";
+    });
 }
 
 void expect_first_sequence(const fs::path& path) {
@@ -79,9 +76,7 @@ void expect_first_sequence(const fs::path& path) {
     EXPECT_EQ(reader.tokens(1, 0).id, testing::sample_tokens(1, 0, 40, 40).id);
 }
 
-TEST(LostFile, ARemovedTraceIsSavedAndTheWriterSaysSo) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, ARemovedTraceIsSavedAndTheWriterSaysSo) {
     for (const bool with_its_log : {true, false}) {
         const std::string said =
             write_with(path, [&] { with_its_log ? remove_all_files_of(path) : (void)fs::remove(path); });
@@ -93,9 +88,7 @@ TEST(LostFile, ARemovedTraceIsSavedAndTheWriterSaysSo) {
     }
 }
 
-TEST(LostFile, AMovedTraceIsWholeWhereItLies) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, AMovedTraceIsWholeWhereItLies) {
     const fs::path moved = folder / "moved.ponder";
     const std::string said = write_with(path, [&] { fs::rename(path, moved); });
     EXPECT_NE(said.find(moved.string()), std::string::npos) << said;
@@ -104,12 +97,9 @@ TEST(LostFile, AMovedTraceIsWholeWhereItLies) {
     EXPECT_TRUE(files_beside(path).empty()) << "a log there would be taken for that of a later trace";
 }
 
-TEST(LostFile, WhatReplacedTheTraceStaysAsItIs) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, WhatReplacedTheTraceStaysAsItIs) {
     const fs::path other = folder / "other.ponder";
-    testing::write_trace(other,
-                         [&](TraceWriter& writer) { testing::write_sample_run(writer, "other", 3, {5}, 5); });
+    testing::add_sample_run(other, "other", 3, {5}, 5);
     const std::string before = read_file(other);
     const std::string said = write_with(path, [&] { fs::rename(other, path); });
     EXPECT_NE(said.find("replaced"), std::string::npos) << said;
@@ -118,9 +108,7 @@ TEST(LostFile, WhatReplacedTheTraceStaysAsItIs) {
     expect_first_sequence(folder / "a-saved.ponder");
 }
 
-TEST(LostFile, ALogThatIsRemovedIsMadeAnew) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, ALogThatIsRemovedIsMadeAnew) {
     TraceWriter writer(path);
     const auto sequences = [&]() -> std::size_t {
         try {
@@ -129,10 +117,7 @@ TEST(LostFile, ALogThatIsRemovedIsMadeAnew) {
             return 0; // between the removal and the next commit
         }
     };
-    const auto write_one = [&] {
-        testing::add_sequence(writer, "", testing::sample_text(40), testing::sample_tokens(1, 0, 40, 40),
-                              testing::sample_chunks(1, 0, 40));
-    };
+    const auto write_one = [&] { testing::add_sample_sequence(writer, 1, 40); };
     const auto wait_for = [&](std::size_t count) {
         for (int i = 0; i < 2000 && sequences() < count; ++i) {
             ::usleep(2000);
@@ -154,12 +139,8 @@ TEST(LostFile, ALogThatIsRemovedIsMadeAnew) {
     EXPECT_TRUE(files_beside(path).empty());
 }
 
-TEST(LostFile, AMergeWhoseFileIsRemovedFails) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
-    testing::write_trace(path, [&](TraceWriter& writer) {
-        testing::write_sample_run(writer, "run", 1, {40, 40}, 40);
-    });
+TEST_F(LostFile, AMergeWhoseFileIsRemovedFails) {
+    testing::add_sample_run(path, "run", 1, {40, 40}, 40);
     const fs::path output = folder / "b.ponder";
     const fs::path passing = output.string() + ".merging-" + std::to_string(::getpid());
     EXPECT_THROW(merge_runs({{path, ""}}, output,
@@ -170,17 +151,11 @@ TEST(LostFile, AMergeWhoseFileIsRemovedFails) {
                             }),
                  EnvironmentError);
     EXPECT_FALSE(fs::exists(output));
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+    EXPECT_EQ(testing::names_in(folder.path()).size(), 1U);
 }
 
-TEST(SingleFile, TheLastReaderTakesTheLogAlong) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
-    {
-        TraceWriter first(path);
-        testing::write_sample_run(first, "first", 1, {40}, 40);
-        first.finish();
-    }
+TEST_F(LostFile, TheLastReaderTakesTheLogAlong) {
+    testing::add_sample_run(path, "first", 1, {40}, 40);
     {
         TraceWriter writer(path);
         std::optional<TraceReader> reader(TraceReader::open(path));
@@ -198,9 +173,7 @@ TEST(SingleFile, TheLastReaderTakesTheLogAlong) {
     EXPECT_EQ(TraceReader::open(folder / "copy.ponder").runs().size(), 2U);
 }
 
-TEST(SingleFile, ACopyOfTheFileHasTheNewNameWhileOthersRead) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, ACopyOfTheFileHasTheNewNameWhileOthersRead) {
     std::optional<TraceReader> reader;
     {
         TraceWriter writer(path);
@@ -216,9 +189,7 @@ TEST(SingleFile, ACopyOfTheFileHasTheNewNameWhileOthersRead) {
     EXPECT_TRUE(files_beside(path).empty());
 }
 
-TEST(SingleFile, AReaderLeavesALiveWritersLogAlone) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, AReaderLeavesALiveWritersLogAlone) {
     TraceWriter writer(path);
     writer.begin_run(testing::sample_run("run"), testing::sample_signals());
     while (TraceReader::open(path).runs().empty()) {
@@ -229,9 +200,7 @@ TEST(SingleFile, AReaderLeavesALiveWritersLogAlone) {
     EXPECT_TRUE(files_beside(path).empty());
 }
 
-TEST(LostFile, AWriterThatGetsNoThreadSaysSoAndLeavesNoFile) {
-    const TemporaryFolder folder;
-    const fs::path path = folder / "a.ponder";
+TEST_F(LostFile, AWriterThatGetsNoThreadSaysSoAndLeavesNoFile) {
     ::chmod(folder.path().c_str(), 0777);
     const pid_t child = ::fork();
     if (child == 0) {

@@ -6,9 +6,9 @@
 #include "core/trace/tools/export_csv.h"
 #include "core/trace/tools/merge.h"
 #include "core/trace/writer.h"
-#include "tests/core/trace/expect_same_row.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::TemporaryFolder;
+using TraceRoundTrip = testing::TraceTest;
 
 bool same(const std::vector<float>& a, const std::vector<float>& b) {
     return a.size() == b.size() &&
@@ -40,25 +40,21 @@ void expect_same_tokens(const TokenColumns& got, const TokenColumns& want) {
 }
 
 /// Thousands of files are named in one text; other lines of a run are short.
-TEST(TraceRoundTrip, ARunNamesEveryFileOfItsCorpus) {
-    const TemporaryFolder folder;
+TEST_F(TraceRoundTrip, ARunNamesEveryFileOfItsCorpus) {
     RunInfo run = testing::sample_run("first");
     run.text_source = std::string(1'000'000, 'x');
-    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
+    testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(run, testing::sample_signals());
         writer.end_run(1);
     });
-    EXPECT_EQ(TraceReader::open(folder / "a.ponder").runs().at(0).text_source, run.text_source);
+    EXPECT_EQ(TraceReader::open(path).runs().at(0).text_source, run.text_source);
 }
 
-TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     // 10,007 tokens make several chunks of the candidates and end in the middle of one; pieces of 100 have to
     // be merged.
     const std::vector<std::int64_t> lengths{10'007, 1, 300};
-    testing::write_trace(
-        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 17, lengths, 100); });
+    testing::add_sample_run(path, "first", 17, lengths, 100);
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-wal"));
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-shm"));
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-lock"));
@@ -136,13 +132,9 @@ TEST(TraceRoundTrip, EverythingComesBackAsItWasGiven) {
     EXPECT_FALSE(reader.signal(1, 0, "nothing of that name"));
 }
 
-TEST(TraceRoundTrip, RangesAreTheSlicesOfTheWhole) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, RangesAreTheSlicesOfTheWhole) {
     const std::int64_t n = 5000;
-    TraceWriter writer(path);
-    testing::write_sample_run(writer, "first", 3, {n}, 777);
-    writer.finish();
+    testing::add_sample_run(path, "first", 3, {n}, 777);
     const TraceReader reader = TraceReader::open(path);
     const auto whole = testing::sample_chunks(3, 0, n);
     for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1},
@@ -176,21 +168,15 @@ TEST(TraceRoundTrip, RangesAreTheSlicesOfTheWhole) {
     EXPECT_THROW((void)reader.text(1, -1), InputError);
 }
 
-TEST(TraceRoundTrip, SmallAppendsBecomeLargeChunks) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
-    TraceWriter writer(path);
-    testing::write_sample_run(writer, "first", 3, {20'000}, 10);
-    writer.finish();
+TEST_F(TraceRoundTrip, SmallAppendsBecomeLargeChunks) {
+    testing::add_sample_run(path, "first", 3, {20'000}, 10);
     // 20,000 tokens x 4 steps x 10 candidates x 4 bytes in chunks of 256 KiB, whole tokens each.
     EXPECT_EQ(testing::sql_value(path, "SELECT count(*) FROM signal_chunk WHERE signal = 'candidate_ids'"),
               std::to_string((20'000 + 1637) / 1638));
     EXPECT_EQ(testing::sql_value(path, "SELECT max(bytes) <= 1048576 FROM signal_chunk"), "1");
 }
 
-TEST(TraceRoundTrip, AReaderFollowsAWriter) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, AReaderFollowsAWriter) {
     TraceWriter writer(path);
     writer.begin_run(testing::sample_run("live"), testing::sample_signals());
     writer.begin_sequence("t", testing::sample_text(1000));
@@ -229,9 +215,7 @@ TEST(TraceRoundTrip, AReaderFollowsAWriter) {
     EXPECT_EQ(testing::sql_value(path, "SELECT count(*) FROM signal_chunk WHERE signal = 'nll'"), "1");
 }
 
-TEST(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
     for (int i = 0; i < 3; ++i) {
         TraceWriter writer(path);
         testing::write_sample_run(writer, "same", 5 + static_cast<std::uint64_t>(i), {20}, 7);
@@ -239,12 +223,10 @@ TEST(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
             RunInfo other = testing::sample_run("other");
             other.tokenizer_digest.clear();
             EXPECT_EQ(writer.begin_run(other, {}), 4);
-            writer.begin_sequence("ids only", "");
             TokenColumns ids = testing::sample_tokens(1, 0, 5, 5);
             ids.begin.clear();
             ids.end.clear();
-            writer.append(ids, {});
-            writer.end_sequence();
+            testing::add_sequence(writer, "ids only", "", ids);
             writer.end_run(0.5);
         }
         writer.finish();
@@ -264,22 +246,15 @@ TEST(TraceRoundTrip, RunsAreAddedAndNamesStayUnique) {
 
     EXPECT_EQ(find_run(reader, "same (3)").id, 3);
     EXPECT_EQ(find_run(reader, "4").name, "other");
-    try {
-        (void)find_run(reader, "");
-        FAIL();
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("same, same (2), same (3), other"), std::string::npos)
-            << error.what();
-    }
+    const std::string refusal = testing::error_of([&] { (void)find_run(reader, ""); });
+    EXPECT_NE(refusal.find("same, same (2), same (3), other"), std::string::npos) << refusal;
     const RunReference reference = parse_run_reference("dir/t.ponder#same (2)");
     EXPECT_EQ(reference.trace, "dir/t.ponder");
     EXPECT_EQ(reference.run, "same (2)");
     EXPECT_EQ(parse_run_reference("t.ponder").run, "");
 }
 
-TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, SequencesKnowTheirGroup) {
     testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("grouped"), {});
         for (const char* group : {"Austen, \"Jane\"", "", "Poe"}) {
@@ -305,9 +280,7 @@ TEST(TraceRoundTrip, SequencesKnowTheirGroup) {
         << read_file(folder / "tables/sequences.csv");
 }
 
-TEST(TraceRoundTrip, ARunThatHasOnlyBegunHasNothingYet) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, ARunThatHasOnlyBegunHasNothingYet) {
     {
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("begun"), testing::sample_signals());
@@ -330,14 +303,11 @@ TEST(ColumnLabels, AreReadBackFromTheDescription) {
     EXPECT_EQ(column_labels("", 2), numbers);
 }
 
-TEST(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
     {
         TraceWriter writer(path);
         writer.begin_run(testing::sample_run("cancelled"), testing::sample_signals());
-        testing::add_sequence(writer, "whole", testing::sample_text(10), testing::sample_tokens(1, 0, 10, 10),
-                              testing::sample_chunks(1, 0, 10));
+        testing::add_sample_sequence(writer, 1, 10);
         writer.begin_sequence("half", testing::sample_text(10));
         writer.append(testing::sample_tokens(2, 0, 4, 10), testing::sample_chunks(2, 0, 4));
         writer.put_fault("The device ran out of memory.");
@@ -356,9 +326,7 @@ TEST(TraceRoundTrip, WhatIsLeftUnfinishedIsPartial) {
     EXPECT_FALSE(std::filesystem::exists(path.string() + "-wal"));
 }
 
-TEST(TraceRoundTrip, MisuseIsNamedAndChangesNothing) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, MisuseIsNamedAndChangesNothing) {
     TraceWriter writer(path);
     EXPECT_THROW(writer.begin_sequence("t", ""), InputError);
     EXPECT_THROW(writer.begin_run(testing::sample_run("r"), {{"a/b", {"token"}, "", "", ""}}), InputError);
@@ -422,9 +390,7 @@ SignalChunk triangle(std::int64_t first, std::int64_t count, std::int64_t width)
     return chunk;
 }
 
-TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
-    const TemporaryFolder folder;
-    const std::filesystem::path path = folder / "a.ponder";
+TEST_F(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
     constexpr std::int64_t tokens = 500;
     const SignalInfo info{"triangle", {"token", "row", "back"}, "", "", "",
                           DType::i16, SignalStorage::trimmed};
@@ -476,7 +442,7 @@ TEST(TraceRoundTrip, WhatEndsInZerosIsStoredWithoutThem) {
     EXPECT_EQ(wide.signal(1, 0, "triangle", 1, 4000).value().shape[2], 1);
 }
 
-TEST(TraceRoundTrip, ChunksOfEveryTypeBecomeNumbers) {
+TEST_F(TraceRoundTrip, ChunksOfEveryTypeBecomeNumbers) {
     const auto bytes = [](std::initializer_list<int> values) {
         std::vector<std::byte> data;
         for (const int value : values) {

@@ -36,16 +36,25 @@ void write_trace(const std::filesystem::path& path, const Fill& fill) {
     fill(writer);
     writer.finish();
 }
+/// Adds a sample run to the trace, which is new if the file is missing.
+inline void add_sample_run(const std::filesystem::path& path, const std::string& name, std::uint64_t seed,
+                           const std::vector<std::int64_t>& lengths, std::int64_t piece) {
+    write_trace(path, [&](TraceWriter& writer) { write_sample_run(writer, name, seed, lengths, piece); });
+}
 /// A whole sequence in one append.
 inline void add_sequence(TraceWriter& writer, const std::string& title, const std::string& text,
                          const TokenColumns& tokens,
-                         const std::vector<std::pair<std::string, SignalChunk>>& chunks) {
+                         const std::vector<std::pair<std::string, SignalChunk>>& chunks = {}) {
     writer.begin_sequence(title, text);
     writer.append(tokens, chunks);
     writer.end_sequence();
 }
+inline void add_sample_sequence(TraceWriter& writer, std::uint64_t seed, std::int64_t tokens) {
+    add_sequence(writer, "", sample_text(tokens), sample_tokens(seed, 0, tokens, tokens),
+                 sample_chunks(seed, 0, tokens));
+}
 
-/// The same of one sequence a shard, as \p world processes record it together; they lie beside \p trace.
+/// A sample run of one sequence a shard, as \p world processes record it together; they lie beside \p trace.
 void write_sample_shards(const std::filesystem::path& trace, const std::string& name, std::int64_t tokens,
                          std::int64_t world);
 

@@ -8,7 +8,7 @@
 #include "core/trace/writer.h"
 #include "tests/core/trace/page_examples.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
 
 #include <cmath>
 #include <cstdio>
@@ -54,11 +54,8 @@ SignalChunk attention_triangle(std::int64_t first, std::int64_t count, std::int6
     return chunk;
 }
 
-class SchemaPage : public ::testing::Test {
+class SchemaPage : public testing::TraceTest {
 protected:
-    testing::TemporaryFolder folder;
-    fs::path path = folder / "a.ponder";
-
     void SetUp() override {
         TraceWriter writer(path);
         testing::write_sample_run(writer, "first", 1, {300, 20}, 100);

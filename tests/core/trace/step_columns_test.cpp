@@ -3,7 +3,8 @@
 
 #include "core/base/error.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -29,21 +30,17 @@ TEST(StepColumns, AreReadAsTyped) {
     }
 }
 
-class Derived : public ::testing::Test {
+class Derived : public testing::TraceTest {
 protected:
     void SetUp() override {
-        TraceWriter writer(path_);
-        testing::write_sample_run(writer, "one", 1, {40, 30}, 16);
-        testing::write_sample_run(writer, "two", 2, {40, 30}, 16);
-        testing::write_sample_run(writer, "short", 2, {40}, 16);
-        writer.finish();
+        testing::add_sample_run(path, "one", 1, {40, 30}, 16);
+        testing::add_sample_run(path, "two", 2, {40, 30}, 16);
+        testing::add_sample_run(path, "short", 2, {40}, 16);
     }
-    testing::TemporaryFolder folder_;
-    std::filesystem::path path_ = folder_ / "t.ponder";
 };
 
 TEST_F(Derived, StandAtTheTokenThatWasPredicted) {
-    const TraceReader trace = TraceReader::open(path_);
+    const TraceReader trace = TraceReader::open(path);
     const RunInfo run = find_run(trace, "one");
     const Annotation first = annotation_by_step(trace, run, "x", StepColumn::parse("nll@0"));
     const Annotation gain = annotation_by_step(trace, run, "x", StepColumn::parse("nll@0-nll@1"));
@@ -89,7 +86,7 @@ TEST_F(Derived, StandAtTheTokenThatWasPredicted) {
 
 TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
     // All steps ran and have numbers; the column of steps says where a token is read out.
-    const std::filesystem::path full = folder_ / "full.ponder";
+    const std::filesystem::path full = folder / "full.ponder";
     TokenColumns tokens;
     tokens.id = {1, 2, 3, 4};
     tokens.nll = tokens.entropy = tokens.max_probability = {1, 1, 1, 1};
@@ -124,39 +121,31 @@ TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
 }
 
 TEST_F(Derived, ASignalThatIsNotThereIsSaid) {
-    const TraceReader trace = TraceReader::open(path_);
+    const TraceReader trace = TraceReader::open(path);
     const RunInfo run = find_run(trace, "one");
     for (const char* text : {"nothing@0", "nll", "candidate_ids@0", "answer_flips@0"}) {
-        try {
-            (void)annotation_by_step(trace, run, "x", StepColumn::parse(text));
-            ADD_FAILURE() << text;
-        } catch (const InputError& error) {
-            EXPECT_NE(std::string(error.what()).find("t.ponder"), std::string::npos) << error.what();
-        }
+        const std::string refusal =
+            testing::error_of([&] { (void)annotation_by_step(trace, run, "x", StepColumn::parse(text)); });
+        EXPECT_TRUE(refusal.starts_with(path.string())) << text << ": " << refusal;
     }
 }
 
 TEST_F(Derived, TakesNoMemoryForTokensThatAreNotThere) {
-    testing::sql(path_, "UPDATE sequence SET tokens = 1000000000000 WHERE run = 1 AND number = 0");
+    testing::sql(path, "UPDATE sequence SET tokens = 1000000000000 WHERE run = 1 AND number = 0");
     EXPECT_THROW(
         {
-            const TraceReader trace = TraceReader::open(path_);
+            const TraceReader trace = TraceReader::open(path);
             (void)annotation_by_step(trace, find_run(trace, "one"), "x", StepColumn::parse("nll@0"));
         },
         InputError);
 }
 
 TEST_F(Derived, RunsOfOtherLengthsHaveOtherTokens) {
-    testing::sql(path_, "UPDATE sequence SET tokens = 12 WHERE run = 2 AND number = 1");
-    const TraceReader trace = TraceReader::open(path_);
-    try {
-        require_same_tokens(trace, find_run(trace, "one"), trace, find_run(trace, "two"));
-        ADD_FAILURE() << "no error";
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("12 tokens in sequence 1 where that has 30"),
-                  std::string::npos)
-            << error.what();
-    }
+    testing::sql(path, "UPDATE sequence SET tokens = 12 WHERE run = 2 AND number = 1");
+    const TraceReader trace = TraceReader::open(path);
+    const std::string refusal = testing::error_of(
+        [&] { require_same_tokens(trace, find_run(trace, "one"), trace, find_run(trace, "two")); });
+    EXPECT_NE(refusal.find("12 tokens in sequence 1 where that has 30"), std::string::npos) << refusal;
 }
 
 } // namespace

@@ -8,9 +8,9 @@
 #include "core/trace/tools/merge.h"
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
-#include "tests/core/trace/expect_same_row.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <charconv>
 #include <clocale>
@@ -24,7 +24,12 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
+using testing::error_of;
+using testing::names_in;
+using FindRun = testing::TraceTest;
+using TraceExport = testing::TraceTest;
+using TraceMerge = testing::TraceTest;
+using TraceSummary = testing::TraceTest;
 
 std::vector<std::string> lines_of(const fs::path& path) {
     std::vector<std::string> lines;
@@ -48,20 +53,8 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-std::vector<std::string> names_in(const fs::path& folder) {
-    std::vector<std::string> names;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-        names.push_back(entry.path().filename().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-TEST(TraceMerge, AllRunsInOneFile) {
-    const TemporaryFolder folder;
-    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
-        testing::write_sample_run(writer, "same", 1, {5000, 3}, 999);
-    });
+TEST_F(TraceMerge, AllRunsInOneFile) {
+    testing::add_sample_run(path, "same", 1, {5000, 3}, 999);
     testing::write_trace(folder / "b.ponder", [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "same", 2, {700}, 100);
         writer.begin_run(testing::sample_run("cut off"), testing::sample_signals());
@@ -71,7 +64,7 @@ TEST(TraceMerge, AllRunsInOneFile) {
         writer.leave_run(7);
     });
     std::vector<Progress> seen;
-    merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, folder / "c.ponder",
+    merge_runs({{path, ""}, {folder / "b.ponder", ""}}, folder / "c.ponder",
                [&](const Progress& progress) { seen.push_back(progress); });
     ASSERT_FALSE(seen.empty());
     EXPECT_EQ(seen.back().done, 5723);
@@ -85,7 +78,7 @@ TEST(TraceMerge, AllRunsInOneFile) {
     EXPECT_TRUE(runs[1].complete);
     EXPECT_FALSE(runs[2].complete);
     EXPECT_EQ(runs[2].seconds, 7);
-    const TraceReader a = TraceReader::open(folder / "a.ponder");
+    const TraceReader a = TraceReader::open(path);
     testing::expect_same_row(runs[0], a.runs()[0]);
     EXPECT_EQ(merged.text(1, 0), a.text(1, 0));
     EXPECT_EQ(merged.tokens(1, 0).flops, a.tokens(1, 0).flops);
@@ -99,23 +92,19 @@ TEST(TraceMerge, AllRunsInOneFile) {
     EXPECT_EQ(testing::sql_value(folder / "c.ponder", "SELECT count(*) FROM vocabulary"), "100");
 
     // Nothing is overwritten, and nothing half-made stays.
-    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}}, folder / "b.ponder"), InputError);
+    EXPECT_THROW(merge_runs({{path, ""}}, folder / "b.ponder"), InputError);
     EXPECT_THROW(merge_runs({}, folder / "d.ponder"), InputError);
-    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}, {folder / "absent.ponder", ""}}, folder / "d.ponder"),
-                 InputError);
+    EXPECT_THROW(merge_runs({{path, ""}, {folder / "absent.ponder", ""}}, folder / "d.ponder"), InputError);
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}}, folder / "d.ponder", {}, stop.get_token()),
-                 Cancelled);
+    EXPECT_THROW(merge_runs({{path, ""}}, folder / "d.ponder", {}, stop.get_token()), Cancelled);
     testing::sql(folder / "b.ponder", "DELETE FROM token_row WHERE row % 7 = 3");
-    EXPECT_THROW(merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, folder / "d.ponder"),
-                 InputError);
+    EXPECT_THROW(merge_runs({{path, ""}, {folder / "b.ponder", ""}}, folder / "d.ponder"), InputError);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "b.ponder", "c.ponder"}));
 }
 
 /// What lies in the new file gets new digests: damage that came with it would look sound from then on.
-TEST(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
-    const TemporaryFolder folder;
+TEST_F(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
     const fs::path sound = folder / "sound.ponder";
     testing::write_trace(sound, [&](TraceWriter& writer) {
         testing::write_sample_run(writer, "first", 1, {30, 9}, 12);
@@ -140,15 +129,8 @@ TEST(TraceMerge, BytesThatAreNotThoseThatWereRecordedGoNowhere) {
         fs::copy_file(sound, from, fs::copy_options::overwrite_existing);
         testing::sql(from, damage);
         const auto expect_refusal = [&, what = named](const auto& write) {
-            try {
-                write();
-                ADD_FAILURE() << what << " was taken";
-            } catch (const InputError& error) {
-                const std::string said = error.what();
-                EXPECT_TRUE(said.starts_with(from.string() + ": expected ")) << said;
-                EXPECT_NE(said.find(what + ", found other bytes (their CRC-32 is "), std::string::npos)
-                    << said;
-            }
+            const std::string said = error_of(write);
+            EXPECT_TRUE(said.starts_with(from.string() + ": expected " + what)) << said;
             EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"damaged.ponder", "sound.ponder"}));
         };
         expect_refusal([&] { merge_runs({{sound, ""}, {from, ""}}, to); });
@@ -173,31 +155,22 @@ TEST(Names, OfSignalsAreThoseThatEverybodyCanType) {
     }
 }
 
-TEST(FindRun, ListsTwentyRunsAndCountsTheOthers) {
-    const TemporaryFolder folder;
-    const auto sentence = [&](int runs) -> std::string {
-        const fs::path path = folder / (std::to_string(runs) + ".ponder");
-        testing::write_trace(path, [&](TraceWriter& writer) {
-            for (int i = 0; i < runs; ++i) {
-                testing::write_sample_run(writer, "r" + std::to_string(i), 1, {3}, 3);
-            }
-        });
-        try {
-            (void)find_run(TraceReader::open(path), "nobody");
-        } catch (const InputError& error) {
-            return error.what();
+TEST_F(FindRun, ListsTwentyRunsAndCountsTheOthers) {
+    int added = 0;
+    const auto sentence_with = [&](int runs) {
+        for (; added < runs; ++added) {
+            testing::add_sample_run(path, "r" + std::to_string(added), 1, {3}, 3);
         }
-        return "";
+        return error_of([&] { (void)find_run(TraceReader::open(path), "nobody"); });
     };
-    EXPECT_NE(sentence(20).find("r18, r19;"), std::string::npos) << sentence(20);
-    const std::string more = sentence(22);
+    EXPECT_NE(sentence_with(20).find("r18, r19;"), std::string::npos) << sentence_with(20);
+    const std::string more = sentence_with(22);
     EXPECT_NE(more.find("r18, r19 and 2 more;"), std::string::npos) << more;
     EXPECT_EQ(more.find("r20"), std::string::npos) << more;
 }
 
-TEST(TraceSummary, SaysWhatATraceIs) {
-    const TemporaryFolder folder;
-    TraceWriter writer(folder / "a.ponder");
+TEST_F(TraceSummary, SaysWhatATraceIs) {
+    TraceWriter writer(path);
     testing::write_sample_run(writer, "first", 1, {1500}, 999);
     RunInfo odd = testing::sample_run("odd \x1b[31m\xff name");
     odd.notices = R"(["Computed on cuda:0 a card\u001b.", 7])";
@@ -205,7 +178,7 @@ TEST(TraceSummary, SaysWhatATraceIs) {
     writer.put_fault("The disk was slow.");
     writer.leave_run(1);
     writer.finish();
-    const TraceReader reader = TraceReader::open(folder / "a.ponder");
+    const TraceReader reader = TraceReader::open(path);
     const std::string text = trace_summary(reader);
     EXPECT_NE(text.find("a trace of 2 runs"), std::string::npos) << text;
     EXPECT_NE(text.find("1 sequence, 1,500 tokens, 1,499 scored"), std::string::npos) << text;
@@ -222,17 +195,16 @@ TEST(TraceSummary, SaysWhatATraceIs) {
     EXPECT_EQ(json["runs"][1]["faults"][0]["message"], "The disk was slow.");
 }
 
-TEST(TraceSummary, CountsPatchesWhateverTheFileHolds) {
-    const TemporaryFolder folder;
+TEST_F(TraceSummary, CountsPatchesWhateverTheFileHolds) {
     const auto summary_of = [&](const std::string& choices) {
-        std::filesystem::remove(folder / "a.ponder");
-        TraceWriter writer(folder / "a.ponder");
+        std::filesystem::remove(path);
+        TraceWriter writer(path);
         RunInfo run = testing::sample_run("patched");
         run.choices = choices;
         writer.begin_run(run, {});
         writer.leave_run(1);
         writer.finish();
-        const TraceReader reader = TraceReader::open(folder / "a.ponder");
+        const TraceReader reader = TraceReader::open(path);
         return std::pair{trace_summary(reader), trace_summary_json(reader)["runs"][0]["choices"]};
     };
     const auto [text, choices] = summary_of(R"({"patches": [{"to": {"token": 1}, "from": "zero"}, 7, {}]})");
@@ -247,15 +219,12 @@ TEST(TraceSummary, CountsPatchesWhateverTheFileHolds) {
     }
 }
 
-TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
-    const TemporaryFolder folder;
-    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
-        testing::write_sample_run(writer, "first, with a \"quote\"", 1, {300, 20}, 99);
-    });
+TEST_F(TraceExport, TablesReadBackAsTheSameNumbers) {
+    testing::add_sample_run(path, "first, with a \"quote\"", 1, {300, 20}, 99);
     // A locale with a decimal comma must not reach the file. Where none is installed the check is the same
     // one twice.
     const char* locale = std::setlocale(LC_ALL, "de_DE.UTF-8");
-    export_csv(TraceReader::open(folder / "a.ponder"), folder / "out");
+    export_csv(TraceReader::open(path), folder / "out");
     if (locale != nullptr) {
         std::setlocale(LC_ALL, "C");
     }
@@ -305,15 +274,13 @@ TEST(TraceExport, TablesReadBackAsTheSameNumbers) {
         lines_of((folder / "out") / "runs.csv")[1].find("1,\"first, with a \"\"quote\"\"\",models/small"),
         std::string::npos);
 
-    EXPECT_THROW(export_csv(TraceReader::open(folder / "a.ponder"), folder / "out"), InputError);
-    EXPECT_THROW(export_csv(TraceReader::open(folder / "a.ponder"), folder / "other", {5}), InputError);
+    EXPECT_THROW(export_csv(TraceReader::open(path), folder / "out"), InputError);
+    EXPECT_THROW(export_csv(TraceReader::open(path), folder / "other", {5}), InputError);
     std::stop_source stop;
     stop.request_stop();
-    EXPECT_THROW(
-        export_csv(TraceReader::open(folder / "a.ponder"), folder / "other", {}, {}, stop.get_token()),
-        Cancelled);
+    EXPECT_THROW(export_csv(TraceReader::open(path), folder / "other", {}, {}, stop.get_token()), Cancelled);
     fs::create_directory(folder / "empty");
-    export_csv(TraceReader::open(folder / "a.ponder"), folder / "empty", {1});
+    export_csv(TraceReader::open(path), folder / "empty", {1});
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder", "empty", "out"}));
 }
 
@@ -334,9 +301,8 @@ TEST(RecordedChoices, OfStrangersAreShallowOrNone) {
     EXPECT_NE(why_no_rerun(run).find("states put in the place of computed ones"), std::string::npos);
 }
 
-TEST(TraceExport, NamesAndTextOfStrangersStayData) {
-    const TemporaryFolder folder;
-    testing::write_trace(folder / "a.ponder", [&](TraceWriter& writer) {
+TEST_F(TraceExport, NamesAndTextOfStrangersStayData) {
+    testing::write_trace(path, [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("r"), {{"up", {"token"}, "", "", "", DType::f64}});
         const std::string text =
             "\xE2\x82\xAC,\"\n"; // a three-byte character cut in the middle, then separators
@@ -351,12 +317,12 @@ TEST(TraceExport, NamesAndTextOfStrangersStayData) {
         writer.end_sequence();
         writer.end_run(1);
     });
-    testing::sql(folder / "a.ponder", "UPDATE signal SET name = '../../up'; "
-                                      "UPDATE sequence SET title = CAST(x'F09F98EDA041E0A0FF' AS TEXT)");
-    EXPECT_THROW(export_csv(TraceReader::open(folder / "a.ponder"), folder / "out"), InputError);
+    testing::sql(path, "UPDATE signal SET name = '../../up'; "
+                       "UPDATE sequence SET title = CAST(x'F09F98EDA041E0A0FF' AS TEXT)");
+    EXPECT_THROW(export_csv(TraceReader::open(path), folder / "out"), InputError);
     EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"a.ponder"}));
-    testing::sql(folder / "a.ponder", "UPDATE signal SET name = 'up'");
-    export_csv(TraceReader::open(folder / "a.ponder"), folder / "out");
+    testing::sql(path, "UPDATE signal SET name = 'up'");
+    export_csv(TraceReader::open(path), folder / "out");
     EXPECT_EQ(read_file((folder / "out") / "signals" / "up.csv"),
               "run,sequence,position,value\n1,0,0,0.1\n1,0,1,\n1,0,2,-inf\n");
     const std::string half = "\xEF\xBF\xBD";

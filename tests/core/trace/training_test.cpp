@@ -7,9 +7,9 @@
 #include "core/trace/tools/merge.h"
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
-#include "tests/core/trace/expect_same_row.h"
 #include "tests/core/trace/sample.h"
-#include "tests/support/test_data.h"
+#include "tests/core/trace/trace_test.h"
+#include "tests/support/errors.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -19,7 +19,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TemporaryFolder;
 
 TrainingInfo sample_training(const std::string& name) {
     TrainingInfo info;
@@ -70,11 +69,7 @@ const TrainingCurve& curve(const std::vector<TrainingCurve>& curves, const std::
     throw std::runtime_error("no curve " + name);
 }
 
-class Training : public ::testing::Test {
-protected:
-    TemporaryFolder folder;
-    fs::path path = folder / "training.ponder";
-};
+using Training = testing::TraceTest;
 
 TEST_F(Training, ComesBackAsItWasWritten) {
     testing::write_trace(path, [&](TraceWriter& writer) {
@@ -164,8 +159,7 @@ TEST_F(Training, ForgetsWhatCameAfterAStep) {
 }
 
 TEST_F(Training, TracesWithoutOneTakeOne) {
-    testing::write_trace(
-        path, [&](TraceWriter& writer) { testing::write_sample_run(writer, "first", 1, {30}, 10); });
+    testing::add_sample_run(path, "first", 1, {30}, 10);
     {
         const TraceReader reader = TraceReader::open(path);
         EXPECT_TRUE(reader.trainings().empty());
@@ -252,16 +246,13 @@ TEST_F(Training, MistakesAreNamedInTheCallThatMakesThem) {
 TEST_F(Training, AbsurdValuesAreSentences) {
     testing::write_trace(path, [&](TraceWriter& writer) { write_sample_training(writer, "one"); });
     const std::string sound = read_file(path);
-    const auto read = [&]() -> std::string {
-        try {
+    const auto read = [&] {
+        return testing::error_of([&] {
             const TraceReader reader = TraceReader::open(path);
             (void)reader.trainings();
             (void)reader.training_curves(1);
             (void)trace_summary(reader);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return {};
+        });
     };
     EXPECT_EQ(read(), "");
     for (const char* change :
@@ -279,7 +270,7 @@ TEST_F(Training, AbsurdValuesAreSentences) {
         EXPECT_NE(read().find("points that a training can have"), std::string::npos) << change << read();
     }
     write_file_atomically(path, sound.substr(0, sound.size() / 2));
-    EXPECT_NE(read().find("training.ponder: "), std::string::npos);
+    EXPECT_TRUE(read().ends_with("[trace.damaged]")) << read();
 }
 
 } // namespace

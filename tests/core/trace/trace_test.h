@@ -2,13 +2,22 @@
 #pragma once
 
 #include "core/trace/rows.h"
+#include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <type_traits>
 #include <variant>
 
 namespace ponderscope::testing {
+
+/// A folder of its own, and the path of a trace in it that nobody has written yet.
+class TraceTest : public ::testing::Test {
+protected:
+    TemporaryFolder folder;
+    std::filesystem::path path = folder / "a.ponder";
+};
 
 /// Every column of a row, by name.
 template <class Row>
