@@ -2,6 +2,7 @@
 #include "core/base/files.h"
 
 #include "core/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -21,20 +22,13 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::error_of;
 using testing::TemporaryFolder;
 
-template <typename Call>
-std::string sentence(Call&& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "(no error)";
-}
-
-std::size_t entries(const fs::path& folder) {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+/// The error begins with the path and has that id.
+void expect_error(const std::string& error, const fs::path& path, const std::string& id) {
+    EXPECT_TRUE(error.starts_with(path.string() + ": ")) << error;
+    EXPECT_TRUE(error.ends_with(" [" + id + "]")) << error;
 }
 
 TEST(Files, WritesAndReadsBack) {
@@ -51,7 +45,7 @@ TEST(Files, WritesAndReadsBack) {
     mapped.will_need(mapped.bytes().subspan(5, 10'000));
     mapped.done_with(mapped.bytes().subspan(5, 10'000));
     EXPECT_EQ(mapped.text(), content);
-    EXPECT_EQ(entries(folder.path()), 1U) << "nothing is left beside it";
+    EXPECT_EQ(testing::names_in(folder.path()).size(), 1U) << "nothing is left beside it";
     write_file_atomically(folder / "a", std::string_view());
     EXPECT_EQ(read_file(folder / "a"), "");
     EXPECT_EQ(MappedFile::open(folder / "a").bytes().size(), 0U);
@@ -67,7 +61,7 @@ TEST(Files, AnUncommittedFileLeavesTheOldOneAlone) {
         EXPECT_TRUE(fs::exists(file.temporary_path()));
     }
     EXPECT_EQ(read_file(folder / "a"), "old");
-    EXPECT_EQ(entries(folder.path()), 1U);
+    EXPECT_EQ(testing::names_in(folder.path()).size(), 1U);
 }
 
 TEST(Files, NewFilesHaveTheOrdinaryModeAndOldOnesKeepTheirs) {
@@ -120,36 +114,28 @@ TEST(Files, LinksAreWrittenThrough) {
     EXPECT_EQ(read_file(folder.path() / "elsewhere" / "target"), "one");
 }
 
-TEST(Files, WrongPlacesEachHaveTheirSentence) {
+TEST(Files, WrongPlacesAreNamed) {
     TemporaryFolder folder;
     fs::create_directory(folder / "sub");
     fs::create_symlink("loop", folder / "loop");
     fs::create_symlink("gone", folder / "dangling");
-    EXPECT_EQ(sentence([&] { MappedFile::open(folder / "dangling"); }),
-              (folder / "dangling").string() + ": expected a file, found a link to a missing file; "
-                                               "restore the file that the link points to.");
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-    const auto at = [&](const std::string& name) { return (folder / name).string(); };
-    EXPECT_EQ(sentence([&] { MappedFile::open(folder / "none"); }),
-              at("none") + ": expected a file, found nothing there; check the path.");
-    EXPECT_EQ(sentence([&] { read_file(folder / "sub"); }),
-              at("sub") + ": expected a file, found a folder; give the path of a file.");
-    EXPECT_EQ(sentence([&] { read_file(folder / "pipe"); }),
-              at("pipe") + ": expected a file, found a pipe; give the path of a file.");
-    EXPECT_EQ(sentence([&] { read_file(folder / "loop"); }),
-              at("loop") + ": expected a file, found a loop of links; repair the links.");
-    EXPECT_EQ(sentence([&] { write_file_atomically(folder / "sub", std::string_view("x")); }),
-              at("sub") + ": expected a file to write, found a folder; choose another name.");
-    EXPECT_EQ(sentence([&] { write_file_atomically("/dev/null", std::string_view("x")); }),
-              "/dev/null: expected a file to write, found a device; choose another name.");
-    EXPECT_EQ(sentence([&] { write_file_atomically(folder.path() / "no" / "x", std::string_view("x")); }),
-              at("no") + ": expected a folder to write into, found no such folder; create it or give "
-                         "another path.");
-    EXPECT_EQ(
-        sentence([&] { write_file_atomically(folder / "loop", std::string_view("x")); }).find("(no error)"),
-        std::string::npos);
-    EXPECT_EQ(sentence([&] { read_file("/dev/zero"); }),
-              "/dev/zero: expected a file, found a device; give the path of a file.");
+    const auto mapping = [](const fs::path& path) { return error_of([&] { MappedFile::open(path); }); };
+    const auto reading = [](const fs::path& path) { return error_of([&] { read_file(path); }); };
+    const auto writing = [](const fs::path& path) {
+        return error_of<Error>([&] { write_file_atomically(path, std::string_view("x")); });
+    };
+    for (const char* const missing : {"none", "dangling"}) {
+        expect_error(mapping(folder / missing), folder / missing, "file.missing");
+    }
+    for (const fs::path& wrong : {folder / "sub", folder / "pipe", folder / "loop", fs::path("/dev/zero")}) {
+        expect_error(reading(wrong), wrong, "file.kind");
+    }
+    for (const fs::path& wrong : {folder / "sub", fs::path("/dev/null")}) {
+        expect_error(writing(wrong), wrong, "file.kind");
+    }
+    expect_error(writing(folder / "no/x"), folder / "no", "file.missing");
+    EXPECT_NE(writing(folder / "loop"), "");
 }
 
 TEST(Files, NoPermission) {
@@ -159,9 +145,9 @@ TEST(Files, NoPermission) {
     TemporaryFolder folder;
     fs::create_directory(folder / "closed");
     fs::permissions(folder / "closed", fs::perms::owner_read | fs::perms::owner_exec);
-    EXPECT_EQ(sentence([&] { write_file_atomically(folder.path() / "closed" / "x", std::string_view("x")); }),
-              (folder / "closed").string() +
-                  ": cannot be written: no permission; change the permissions or choose another place.");
+    expect_error(error_of<EnvironmentError>(
+                     [&] { write_file_atomically(folder / "closed/x", std::string_view("x")); }),
+                 folder / "closed", "file.permission");
     fs::permissions(folder / "closed", fs::perms::owner_all);
 }
 
@@ -177,18 +163,17 @@ TEST(Files, AFullDiskLeavesNothingHalfWritten) {
     small.rlim_cur = 1'500'000;
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
     const std::string said =
-        sentence([&] { write_file_atomically(folder / "a", std::string(4'000'000, 'x')); });
+        error_of<Error>([&] { write_file_atomically(folder / "a", std::string(4'000'000, 'x')); });
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     std::signal(SIGXFSZ, handler);
-    EXPECT_EQ(said.rfind((folder / "a").string() + ": cannot be written: ", 0), 0U) << said;
+    EXPECT_TRUE(said.starts_with((folder / "a").string() + ": ")) << said;
     EXPECT_EQ(read_file(folder / "a"), "old");
-    EXPECT_EQ(entries(folder.path()), 1U);
+    EXPECT_EQ(testing::names_in(folder.path()).size(), 1U);
 }
 
-TEST(Files, DiskFullIsSaidInWords) {
-    EXPECT_EQ(sentence([] { throw_file_error("/d/f", ENOSPC, "written"); }),
-              "/d/f: cannot be written: the disk is full; free some space or choose another place.");
-    EXPECT_THROW(throw_file_error("/d/f", ENOSPC, "written"), EnvironmentError);
+TEST(Files, CausesBecomeErrors) {
+    expect_error(error_of<EnvironmentError>([] { throw_file_error("/d/f", ENOSPC, "written"); }), "/d/f",
+                 "file.space");
     EXPECT_THROW(throw_file_error("/d/f", EROFS, "written"), EnvironmentError);
     EXPECT_THROW(throw_file_error("/d/f", ENOENT, "read"), InputError);
 }
@@ -197,39 +182,32 @@ TEST(Files, SizesAreLimited) {
     TemporaryFolder folder;
     write_file_atomically(folder / "a", std::string_view("12345"));
     EXPECT_EQ(read_file(folder / "a", 5), "12345");
-    EXPECT_EQ(sentence([&] { read_file(folder / "a", 4); }),
-              (folder / "a").string() +
-                  ": expected at most 4 bytes, found 5 bytes; check that it is the right file.");
+    expect_error(error_of([&] { read_file(folder / "a", 4); }), folder / "a", "input.invalid");
     EXPECT_FALSE(read_file("/proc/self/status").empty()) << "a file whose size says 0";
 }
 
-TEST(TextFiles, EveryFaultHasItsSentence) {
+TEST(TextFiles, FaultsAreNamedWithTheirPlace) {
     TemporaryFolder folder;
-    const std::string path = (folder / "t.txt").string();
-    const auto said = [&](std::string_view content) {
+    const fs::path path = folder / "t.txt";
+    const auto reading = [&](std::string_view content) {
         write_file_atomically(path, content);
-        return sentence([&] { read_text_file(path); });
+        return error_of([&] { read_text_file(path); });
     };
-    EXPECT_EQ(said("A text.\r\n"), "(no error)");
+    EXPECT_EQ(reading("A text.\r\n"), "");
     EXPECT_EQ(read_text_file(path), "A text.\r\n");
-    EXPECT_EQ(said("\xEF\xBB\xBF"
-                   "BOM"),
-              "(no error)");
+    EXPECT_EQ(reading("\xEF\xBB\xBF"
+                      "BOM"),
+              "");
     EXPECT_EQ(read_text_file(path).size(), 6U) << "a byte order mark stays";
-    EXPECT_EQ(said(""), path + ": expected a text, found an empty one; give a text of at least two tokens.");
-    EXPECT_EQ(
-        said("abc\xFF"),
-        path + ": expected UTF-8 text, found an invalid byte sequence at byte 3; convert it to UTF-8 (iconv) "
-               "or check that it is a text file.");
-    EXPECT_EQ(said(std::string_view("ab\0c", 4)),
-              path + ": expected text without NUL bytes, found one at byte 2; convert it to UTF-8 "
-                     "(iconv) or check that it is a text file.");
-    EXPECT_EQ(said(std::string_view("\xFF\xFEh\0i\0", 6)),
-              path + ": expected UTF-8 text, found an invalid byte sequence at byte 0; it looks like UTF-16: "
-                     "convert it to UTF-8 "
-                     "(iconv -f UTF-16 -t UTF-8).");
-    EXPECT_EQ(sentence([] { check_text("", "the prompt"); }),
-              "the prompt: expected a text, found an empty one; give a text of at least two tokens.");
+    expect_error(reading(""), path, "text.empty");
+    for (const auto& [content, place] : {std::pair{std::string_view("abc\xFF"), "byte 3"},
+                                         {std::string_view("ab\0c", 4), "byte 2"},
+                                         {std::string_view("\xFF\xFEh\0i\0", 6), "iconv -f UTF-16"}}) {
+        const std::string error = reading(content);
+        expect_error(error, path, "text.bytes");
+        EXPECT_NE(error.find(place), std::string::npos) << error;
+    }
+    expect_error(error_of([] { check_text("", "the prompt"); }), "the prompt", "text.empty");
 }
 
 TEST(TextFiles, TheEdgeTextsOfOthers) {
@@ -240,8 +218,8 @@ TEST(TextFiles, TheEdgeTextsOfOthers) {
         }
         const std::string raw = read_file(entry.path());
         const bool fine = !raw.empty() && raw.find('\0') == std::string::npos &&
-                          sentence([&] { check_text(raw, "x"); }) == "(no error)";
-        EXPECT_EQ(sentence([&] { read_text_file(entry.path()); }) == "(no error)", fine) << entry.path();
+                          error_of<Error>([&] { check_text(raw, "x"); }).empty();
+        EXPECT_EQ(error_of<Error>([&] { read_text_file(entry.path()); }).empty(), fine) << entry.path();
     }
 }
 
