@@ -84,12 +84,7 @@ void attach_lab(QWidget& panel, const WindowParts& parts) {
     });
     QObject::connect(lab, &PolicyLab::figureWanted, &parts.figures,
                      [&figures = parts.figures] { figures.exportFigure(FigureKind::policy_table); });
-    QObject::connect(lab, &PolicyLab::replayed, &parts.text,
-                     [&text = parts.text](const std::shared_ptr<const ReplayedSteps>& steps) {
-                         text.view().setReplay(steps ? TextReplay{steps->run, steps->sequence, steps->policy,
-                                                                  steps->maxSteps, steps->steps}
-                                                     : TextReplay{});
-                     });
+    QObject::connect(lab, &PolicyLab::replayed, &parts.text.view(), &TextView::setReplay);
     QObject::connect(&parts.text, &TextPanel::replayDismissed, lab, [lab] { lab->setColoursText(false); });
     QObject::connect(lab, &PolicyLab::rerunRequested, &parts.runs, &RunController::rerun);
     QObject::connect(lab, &PolicyLab::rerunCancelRequested, &parts.runs, &RunController::cancelRecording);

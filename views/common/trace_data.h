@@ -37,6 +37,15 @@ struct SequenceData {
     [[nodiscard]] const TokenAnnotation* annotation(const QString& name) const; ///< null: none
 };
 
+/// The steps of one sequence's tokens under a halting policy, by replay.
+struct ReplayedSteps {
+    RunKey run;
+    qint64 sequence = -1; ///< -1: no replay
+    QString policy;       ///< "entropy:theta=1.37"
+    qint64 maxSteps = 0;
+    std::vector<std::int32_t> steps; ///< of each row of the sequence
+};
+
 /// A run that is being computed and is in no file yet; it has one sequence. Its blocks are immutable; new
 /// tokens come as new blocks.
 struct LiveRun {

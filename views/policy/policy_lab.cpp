@@ -479,22 +479,18 @@ void PolicyLab::drawFront() {
 
 void PolicyLab::tellText() {
     const auto table = shared_.table();
-    if (!onScreen() || !colour_->isChecked() || !table || spec_.isEmpty()) {
-        Q_EMIT replayed(nullptr);
-        return;
-    }
     const auto [first, count] = shared_.rowsOf(context_.selection.sequence());
-    if (first < 0 || first + count > static_cast<qint64>(result_->steps.size())) {
-        Q_EMIT replayed(nullptr);
+    if (!onScreen() || !colour_->isChecked() || !table || spec_.isEmpty() || first < 0 ||
+        first + count > static_cast<qint64>(result_->steps.size())) {
+        Q_EMIT replayed({});
         return;
     }
-    auto steps = std::make_shared<ReplayedSteps>();
-    steps->run = context_.selection.runA();
-    steps->sequence = context_.selection.sequence();
-    steps->policy = spec_;
-    steps->maxSteps = table->columns.max_steps();
-    steps->steps.assign(result_->steps.begin() + first, result_->steps.begin() + first + count);
-    Q_EMIT replayed(std::move(steps));
+    const auto begin = result_->steps.begin() + first;
+    Q_EMIT replayed({context_.selection.runA(),
+                     context_.selection.sequence(),
+                     spec_,
+                     table->columns.max_steps(),
+                     {begin, begin + count}});
 }
 
 void PolicyLab::fillFigure(figure::FigureSpec& spec) const {

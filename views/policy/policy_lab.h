@@ -34,15 +34,6 @@ struct PolicyKind;
 struct ReplayResult;
 struct RerunDifference;
 
-/// The steps of one sequence's tokens under a policy, by replay.
-struct ReplayedSteps {
-    RunKey run;
-    qint64 sequence = -1;
-    QString policy;                  ///< "entropy:theta=1.37"
-    qint64 maxSteps = 0;             ///< K
-    std::vector<std::int32_t> steps; ///< step of each row of the sequence
-};
-
 /// Shows the effect that another halting policy would have: policy, threshold, histogram of steps, the text
 /// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
 /// of recorded signals, and the panel labels them as replays. If an open trace has an exact rerun of the
@@ -86,8 +77,8 @@ Q_SIGNALS:
     void rerunRequested(const ponderscope::RunKey& run, const QString& policy);
     void rerunCancelRequested();
     void figureWanted(); ///< the user wants the table of all policies
-    /// Replayed steps of the shown sequence; null: the text shows the recorded steps.
-    void replayed(std::shared_ptr<const ponderscope::ReplayedSteps> steps);
+    /// Replayed steps of the shown sequence; none: the text shows the recorded steps.
+    void replayed(const ponderscope::ReplayedSteps& steps);
 
 private:
     void renew() override; ///< shows another table
@@ -116,8 +107,8 @@ private:
     QWidget* body_;
     ChartPlot* histogram_;
     FigurePanel* front_;
-    std::vector<std::string> drawn_;          ///< policies in the front
-    QString exact_; ///< a policy chosen in another panel; empty: the slider's policy
+    std::vector<std::string> drawn_; ///< policies in the front
+    QString exact_;                  ///< a policy chosen in another panel; empty: the slider's policy
     std::map<std::string, QString> followed_; ///< the last slider position of each kind
     std::vector<double> values_;              ///< thresholds at the slider's positions
     const PolicyKind* kind_ = nullptr;

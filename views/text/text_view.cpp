@@ -126,7 +126,7 @@ void TextView::setRange(const HeldRange& range) {
     ranges_.hold(coloured(), range);
 }
 
-void TextView::setReplay(TextReplay replay) {
+void TextView::setReplay(ReplayedSteps replay) {
     const bool before = showsReplay();
     replay_ = std::move(replay);
     if (before || showsReplay()) {

@@ -20,15 +20,6 @@ namespace ponderscope {
 
 class Minimap;
 
-/// Steps of a sequence's tokens under a policy, for each row.
-struct TextReplay {
-    RunKey run;
-    qint64 sequence = -1; ///< -1: no replay
-    QString policy;
-    qint64 maxSteps = 0;
-    std::vector<std::int32_t> steps;
-};
-
 /// The text of a sequence: each token has a rounded background by a quantity, its steps as ticks below, and
 /// an outline if selected. The layout is made in slices; only the visible part is painted. Hovering shows, a
 /// click pins, arrow keys move. The minimap takes the place of the scroll bar.
@@ -56,9 +47,9 @@ public:
 
     /// While the replay fits the visible run and sequence, its steps colour the text, and the ticks show
     /// these steps; the legend says "replay". Fast enough for a slider.
-    void setReplay(TextReplay replay);
+    void setReplay(ReplayedSteps replay);
     [[nodiscard]] bool showsReplay() const;
-    [[nodiscard]] const TextReplay& replay() const { return replay_; }
+    [[nodiscard]] const ReplayedSteps& replay() const { return replay_; }
 
     [[nodiscard]] const TokenValues& values() const { return values_; }
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
@@ -138,7 +129,7 @@ private:
     TextLayout layout_;
     TokenValues values_;
     Metrics metrics_;
-    TextReplay replay_;
+    ReplayedSteps replay_;
     TextLook drawnLook_;
     ColourRanges& ranges_;
     [[nodiscard]] QString coloured() const;

@@ -39,7 +39,7 @@ struct Stage {
         testing::write_sample_trace(path, what);
         trace = QString::fromStdString(path.string());
         QObject::connect(&lab, &PolicyLab::replayed, &lab,
-                         [this](const std::shared_ptr<const ReplayedSteps>& steps) { last = steps; });
+                         [this](const ReplayedSteps& steps) { last = steps; });
         lab.resize(1000, 220);
         lab.setOnScreen(false);
         data.open(trace);
@@ -59,7 +59,7 @@ struct Stage {
     Selection selection;
     Theme theme{Appearance::light};
     ViewContext context{data, selection, theme};
-    std::shared_ptr<const ReplayedSteps> last;
+    ReplayedSteps last;
     PolicyLab lab{context};
 };
 
@@ -99,10 +99,10 @@ private Q_SLOTS:
             }
             QVERIFY(stage.lab.summary().contains(u"replay"_s));
             QVERIFY(stage.lab.summary().contains(QString::number(exact.mean_steps, 'f', 2)));
-            QVERIFY(stage.last);
-            QCOMPARE(stage.last->steps.size(), 300U);
-            QVERIFY(std::equal(stage.last->steps.begin(), stage.last->steps.end(), exact.steps.begin()));
-            QCOMPARE(stage.last->policy, stage.lab.policyText());
+            QVERIFY(!stage.last.steps.empty());
+            QCOMPARE(stage.last.steps.size(), 300U);
+            QVERIFY(std::equal(stage.last.steps.begin(), stage.last.steps.end(), exact.steps.begin()));
+            QCOMPARE(stage.last.policy, stage.lab.policyText());
             // Higher thresholds of entropy stop more.
             const double mean = exact.mean_steps;
             QVERIFY(before < 0 || mean <= before);
@@ -111,13 +111,13 @@ private Q_SLOTS:
         QCOMPARE(before, 0.0); // everybody stops at the end of the slider
         // The second sequence gets its own part.
         stage.selection.setSequence(1);
-        QCOMPARE(stage.last->sequence, 1);
+        QCOMPARE(stage.last.sequence, 1);
         stage.lab.setColoursText(false);
-        QVERIFY(!stage.last);
+        QVERIFY(stage.last.steps.empty());
         stage.lab.setColoursText(true);
-        QVERIFY(stage.last);
+        QVERIFY(!stage.last.steps.empty());
         stage.lab.setOnScreen(false); // another tab: the text goes back to what was recorded
-        QVERIFY(!stage.last);
+        QVERIFY(stage.last.steps.empty());
         QVERIFY(!stage.lab.grab().isNull());
     }
 
@@ -448,7 +448,7 @@ private Q_SLOTS:
         QVERIFY(!PolicyData::of(stage.context).table());
         const QString sentence = PolicyData::of(stage.context).sentence();
         QVERIFY2(sentence.contains(u"--record steps"_s), qPrintable(sentence));
-        QVERIFY(!stage.last);
+        QVERIFY(stage.last.steps.empty());
         // Another run of the same window.
         stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[1].id});
         QTRY_VERIFY(!stage.lab.isBusy());
