@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/message_bar.h"
 
+#include "views/common/controls.h"
 #include "views/common/theme.h"
 
 #include <QAccessible>
@@ -33,11 +34,8 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     label_->setWordWrap(true);
     label_->setTextFormat(Qt::PlainText); // file names are no markup
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-    auto* close = new QToolButton(this);
-    close->setText(u"×"_s);
-    close->setToolTip(u"Close"_s);
+    auto* close = flat_button(u"×"_s, u"Close"_s, this);
     close->setAccessibleName(u"Close the message"_s);
-    close->setAutoRaise(true);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(16, 6, 8, 6);
     row->addWidget(label_, 1);

@@ -2,6 +2,7 @@
 #include "app/desktop/recorder.h"
 
 #include "core/trace/writer.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/theme.h"
@@ -98,16 +99,15 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     : QWidget(parent),
       label_(new QLabel(this)),
       bar_(new QProgressBar(this)),
-      cancel_(new QToolButton(this)) {
+      cancel_(flat_button(u"Cancel"_s,
+                          u"Stop the recording. Finished sequences stay in the trace. The run is marked as "
+                          "partial"_s,
+                          this)) {
     label_->setForegroundRole(QPalette::PlaceholderText);
     label_->setTextFormat(Qt::PlainText);
     bar_->setTextVisible(false);
     bar_->setFixedWidth(110);
     bar_->setAccessibleName(u"Progress of the recording"_s);
-    cancel_->setText(u"Cancel"_s);
-    cancel_->setAutoRaise(true);
-    cancel_->setToolTip(u"Stop the recording. Finished sequences stay in the trace. The run is marked as "
-                        "partial"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 8, 0);
     row->setSpacing(12);

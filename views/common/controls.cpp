@@ -12,6 +12,7 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSignalBlocker>
+#include <QToolButton>
 #include <QWidget>
 
 #include <algorithm>
@@ -44,6 +45,15 @@ QValidator::State NumberValidator::validate(QString& text, int&) const {
     }
     static const QRegularExpression begun(uR"re(^\s*[-+−]?\d*[.,]?\d*(?:[eE][-+−]?\d*)?\s*$)re"_s);
     return begun.match(text).hasMatch() ? Intermediate : Invalid;
+}
+
+QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent) {
+    auto* made = new QToolButton(parent);
+    made->setText(text);
+    made->setToolTip(tip);
+    made->setAccessibleName(text.size() == 1 ? tip : QString());
+    made->setAutoRaise(true);
+    return made;
 }
 
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 class QLineEdit;
+class QToolButton;
 
 namespace ponderscope {
 
@@ -50,6 +51,9 @@ struct ChooserEntry {
 /// Fills \p box with \p entries and makes the entry with \p chosen current (or none). Changes only entries
 /// that differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
+
+/// A button without a frame. If \p text is a single sign, screen readers read \p tip.
+QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent);
 
 /// Shows the command line of a dialog, with a button that copies it.
 class CommandLine : public QWidget {

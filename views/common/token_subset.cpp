@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/token_subset.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
 
 #include <QHBoxLayout>
@@ -27,11 +28,7 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     label_->setWordWrap(true);
     label_->setMaximumWidth(most_wide);
     label_->setAccessibleName(u"Tokens that this panel shows"_s);
-    auto* shut = new QToolButton(this);
-    shut->setText(u"×"_s);
-    shut->setToolTip(u"Show All Tokens"_s);
-    shut->setAccessibleName(shut->toolTip());
-    shut->setAutoRaise(true);
+    auto* shut = flat_button(u"×"_s, u"Show All Tokens"_s, this);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(4);

@@ -70,6 +70,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // numbers are never cut
     message_->setWordWrap(true);
     message_->setTextFormat(Qt::PlainText);
+    message_->setForegroundRole(QPalette::PlaceholderText);
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
     progress_->setFixedHeight(6);
@@ -121,9 +122,6 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     model_->setColours([this](int row) { return theme_.runColour(key(row), selection_); });
     model_->setTips([this](int row, int of) { return tip(row, of); });
     const auto dress = [this] {
-        QPalette palette = message_->palette();
-        palette.setColor(QPalette::WindowText, theme_.colours().soft);
-        message_->setPalette(palette);
         message_->setFont(theme_.small());
         model_->coloursChanged();
     };

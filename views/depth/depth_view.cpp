@@ -51,9 +51,6 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     layOut();
     const auto dress = [this] {
-        QPalette palette = mapTitle_->palette();
-        palette.setColor(QPalette::WindowText, theme_.colours().soft);
-        mapTitle_->setPalette(palette);
         mapTitle_->setFont(theme_.small());
         chooser_->setFont(theme_.strong());
     };
@@ -76,6 +73,7 @@ void DepthView::layOut() {
     auto* mapHeader = new QHBoxLayout;
     mapHeader->setSpacing(10);
     mapTitle_->setWordWrap(true); // a narrow panel shows two lines
+    mapTitle_->setForegroundRole(QPalette::PlaceholderText);
     mapHeader->addWidget(mapTitle_, 1);
     mapHeader->addWidget(mapScale_);
     mapHeader->addStretch(1);

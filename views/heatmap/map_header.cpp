@@ -48,10 +48,8 @@ void MapHeader::showScale(const QString& unit, bool halted) {
 void MapHeader::setRanges(ColourRanges& ranges) {
     ranges_ = &ranges;
     connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
-    auto* ends = new QToolButton(this);
-    ends->setText(u"Set Ends of the Scale…"_s);
-    ends->setToolTip(u"Sets the ends of the scale for this signal, in every map and run"_s);
-    ends->setAutoRaise(true);
+    auto* ends = flat_button(u"Set Ends of the Scale…"_s,
+                             u"Sets the ends of the scale for this signal, in every map and run"_s, this);
     ends->setFont(theme_.small());
     connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });
     connect(ends, &QToolButton::clicked, this, [this] {

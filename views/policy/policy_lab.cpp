@@ -6,6 +6,7 @@
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "views/chart/chart_plot.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/figure/figure_command.h"
@@ -52,7 +53,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       policy_(new QComboBox(this)),
       slider_(new QSlider(Qt::Horizontal, this)),
       threshold_(new QLineEdit(this)),
-      reset_(new QToolButton(this)),
+      reset_(flat_button(u"Reset"_s, {}, this)),
       summary_(new QLabel(this)),
       note_(new QLabel(this)),
       colour_(new QCheckBox(u"Colour the text by these steps"_s, this)),
@@ -70,8 +71,6 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     threshold_->setFixedWidth(76);
     threshold_->setAccessibleName(u"Threshold as a number"_s);
     threshold_->setToolTip(u"Type a threshold and press Enter"_s);
-    reset_->setText(u"Reset"_s);
-    reset_->setAutoRaise(true);
     colour_->setChecked(true);
     note_->setWordWrap(true);
     summary_->setWordWrap(true);
@@ -80,6 +79,8 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setTextFormat(Qt::PlainText);
+    hint_->setForegroundRole(QPalette::PlaceholderText);
+    note_->setForegroundRole(QPalette::PlaceholderText);
     const auto label = [this](const QString& text, QWidget* buddy) {
         auto* made = new QLabel(text, body_);
         made->setForegroundRole(QPalette::PlaceholderText);
@@ -124,11 +125,6 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     column->addWidget(hint_, 1);
 
     const auto dress = [this] {
-        for (QLabel* soft : {note_, hint_}) {
-            QPalette palette = soft->palette();
-            palette.setColor(QPalette::WindowText, context_.theme.colours().soft);
-            soft->setPalette(palette);
-        }
         note_->setFont(context_.theme.small());
         threshold_->setFont(context_.theme.mono());
         summary_->setFont(context_.theme.body());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/find_bar.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
-#include "views/text/quantity.h"
 #include "views/text/text_view.h"
 
 #include <QHBoxLayout>
@@ -29,53 +29,39 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       view_(view),
       edit_(new QLineEdit(this)),
       status_(new QLabel(this)),
-      send_(new QToolButton(this)),
+      send_(flat_button(u"Send to Compare"_s,
+                        u"Restrict Compare to the found tokens (means with intervals)"_s, this)),
       inRun_(this),
       searching_(this),
-      wholeRun_(new QToolButton(this)),
+      wholeRun_(flat_button(u"Whole run"_s,
+                            u"Searches all sequences of the run. Enter goes to the next sequence with "
+                            "hits. Send To sends the hits of all sequences"_s,
+                            this)),
       progress_(new QTimer(this)),
       delay_(new QTimer(this)),
-      listed_(new QToolButton(this)),
+      listed_(flat_button(u"List"_s, u"Lists all hits with the words around them"_s, this)),
       model_(new HitModel(context, this)),
       list_(new QListView(this)) {
     edit_->setPlaceholderText(u"Text, /pattern/, position = 100, steps = 3 and nll > 4"_s);
     edit_->setToolTip(
         u"Text, /pattern/, or a condition such as id = 412, position = 100, steps = 3 and nll > 4"_s);
     edit_->setAccessibleName(u"Find a token"_s);
-    send_->setText(u"Send to Compare"_s);
-    send_->setToolTip(u"Restrict Compare to the found tokens (means with intervals)"_s);
-    send_->setAutoRaise(true);
     connect(send_, &QToolButton::clicked, this, [this] { Q_EMIT sent(subset()); });
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(460);
     edit_->setMinimumWidth(220);
     status_->setWordWrap(true); // a long sentence takes lines, not the field's width
     status_->setForegroundRole(QPalette::PlaceholderText);
-    const auto button = [this](const QString& text, const QString& tip) {
-        auto* made = new QToolButton(this);
-        made->setText(text);
-        made->setToolTip(tip);
-        made->setAccessibleName(tip);
-        made->setAutoRaise(true);
-        return made;
-    };
-    QToolButton* up = button(u"↑"_s, u"Previous (Shift+Enter)"_s);
-    QToolButton* down = button(u"↓"_s, u"Next (Enter)"_s);
-    QToolButton* shut = button(u"×"_s, u"Close (Esc)"_s);
-    wholeRun_->setText(u"Whole run"_s);
-    wholeRun_->setToolTip(u"Searches all sequences of the run. Enter goes to the next sequence with "
-                          "hits. Send To sends the hits of all sequences"_s);
+    QToolButton* up = flat_button(u"↑"_s, u"Previous (Shift+Enter)"_s, this);
+    QToolButton* down = flat_button(u"↓"_s, u"Next (Enter)"_s, this);
+    QToolButton* shut = flat_button(u"×"_s, u"Close (Esc)"_s, this);
     wholeRun_->setAccessibleName(u"Search the Whole Run"_s);
     wholeRun_->setCheckable(true);
-    wholeRun_->setAutoRaise(true);
     connect(wholeRun_, &QToolButton::toggled, this, [this] { search(false); });
     progress_->setInterval(200);
     connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
-    listed_->setText(u"List"_s);
-    listed_->setToolTip(u"Lists all hits with the words around them"_s);
     listed_->setAccessibleName(u"List of hits"_s);
     listed_->setCheckable(true);
-    listed_->setAutoRaise(true);
     list_->setModel(model_);
     list_->setUniformItemSizes(true);
     list_->setFrameShape(QFrame::NoFrame);
@@ -113,17 +99,13 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     connect(up, &QToolButton::clicked, this, &FindBar::previous);
     connect(down, &QToolButton::clicked, this, &FindBar::next);
     connect(shut, &QToolButton::clicked, this, &FindBar::close);
-    connect(&view_, &TextView::contentChanged, this, [this] {
-        if (isVisible()) {
-            search(false);
-        }
-    });
-    connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
     const auto again = [this] {
         if (isVisible()) {
             search(false);
         }
     };
+    connect(&view_, &TextView::contentChanged, this, again);
+    connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
     connect(&context_.selection, &Selection::attributionChanged, this, again); // values stand elsewhere now
     hide();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/span_bar.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/text/text_view.h"
@@ -16,7 +17,6 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QPainter>
-#include <QPushButton>
 #include <QToolButton>
 
 #include <numeric>
@@ -30,34 +30,22 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
       context_(context),
       view_(view),
       words_(new QLabel(this)),
-      copy_(new QToolButton(this)),
-      label_(new QToolButton(this)),
+      copy_(flat_button(u"Copy"_s, {}, this)),
+      label_(flat_button(u"Label…"_s, {}, this)),
       writing_(this) {
     words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     words_->setAccessibleName(u"Means of the span"_s);
     words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     words_->setWordWrap(true);
-    copy_->setText(u"Copy"_s);
-    label_->setText(u"Label…"_s);
-    label_->setToolTip(
-        u"Labels the span. You can colour, find and group tokens by the label. An annotation file beside "
-        "the trace stores the label"_s);
-    auto* figure = new QToolButton(this);
-    figure->setText(u"Figure…"_s);
-    figure->setToolTip(u"Makes a figure of the span"_s);
-    auto* send = new QToolButton(this);
-    send->setText(u"Send to Compare"_s);
-    send->setToolTip(u"Restrict Compare to the span (means with intervals)"_s);
-    auto* shut = new QToolButton(this);
-    shut->setText(u"×"_s);
-    shut->setToolTip(u"Clears the selection (Esc)"_s);
-    shut->setAccessibleName(shut->toolTip());
+    auto* figure = flat_button(u"Figure…"_s, u"Makes a figure of the span"_s, this);
+    auto* send =
+        flat_button(u"Send to Compare"_s, u"Restrict Compare to the span (means with intervals)"_s, this);
+    auto* shut = flat_button(u"×"_s, u"Clears the selection (Esc)"_s, this);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(24, 6, 14, 6);
     row->setSpacing(6);
     row->addWidget(words_, 1);
     for (QToolButton* button : {copy_, label_, figure, send, shut}) {
-        button->setAutoRaise(true);
         row->addWidget(button);
     }
     connect(copy_, &QToolButton::clicked, this, &SpanBar::copy);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/text_panel.h"
 
-#include "views/common/controls.h"
 #include "views/figure/figure_command.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
@@ -87,11 +86,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(difference_);
     row->addWidget(zoomBox_);
     row->addWidget(legend_);
-    auto* help = new QToolButton(controls_);
-    help->setText(u"?"_s);
-    help->setToolTip(u"Help on the text (F1)"_s);
-    help->setAccessibleName(u"Help on the Text"_s);
-    help->setAutoRaise(true);
+    auto* help = flat_button(u"?"_s, u"Help on the text (F1)"_s, controls_);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
     for (QComboBox* box : {colour_, bars_, zoomBox_}) {
