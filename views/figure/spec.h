@@ -141,11 +141,11 @@ std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::pat
 /// How a form edits one key of a specification.
 struct FieldForm {
     enum Editor { none, choice, flag, whole, real, text, range, list };
-    std::string_view key;
+    std::string_view key = {};
     const char* title = "";
     Editor editor = none;
-    std::vector<std::string_view> choices; ///< for a choice
-    double low = 0, high = 0;              ///< for numbers
+    std::vector<std::string_view> choices = {}; ///< for a choice
+    double low = 0, high = 0;                   ///< for numbers
     const char* unit = "";
     bool look = false; ///< the key changes only the look, not the numbers
 };

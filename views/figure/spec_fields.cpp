@@ -71,9 +71,6 @@ struct Reader {
     Read read;
     auto operator()(const JsonObject& json, std::string_view key) const { return read(json, key); }
 };
-template <typename Read>
-Reader(FieldForm, Read) -> Reader<Read>;
-
 std::string_view name_of(Attribution attribution) {
     return attributions[attribution == Attribution::predicted ? 0 : 1].second;
 }
@@ -113,31 +110,26 @@ Field field(std::string_view key, const char* title, T FigureSpec::*member, unsi
             [=](FigureSpec& spec) { spec.*member = FigureSpec().*member; }};
 }
 
-FieldForm edited_as(FieldForm::Editor editor) {
-    return {{}, "", editor, {}, 0, 0, "", false};
-}
-
 auto any_text() {
-    return Reader{edited_as(FieldForm::text),
+    return Reader{FieldForm{.editor = FieldForm::text},
                   [](const JsonObject& json, std::string_view key) { return json.text(key); }};
 }
+
 auto boolean() {
-    return Reader{edited_as(FieldForm::flag),
+    return Reader{FieldForm{.editor = FieldForm::flag},
                   [](const JsonObject& json, std::string_view key) { return json.boolean(key); }};
 }
 
 auto integer(std::int64_t low, std::int64_t high) {
-    FieldForm form = edited_as(FieldForm::whole);
-    form.low = static_cast<double>(low);
-    form.high = static_cast<double>(high);
-    return Reader{form,
+    return Reader{FieldForm{.editor = FieldForm::whole,
+                            .low = static_cast<double>(low),
+                            .high = static_cast<double>(high)},
                   [=](const JsonObject& json, std::string_view key) { return json.integer(key, low, high); }};
 }
 
 auto one_of(const std::vector<std::string_view>& names) {
-    FieldForm form = edited_as(FieldForm::choice);
-    form.choices = names;
-    return Reader{form, [names](const JsonObject& json, std::string_view key) {
+    return Reader{FieldForm{.editor = FieldForm::choice, .choices = names},
+                  [names](const JsonObject& json, std::string_view key) {
                       auto chosen = json.text(key);
                       if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
                           refuse_value(json, key, *chosen, names);
@@ -148,7 +140,7 @@ auto one_of(const std::vector<std::string_view>& names) {
 
 template <typename Names>
 auto named(const Names& names) {
-    FieldForm form = edited_as(FieldForm::choice);
+    FieldForm form{.editor = FieldForm::choice};
     for (const auto& [value, name] : names) {
         form.choices.push_back(name);
     }
@@ -157,11 +149,8 @@ auto named(const Names& names) {
 }
 
 auto length(double low, double high, const char* unit, const char* range) {
-    FieldForm form = edited_as(FieldForm::real);
-    form.low = low;
-    form.high = high;
-    form.unit = unit;
-    return Reader{form, [=](const JsonObject& json, std::string_view key) {
+    return Reader{FieldForm{.editor = FieldForm::real, .low = low, .high = high, .unit = unit},
+                  [=](const JsonObject& json, std::string_view key) {
                       const auto value = json.number(key);
                       if (value && !(*value >= low && *value <= high)) {
                           json.fail(key, shortest(low) + " to " + shortest(high) + " " + range);
@@ -170,24 +159,25 @@ auto length(double low, double high, const char* unit, const char* range) {
                   }};
 }
 
-template <typename Read>
-auto list_of(FieldForm::Editor editor, const Read& read) {
-    return Reader{edited_as(editor), read};
+/// A list for which \p fits(list) is true. \p expected: for messages.
+template <typename T, typename Fits>
+auto list_of(FieldForm::Editor editor, const Fits& fits, const char* expected) {
+    return Reader{FieldForm{.editor = editor},
+                  [=](const JsonObject& json, std::string_view key) -> std::optional<T> {
+                      const nlohmann::json* list = json.array(key);
+                      if (list != nullptr && !fits(*list)) {
+                          json.fail(key, expected);
+                      }
+                      return list == nullptr ? std::optional<T>() : list->get<T>();
+                  }};
 }
 
-std::optional<std::array<double, 2>> read_range(const JsonObject& json, std::string_view key) {
-    const nlohmann::json* range = json.array(key);
-    if (range == nullptr) {
-        return std::nullopt;
-    }
-    const auto number = [&](std::size_t i) {
-        return i < range->size() && (*range)[i].is_number() ? (*range)[i].get<double>() : std::nan("");
-    };
-    if (range->size() != 2 || !std::isfinite(number(0)) || !std::isfinite(number(1)) ||
-        !(number(0) < number(1))) {
-        json.fail(key, "[low, high] with low < high");
-    }
-    return std::array<double, 2>{number(0), number(1)};
+bool is_finite(const nlohmann::json& value) {
+    return value.is_number() && std::isfinite(value.get<double>());
+}
+
+bool is_count(const nlohmann::json& value) {
+    return value.is_number_integer() && value.get<std::int64_t>() >= 0;
 }
 
 std::optional<std::vector<SeriesSpec>> read_series(const JsonObject& json, std::string_view key) {
@@ -219,46 +209,6 @@ std::optional<std::vector<SeriesSpec>> read_series(const JsonObject& json, std::
     return all;
 }
 
-std::optional<std::array<std::int64_t, 2>> read_tokens(const JsonObject& json, std::string_view key) {
-    const nlohmann::json* tokens = json.array(key);
-    if (tokens == nullptr) {
-        return std::nullopt;
-    }
-    const auto fits = [](const nlohmann::json& value) {
-        return value.is_number_integer() && value.get<std::int64_t>() >= 0;
-    };
-    if (tokens->size() != 2 || !fits((*tokens)[0]) || !fits((*tokens)[1]) ||
-        (*tokens)[0].get<std::int64_t>() >= (*tokens)[1].get<std::int64_t>()) {
-        json.fail(key, "[first, last] with 0 <= first < last; the last is not included");
-    }
-    return tokens->get<std::array<std::int64_t, 2>>();
-}
-
-std::optional<std::vector<std::int64_t>> read_colours(const JsonObject& json, std::string_view key) {
-    const nlohmann::json* colours = json.array(key);
-    if (colours == nullptr) {
-        return std::nullopt;
-    }
-    if (!std::all_of(colours->begin(), colours->end(), [](const nlohmann::json& one) {
-            return one.is_number_integer() && one.get<std::int64_t>() >= 0 && one.get<std::int64_t>() < 100;
-        })) {
-        json.fail(key, "numbers from 0 to 99, one for each run, such as [2, 0]; 0 is the colour of A, 1 "
-                       "the colour of B");
-    }
-    return colours->get<std::vector<std::int64_t>>();
-}
-
-std::optional<std::vector<std::string>> read_policies(const JsonObject& json, std::string_view key) {
-    const nlohmann::json* policies = json.array(key);
-    if (policies == nullptr) {
-        return std::nullopt;
-    }
-    if (!std::all_of(policies->begin(), policies->end(), [](const auto& name) { return name.is_string(); })) {
-        json.fail(key, "names of policies, such as [\"learned\", \"entropy\"]");
-    }
-    return policies->get<std::vector<std::string>>();
-}
-
 std::optional<double> read_smoothing(const JsonObject& json, std::string_view key) {
     const auto smoothing = json.number(key);
     if (smoothing && !(*smoothing >= 0 && *smoothing < 1)) {
@@ -271,13 +221,32 @@ std::optional<double> read_smoothing(const JsonObject& json, std::string_view ke
 
 const std::vector<Field>& fields() {
     using S = FigureSpec;
-    const auto range = list_of(FieldForm::range, read_range);
-    const auto unseen = [](const auto& read) { return list_of(FieldForm::none, read); };
-    const auto smoothing = [] {
-        FieldForm form = edited_as(FieldForm::real);
-        form.high = 0.999;
-        return Reader{form, read_smoothing};
-    };
+    const auto range = list_of<std::array<double, 2>>(
+        FieldForm::range,
+        [](const nlohmann::json& list) {
+            return list.size() == 2 && is_finite(list[0]) && is_finite(list[1]) && list[0] < list[1];
+        },
+        "[low, high] with low < high");
+    const auto tokens = list_of<std::array<std::int64_t, 2>>(
+        FieldForm::range,
+        [](const nlohmann::json& list) {
+            return list.size() == 2 && is_count(list[0]) && is_count(list[1]) && list[0] < list[1];
+        },
+        "[first, last] with 0 <= first < last; the last is not included");
+    const auto colours = list_of<std::vector<std::int64_t>>(
+        FieldForm::none,
+        [](const nlohmann::json& list) {
+            return std::ranges::all_of(list, [](const auto& one) { return is_count(one) && one < 100; });
+        },
+        "numbers from 0 to 99, one for each run, such as [2, 0]; 0 is the colour of A, 1 the colour of B");
+    const auto policies = list_of<std::vector<std::string>>(
+        FieldForm::list,
+        [](const nlohmann::json& list) {
+            return std::ranges::all_of(list, [](const auto& name) { return name.is_string(); });
+        },
+        "names of policies, such as [\"learned\", \"entropy\"]");
+    const auto unseen = [](const auto& read) { return Reader{FieldForm(), read}; };
+    const Reader smoothing{FieldForm{.editor = FieldForm::real, .high = 0.999}, read_smoothing};
     static const std::vector<Field> all{
         field("columns", "Columns", &S::columns, Field::read, true, integer(1, 6)),
         field("letters", "Letters of the panels", &S::letters, Field::read, true, boolean()),
@@ -285,8 +254,7 @@ const std::vector<Field>& fields() {
               unseen([](const JsonObject& json, std::string_view key) {
                   return json.integer(key, 0, std::numeric_limits<std::int64_t>::max());
               })),
-        field("tokens", "Tokens", &S::tokens, Field::read | Field::changed, false,
-              list_of(FieldForm::range, read_tokens)),
+        field("tokens", "Tokens", &S::tokens, Field::read | Field::changed, false, tokens),
         field("annotation", "Annotation", &S::annotation, Field::read | Field::changed, false, any_text()),
         field("quantity", "Quantity", &S::quantity, Field::read, false, named(token_colours)),
         field("step_ticks", "Steps under each token", &S::step_ticks, Field::read, true, boolean()),
@@ -296,7 +264,7 @@ const std::vector<Field>& fields() {
         field("task", "Task", &S::task, Field::read | Field::changed, false, any_text()),
         field("curve", "Curve", &S::curve, Field::read, false, any_text()),
         field("axis", "Over", &S::axis, Field::read, false, one_of({"steps", "tokens", "seconds"})),
-        field("smoothing", "Smoothing", &S::smoothing, Field::read, false, smoothing()),
+        field("smoothing", "Smoothing", &S::smoothing, Field::read, false, smoothing),
         field("cost", "Cost", &S::cost, Field::read | Field::changed, false,
               one_of({"compute", "steps", "time"})),
         field("bands", "Bands", &S::bands, Field::read | Field::changed, false, boolean()),
@@ -305,8 +273,7 @@ const std::vector<Field>& fields() {
         field("scatter", "Points of tokens", &S::scatter, Field::read, false, boolean()),
         field("block", "Block", &S::block, Field::read, false, integer(0, 1'000'000)),
         field("replicates", "Replicates", &S::replicates, Field::read, false, integer(100, 1'000'000)),
-        field("policies", "Policies", &S::policies, Field::read | Field::changed, false,
-              list_of(FieldForm::list, read_policies)),
+        field("policies", "Policies", &S::policies, Field::read | Field::changed, false, policies),
         field("legend", "Legend", &S::legend, Field::charts | Field::changed, true,
               one_of({"auto", "above", "right", "none"})),
         field("x_range", "Horizontal axis", &S::x_range, Field::charts | Field::changed, true, range),
@@ -315,7 +282,7 @@ const std::vector<Field>& fields() {
         field("attribution", "Shown token", &S::attribution, Field::read, false, named(attributions)),
         field("colour_map", "Cells", &S::colour_map, Field::always, true, named(magnitude_names)),
         field("palette", "Lines", &S::palette, Field::always, true, one_of({"default", "okabe_ito", "grey"})),
-        field("colours", "Colours", &S::colours, Field::changed, true, unseen(read_colours)),
+        field("colours", "Colours", &S::colours, Field::changed, true, colours),
         field("range", "Colour scale", &S::range, Field::changed, true, range),
         field("width_mm", "Width", &S::width_mm, Field::always, true,
               length(40, 1000, " mm", "mm (84 for one column, 174 for two)")),
