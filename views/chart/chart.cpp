@@ -52,10 +52,18 @@ void Chart::Series::addCell(double column, double row, double shown, const QStri
     value.push_back(shown);
 }
 
+bool Chart::has(Mark mark) const {
+    return std::ranges::count(series, mark, &Series::mark) > 0;
+}
+
+bool Chart::Series::isBounded(std::size_t i) const {
+    return i < low.size() && i < high.size() && std::isfinite(low[i]) && std::isfinite(high[i]);
+}
+
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series) {
     std::vector<std::pair<std::size_t, std::size_t>> parts;
-    for (std::size_t i = 0; i < std::min({series.x.size(), series.low.size(), series.high.size()}); ++i) {
-        if (!std::isfinite(series.x[i]) || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) {
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+        if (!std::isfinite(series.x[i]) || !series.isBounded(i)) {
             continue;
         }
         if (!parts.empty() && parts.back().second == i) {
@@ -125,6 +133,15 @@ QColor ink_of(const ChartInks& inks, int ink) {
 int round_of(const ChartInks& inks, int ink) {
     return ink >= Chart::rule ? (ink - Chart::rule) / static_cast<int>(inks.rules.size())
                               : std::max(0, ink) / static_cast<int>(inks.runs.size());
+}
+
+QColor colour_of(const ChartInks& inks, const Chart::Series& series) {
+    const QColor colour = ink_of(inks, series.ink);
+    return series.faint ? mixed(inks.colours.panel, colour, 0.35) : colour;
+}
+
+bool is_hollow(const ChartInks& inks, const Chart::Series& series) {
+    return series.strong || round_of(inks, series.ink) > 0;
 }
 
 QColor mixed(const QColor& from, const QColor& to, double share) {

@@ -7,6 +7,7 @@
 #include <QColor>
 #include <QString>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ struct Chart {
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
         std::vector<QString> links;
+        [[nodiscard]] std::size_t count() const { return std::min(x.size(), y.size()); }
+        [[nodiscard]] bool isBounded(std::size_t i) const; ///< has a finite low and high
 
         static Series of(Mark mark, int ink = a, const QString& name = {});
         /// A soft, dashed line between two points, to compare the marks with.
@@ -92,6 +95,7 @@ struct Chart {
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
+    [[nodiscard]] bool has(Mark mark) const; ///< in some series
 };
 
 /// The colours that a chart is drawn with.
@@ -113,6 +117,10 @@ void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& number
 /// Dashes and hollow points distinguish series of one colour.
 QColor ink_of(const ChartInks& inks, int ink);
 int round_of(const ChartInks& inks, int ink);
+/// The same for the marks of a series, which may be faint.
+QColor colour_of(const ChartInks& inks, const Chart::Series& series);
+/// Whether points are rings in the paper's colour.
+bool is_hollow(const ChartInks& inks, const Chart::Series& series);
 /// Lengths of a line's dashes and gaps; empty: solid.
 std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series);
 QColor mixed(const QColor& from, const QColor& to, double share);

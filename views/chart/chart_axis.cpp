@@ -80,9 +80,7 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
     if (bars || axis.from_zero) {
         range.low = std::min(0.0, range.low);
     }
-    const bool exact =
-        axis.whole || std::any_of(chart.series.begin(), chart.series.end(),
-                                  [](const Chart::Series& s) { return s.mark == Chart::Mark::cell; });
+    const bool exact = axis.whole || chart.has(Chart::Mark::cell);
     AxisRange result{range.low, range.high};
     if (!are_apart(range.low, range.high)) {
         const double room = std::max(std::abs(range.low) * 0.1, 0.5);

@@ -212,14 +212,12 @@ void ChartPlot::setHint(const QString& hint) {
 }
 
 bool ChartPlot::liesOnItsSide() const {
-    const bool cells = std::any_of(chart_.series.begin(), chart_.series.end(),
-                                   [](const Chart::Series& one) { return one.mark == Chart::Mark::cell; });
     const QFontMetrics metrics(theme_.small());
     int widest = 0;
     for (const QString& name : chart_.x.names) {
         widest = std::max(widest, metrics.horizontalAdvance(name) + 10);
     }
-    return !cells && widest * static_cast<int>(chart_.x.names.size()) > width() - 60;
+    return !chart_.has(Chart::Mark::cell) && widest * static_cast<int>(chart_.x.names.size()) > width() - 60;
 }
 
 QSize ChartPlot::minimumSizeHint() const {

@@ -37,7 +37,7 @@ bool PlotMarks::has(ChartMark mark) const {
     const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
     const auto i = static_cast<std::size_t>(mark.index);
     const bool valued = series.mark == Chart::Mark::cell && !series.value.empty();
-    return series.mark != Chart::Mark::band && i < std::min(series.x.size(), series.y.size()) &&
+    return series.mark != Chart::Mark::band && i < series.count() &&
            can_plot(chart_, series.x[i], series.y[i]) &&
            (!valued || (i < series.value.size() && std::isfinite(series.value[i])));
 }

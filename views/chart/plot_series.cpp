@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -43,10 +42,6 @@ protected:
     }
 };
 
-std::size_t count_of(const Chart::Series& series) {
-    return std::min(series.x.size(), series.y.size());
-}
-
 /// Each kind of mark has a function, which appends the plottables of a series.
 class SeriesPlotter {
 public:
@@ -60,10 +55,6 @@ public:
 
 private:
     [[nodiscard]] bool has(double x, double y) const { return can_plot(chart_, x, y); }
-    [[nodiscard]] QColor colourOf(const Chart::Series& series) const {
-        const QColor colour = ink_of(inks_, series.ink);
-        return series.faint ? mixed(inks_.colours.panel, colour, 0.35) : colour;
-    }
 
     const Chart& chart_;
     const ChartInks& inks_;
@@ -76,7 +67,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
     const auto nothing = std::numeric_limits<double>::quiet_NaN();
     QVector<double> x;
     QVector<double> y;
-    for (std::size_t i = 0; i < count_of(series); ++i) {
+    for (std::size_t i = 0; i < series.count(); ++i) {
         const bool there = has(series.x[i], series.y[i]);
         if (!there && x.isEmpty()) {
             continue;
@@ -84,7 +75,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
         x.append(there ? series.x[i] : x.back()); // a gap
         y.append(there ? series.y[i] : nothing);
     }
-    const QPen pen = pen_of(inks_, series, colourOf(series));
+    const QPen pen = pen_of(inks_, series, colour_of(inks_, series));
     if (std::is_sorted(x.begin(), x.end())) {
         auto* graph = new WholeGraph(key_, value_);
         graph->setData(x, y, true);
@@ -100,7 +91,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
 
 void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
     std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < count_of(series); ++i) {
+    for (std::size_t i = 0; i < series.count(); ++i) {
         if (has(series.x[i], series.y[i])) {
             order.push_back(i);
         }
@@ -116,24 +107,23 @@ void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
     for (const std::size_t i : order) {
         x.append(series.x[i]);
         y.append(series.y[i]);
-        const bool bounded = i < series.low.size() && i < series.high.size() &&
-                             std::isfinite(series.low[i]) && std::isfinite(series.high[i]);
+        const bool bounded = series.isBounded(i);
         below.append(bounded ? series.y[i] - series.low[i] : 0);
         above.append(bounded ? series.high[i] - series.y[i] : 0);
         whiskers = whiskers || bounded;
     }
-    QColor colour = colourOf(series);
+    QColor colour = colour_of(inks_, series);
     auto* graph = new WholeGraph(key_, value_);
     graph->setData(x, y, true);
     graph->setLineStyle(QCPGraph::lsNone);
-    const bool hollow = series.strong || round_of(inks_, series.ink) > 0;
     const double size = series.strong ? 12 : order.size() > many_points ? 4 : 7;
     if (order.size() > many_points) {
         colour.setAlphaF(order.size() > 5000 ? 0.2F : order.size() > 800 ? 0.35F : 0.5F);
     }
-    graph->setScatterStyle(hollow ? QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colour, size * 0.2),
-                                                    QBrush(inks_.colours.panel), size * 0.9)
-                                  : QCPScatterStyle(QCPScatterStyle::ssDisc, colour, size));
+    graph->setScatterStyle(is_hollow(inks_, series)
+                               ? QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colour, size * 0.2),
+                                                 QBrush(inks_.colours.panel), size * 0.9)
+                               : QCPScatterStyle(QCPScatterStyle::ssDisc, colour, size));
     if (whiskers) {
         auto* bounds = new QCPErrorBars(key_, value_);
         bounds->setDataPlottable(graph);
@@ -149,7 +139,7 @@ void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
 void SeriesPlotter::addBars(const Chart::Series& series, Parts& parts) const {
     QVector<double> x;
     QVector<double> y;
-    for (std::size_t i = 0; i < count_of(series); ++i) {
+    for (std::size_t i = 0; i < series.count(); ++i) {
         if (has(series.x[i], series.y[i])) {
             x.append(series.x[i]);
             y.append(series.y[i]);
@@ -158,7 +148,7 @@ void SeriesPlotter::addBars(const Chart::Series& series, Parts& parts) const {
     auto* bars = new QCPBars(key_, value_);
     bars->setData(x, y);
     bars->setWidth(chart_.dx * bar_share);
-    bars->setBrush(colourOf(series));
+    bars->setBrush(colour_of(inks_, series));
     bars->setPen(Qt::NoPen);
     parts.push_back(bars);
 }
@@ -192,7 +182,7 @@ void SeriesPlotter::addBand(const Chart::Series& series, Parts& parts) const {
 void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
     constexpr int most_cells_along = 8192;
     const std::size_t count =
-        series.value.empty() ? count_of(series) : std::min(count_of(series), series.value.size());
+        series.value.empty() ? series.count() : std::min(series.count(), series.value.size());
     if (count == 0) {
         return;
     }
@@ -222,7 +212,7 @@ void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
     constexpr int stops = 64;
     for (int i = 0; i <= stops; ++i) {
         const double at = static_cast<double>(i) / stops;
-        gradient.setColorStopAt(at, plain ? colourOf(series) : QColor(colours.at(at)));
+        gradient.setColorStopAt(at, plain ? colour_of(inks_, series) : QColor(colours.at(at)));
     }
     gradient.setNanHandling(QCPColorGradient::nhTransparent);
     map->setGradient(gradient);

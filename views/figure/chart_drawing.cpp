@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace ponderscope::figure {
 namespace {
@@ -42,9 +41,7 @@ double widest_name(const Style& style, const std::vector<QString>& names) {
 /// Names under a plot of this width would touch each other, so it lies on its side. A map of cells keeps its
 /// sides, and leaves names out instead.
 bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
-    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
-                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
-    return !cells && !chart.x.names.empty() &&
+    return !chart.has(Chart::Mark::cell) && !chart.x.names.empty() &&
            (widest_name(style, chart.x.names) + style.size * 0.8) *
                    static_cast<double>(chart.x.names.size()) >
                width - 5 * style.size;
@@ -53,12 +50,10 @@ bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
 /// The height of the names of a map's columns, which are turned where they have no room side by side. 0: they
 /// are not.
 double turned_names(const Style& style, double width, const Chart& chart) {
-    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
-                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
     const double pitch =
         (width - 5 * style.size) / static_cast<double>(std::max<std::size_t>(1, chart.x.names.size()));
     const double widest = widest_name(style, chart.x.names);
-    return cells && widest + style.size * 0.8 > pitch && pitch > style.small.size
+    return chart.has(Chart::Mark::cell) && widest + style.size * 0.8 > pitch && pitch > style.small.size
                ? std::min(widest, 7.5 * style.size)
                : 0;
 }
@@ -68,23 +63,124 @@ std::pair<double, double> extremes(const std::vector<double>& values) {
     return {*low, *high};
 }
 
+/// Maps values of a chart to positions on paper.
+struct Frame {
+    const Chart& chart;
+    QRectF plot;
+    ChartAxis x, y; ///< of the data
+    bool sideways;  ///< x upright, its first place on top
+
+    [[nodiscard]] double along(double value, bool data_x) const {
+        const double share = (data_x ? x : y).share(value);
+        return data_x == sideways
+                   ? (sideways ? plot.top() + share * plot.height() : plot.bottom() - share * plot.height())
+                   : plot.left() + share * plot.width();
+    }
+    [[nodiscard]] QPointF at(double vx, double vy) const {
+        const double px = along(vx, true);
+        const double py = along(vy, false);
+        return sideways ? QPointF(py, px) : QPointF(px, py);
+    }
+    [[nodiscard]] bool has(double vx, double vy) const { return x.has(vx) && y.has(vy); }
+};
+
+void draw_line(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
+               const QColor& colour) {
+    std::vector<QPointF> run;
+    const auto end_run = [&] {
+        if (run.size() > 1) {
+            list.polyline(run, {colour, 1.6, dashes_of(style, series), true});
+        }
+        run.clear();
+    };
+    for (std::size_t i = 0; i < series.count(); ++i) {
+        if (!frame.has(series.x[i], series.y[i])) {
+            end_run();
+            continue;
+        }
+        run.push_back(frame.at(series.x[i], series.y[i]));
+    }
+    end_run();
+}
+
+void draw_points(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
+                 const QColor& colour) {
+    const double radius = style.size * (series.strong ? 0.5 : 0.28);
+    for (std::size_t i = 0; i < series.count(); ++i) {
+        if (!frame.has(series.x[i], series.y[i])) {
+            continue;
+        }
+        const QPointF at = frame.at(series.x[i], series.y[i]);
+        if (series.isBounded(i)) {
+            const QRectF& plot = frame.plot;
+            const auto inside = [&](QPointF end) {
+                return QPointF(std::clamp(end.x(), plot.left(), plot.right()),
+                               std::clamp(end.y(), plot.top(), plot.bottom()));
+            };
+            list.line(inside(frame.at(series.x[i], series.low[i])),
+                      inside(frame.at(series.x[i], series.high[i])), {colour, 1, {}, false});
+        }
+        draw_point(list, style, at, radius, series, colour);
+    }
+}
+
+void draw_bars(DisplayList& list, const Frame& frame, const Series& series, const QColor& colour) {
+    const QRectF& plot = frame.plot;
+    const double length = frame.sideways ? plot.height() : plot.width();
+    const double wide = length / std::max(1.0, frame.x.extent()) * frame.chart.dx * 0.72;
+    const double low = frame.sideways ? plot.left() : plot.top();
+    const double high = frame.sideways ? plot.right() : plot.bottom();
+    const double zero =
+        frame.chart.y.log ? (frame.sideways ? low : high) : std::clamp(frame.along(0, false), low, high);
+    for (std::size_t i = 0; i < series.count(); ++i) {
+        if (!std::isfinite(series.y[i])) {
+            continue;
+        }
+        const double end = frame.along(series.y[i], false);
+        const double middle = frame.along(series.x[i], true);
+        const QRectF bar = frame.sideways
+                               ? QRectF(std::min(end, zero), middle - wide / 2, std::abs(zero - end), wide)
+                               : QRectF(middle - wide / 2, std::min(end, zero), wide, std::abs(zero - end));
+        list.rect(bar, colour, {}, std::min({2.0, bar.height() / 2, bar.width() / 2}));
+    }
+}
+
+void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series) {
+    QColor fill = ink_of(style, series.ink);
+    fill.setAlphaF(0.22F); // one band does not hide another, nor the grid
+    const auto upper = [&](std::size_t i) { return frame.at(series.x[i], series.high[i]); };
+    const auto lower = [&](std::size_t i) { return frame.at(series.x[i], series.low[i]); };
+    for (const auto& [first, last] : parts_of_band(series)) {
+        if (last - first == 1) {
+            list.line(lower(first), upper(first), {fill, style.size * lone_band, {}, false});
+            continue;
+        }
+        QPainterPath path(upper(first));
+        for (std::size_t i = first + 1; i < last; ++i) {
+            path.lineTo(upper(i));
+        }
+        for (std::size_t i = last; i-- > first;) {
+            path.lineTo(lower(i));
+        }
+        path.closeSubpath();
+        list.path(path, fill);
+    }
+}
+
 /// Rectangles up to a number, one image of a pixel a cell above it.
-template <typename X, typename Y>
-void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::size_t number, const X& px,
-                const Y& py) {
-    const Series& series = chart.series[number];
+void draw_cells(DisplayList& list, const Style& style, const Frame& frame, const Series& series) {
+    const Chart& chart = frame.chart;
     const ColourMap map =
         chart.scale && chart.scale->diverging ? ColourMap::diverging(style.dark) : style.cells;
     const ColourScale scale = chart.scale.value_or(Chart::Scale{}).colours();
     const bool plain = series.value.empty();
     const QRgb ink = ink_of(style, series.ink).rgb();
-    const std::size_t count =
-        std::min({series.x.size(), series.y.size(), plain ? series.x.size() : series.value.size()});
+    const std::size_t count = plain ? series.count() : std::min(series.count(), series.value.size());
     const auto has = [&](std::size_t i) { return plain || std::isfinite(series.value[i]); };
     const auto colour = [&](std::size_t i) { return plain ? ink : map.at(scale.position(series.value[i])); };
     const auto rect_of = [&](double x, double y) {
-        return QRectF(QPointF(px(x - chart.dx / 2), py(y + chart.dy / 2)),
-                      QPointF(px(x + chart.dx / 2), py(y - chart.dy / 2)))
+        return QRectF(frame.at(x - chart.dx / 2, y + chart.dy / 2),
+                      frame.at(x + chart.dx / 2, y - chart.dy / 2))
             .normalized(); // an axis may run downwards
     };
     std::vector<double> xs;
@@ -124,167 +220,34 @@ void draw_cells(DisplayList& list, const Style& style, const Chart& chart, std::
     list.image(rect_of(left, low).united(rect_of(right, high)), image);
 }
 
-} // namespace
-
-double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot) {
-    const ChartLegend legend(style, chart, {width, plot + 4 * style.size});
-    const double inner = width - (legend.beside() ? legend.width() : 0);
-    double needed = plot;
-    if (lies_on_its_side(style, inner, chart)) {
-        needed = std::max(needed, static_cast<double>(chart.x.names.size()) * row_line(style));
-    }
-    needed += style.size * 4.5 + turned_names(style, inner, chart); // titles and numbers of the axes
-    if (legend.beside()) {
-        needed = std::max(needed, legend.listHeight());
-    }
-    const auto notes = static_cast<double>(wrapped_lines(style, chart.note, width, note_lines).size());
-    return needed + (chart.title.isEmpty() ? 0 : style.size * 1.6) + legend.height() +
-           notes * note_line(style);
-}
-
-namespace {
-
-/// Maps values of a chart to positions on paper.
-struct Frame {
-    const Chart& chart;
-    QRectF plot;
-    ChartAxis x, y; ///< of the data
-    bool sideways;  ///< x upright, its first place on top
-
-    [[nodiscard]] double along(double value, bool data_x) const {
-        const double share = (data_x ? x : y).share(value);
-        return data_x == sideways
-                   ? (sideways ? plot.top() + share * plot.height() : plot.bottom() - share * plot.height())
-                   : plot.left() + share * plot.width();
-    }
-    [[nodiscard]] QPointF at(double vx, double vy) const {
-        const double px = along(vx, true);
-        const double py = along(vy, false);
-        return sideways ? QPointF(py, px) : QPointF(px, py);
-    }
-    [[nodiscard]] bool has(double vx, double vy) const { return x.has(vx) && y.has(vy); }
-};
-
-void draw_line(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
-               const QColor& colour) {
-    const Series& series = frame.chart.series[number];
-    std::vector<QPointF> run;
-    const auto end_run = [&] {
-        if (run.size() > 1) {
-            list.polyline(run, {colour, 1.6, dashes_of(style, series), true});
-        }
-        run.clear();
-    };
-    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
-        if (!frame.has(series.x[i], series.y[i])) {
-            end_run();
-            continue;
-        }
-        run.push_back(frame.at(series.x[i], series.y[i]));
-    }
-    end_run();
-}
-
-void draw_points(DisplayList& list, const Style& style, const Frame& frame, std::size_t number,
-                 const QColor& colour) {
-    const Series& series = frame.chart.series[number];
-    const double radius = style.size * (series.strong ? 0.5 : 0.28);
-    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
-        if (!frame.has(series.x[i], series.y[i])) {
-            continue;
-        }
-        const QPointF at = frame.at(series.x[i], series.y[i]);
-        if (i < series.low.size() && i < series.high.size() && std::isfinite(series.low[i]) &&
-            std::isfinite(series.high[i])) {
-            const QRectF& plot = frame.plot;
-            const auto inside = [&](QPointF end) {
-                return QPointF(std::clamp(end.x(), plot.left(), plot.right()),
-                               std::clamp(end.y(), plot.top(), plot.bottom()));
-            };
-            list.line(inside(frame.at(series.x[i], series.low[i])),
-                      inside(frame.at(series.x[i], series.high[i])), {colour, 1, {}, false});
-        }
-        draw_point(list, style, at, radius, series, colour);
-    }
-}
-
-void draw_bars(DisplayList& list, const Frame& frame, std::size_t number, const QColor& colour) {
-    const Series& series = frame.chart.series[number];
-    const QRectF& plot = frame.plot;
-    const double length = frame.sideways ? plot.height() : plot.width();
-    const double wide = length / std::max(1.0, frame.x.extent()) * frame.chart.dx * 0.72;
-    const double low = frame.sideways ? plot.left() : plot.top();
-    const double high = frame.sideways ? plot.right() : plot.bottom();
-    const double zero =
-        frame.chart.y.log ? (frame.sideways ? low : high) : std::clamp(frame.along(0, false), low, high);
-    for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
-        if (!std::isfinite(series.y[i])) {
-            continue;
-        }
-        const double end = frame.along(series.y[i], false);
-        const double middle = frame.along(series.x[i], true);
-        const QRectF bar = frame.sideways
-                               ? QRectF(std::min(end, zero), middle - wide / 2, std::abs(zero - end), wide)
-                               : QRectF(middle - wide / 2, std::min(end, zero), wide, std::abs(zero - end));
-        list.rect(bar, colour, {}, std::min({2.0, bar.height() / 2, bar.width() / 2}));
-    }
-}
-
-void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
-               const QColor& colour) {
-    QColor fill = colour;
-    fill.setAlphaF(0.22F); // one band does not hide another, nor the grid
-    const auto upper = [&](std::size_t i) { return frame.at(series.x[i], series.high[i]); };
-    const auto lower = [&](std::size_t i) { return frame.at(series.x[i], series.low[i]); };
-    for (const auto& [first, last] : parts_of_band(series)) {
-        if (last - first == 1) {
-            list.line(lower(first), upper(first), {fill, style.size * lone_band, {}, false});
-            continue;
-        }
-        QPainterPath path(upper(first));
-        for (std::size_t i = first + 1; i < last; ++i) {
-            path.lineTo(upper(i));
-        }
-        for (std::size_t i = last; i-- > first;) {
-            path.lineTo(lower(i));
-        }
-        path.closeSubpath();
-        list.path(path, fill);
-    }
-}
-
 /// \p points: the marks that may reach beyond the plot by half of themselves; else all others.
 void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool points) {
-    const Chart& chart = frame.chart;
     // Bands behind everything: they would cover what was drawn before them.
-    std::vector<std::size_t> order(chart.series.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t s) { return chart.series[s].mark == Chart::Mark::band; });
-    for (const std::size_t s : order) {
-        const Series& series = chart.series[s];
-        if ((series.mark == Chart::Mark::point) != points) {
+    std::vector<const Series*> order;
+    for (const Series& series : frame.chart.series) {
+        order.push_back(&series);
+    }
+    std::ranges::stable_partition(order, [](const Series* one) { return one->mark == Chart::Mark::band; });
+    for (const Series* series : order) {
+        if ((series->mark == Chart::Mark::point) != points) {
             continue;
         }
-        const QColor colour = series.faint ? mixed(style.colours.panel, ink_of(style, series.ink), 0.35)
-                                           : ink_of(style, series.ink);
-        switch (series.mark) {
+        const QColor colour = colour_of(style, *series);
+        switch (series->mark) {
         case Chart::Mark::line:
-            draw_line(list, style, frame, s, colour);
+            draw_line(list, style, frame, *series, colour);
             break;
         case Chart::Mark::point:
-            draw_points(list, style, frame, s, colour);
+            draw_points(list, style, frame, *series, colour);
             break;
         case Chart::Mark::bar:
-            draw_bars(list, frame, s, colour);
+            draw_bars(list, frame, *series, colour);
             break;
         case Chart::Mark::band:
-            draw_band(list, style, frame, series, ink_of(style, series.ink));
+            draw_band(list, style, frame, *series);
             break;
         case Chart::Mark::cell:
-            draw_cells(
-                list, style, chart, s, [&](double x) { return frame.along(x, true); },
-                [&](double y) { return frame.along(y, false); });
+            draw_cells(list, style, frame, *series);
             break;
         }
     }
@@ -340,16 +303,26 @@ void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& b
 
 } // namespace
 
+double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot) {
+    const ChartLegend legend(style, chart, {width, plot + 4 * style.size});
+    const double inner = width - (legend.beside() ? legend.width() : 0);
+    double needed = plot;
+    if (lies_on_its_side(style, inner, chart)) {
+        needed = std::max(needed, static_cast<double>(chart.x.names.size()) * row_line(style));
+    }
+    needed += style.size * 4.5 + turned_names(style, inner, chart); // titles and numbers of the axes
+    if (legend.beside()) {
+        needed = std::max(needed, legend.listHeight());
+    }
+    const auto notes = static_cast<double>(wrapped_lines(style, chart.note, width, note_lines).size());
+    return needed + legend.height() + notes * note_line(style);
+}
+
 QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                   int note_lines) {
     const Fonts& fonts = style.fonts;
     const double small = fonts.cap_height(style.small);
     double top = box.top();
-    if (!chart.title.isEmpty()) {
-        const TextStyle bold{style.size, true, style.colours.text};
-        list.text(fonts.elided(chart.title, bold, box.width()), {box.left(), top + fonts.ascent(bold)}, bold);
-        top += style.size * 1.6;
-    }
     double bottom = box.bottom();
     const std::vector<QString> note = wrapped_lines(style, chart.note, box.width(), note_lines);
     for (auto words = note.rbegin(); words != note.rend(); ++words) {
@@ -390,8 +363,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
     }
     gutter = std::min(gutter, inner.width() * 0.42);
     // Half of a mark may lie beyond the last value.
-    const bool marks = std::any_of(chart.series.begin(), chart.series.end(),
-                                   [](const Series& one) { return one.mark == Chart::Mark::point; });
+    const bool marks = chart.has(Chart::Mark::point);
     const double end = marks ? style.size * 0.55 + 0.5 : 2;
     const double left = box.left() + gutter + 5;
     const QRectF plot(left, top, std::max(10.0, inner.right() - left - end), std::max(10.0, bottom - top));
@@ -496,14 +468,12 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
         }
     }
     dress_chart(chart, spec, figure);
-    chart.title.clear(); // the caption of the paper says it; spec.title is drawn by finish()
     const double above = title_height(spec, style);
     constexpr int note_lines = 8; // on paper no caveat is cut
     constexpr double height_of_width = 0.62;
     constexpr double plot_of_height = 0.62; // at least, of a page without many names
     constexpr double row_height = 2.2;      // of cells, in letters' sizes, at most
-    const bool cells = std::any_of(chart.series.begin(), chart.series.end(),
-                                   [](const Series& one) { return one.mark == Chart::Mark::cell; });
+    const bool cells = chart.has(Chart::Mark::cell);
     const double rows = ChartAxis(chart, false, 6).extent() / chart.dy;
     const double usual = std::min(style.width * (style.width > 300 ? 0.42 : height_of_width),
                                   cells ? (rows * row_height + 7) * style.size : 1e9);

@@ -12,9 +12,9 @@ namespace ponderscope::figure {
 class DisplayList;
 struct Style;
 
-/// Draws a chart into \p box, in points, and returns the area between the axes. The note has at most \p
-/// note_lines lines and is cut after them. If the names below points or bars do not fit side by side, the
-/// plot is turned and the names are on the left.
+/// Draws a chart without its title into \p box, in points. Returns the area between the axes. The note has at
+/// most \p note_lines lines and is cut after them. If the names below points or bars do not fit side by side,
+/// the plot is turned and the names are on the left.
 QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                   int note_lines);
 /// The height at which a chart of this width is readable: legend, names, note, and a plot of \p plot.

@@ -48,7 +48,7 @@ ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
 
 void draw_point(DisplayList& list, const Style& style, QPointF at, double radius, const Series& series,
                 const QColor& colour) {
-    if (series.strong || round_of(style, series.ink) > 0) {
+    if (is_hollow(style, series)) {
         list.circle(at, radius, style.colours.panel, {colour, radius * 0.4, {}, false});
     } else {
         list.circle(at, radius, colour);

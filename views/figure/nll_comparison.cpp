@@ -36,8 +36,7 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     for (const RunComparison::Run& run : comparison.runs) {
         names.push_back(QString::fromStdString(shown_name(spec, run.label)));
     }
-    Chart means = mean_nll_chart(comparison, names);
-    means.title.clear();
+    const Chart means = mean_nll_chart(comparison, names);
     const bool scatter = spec.scatter && comparison.runs.size() > 1;
     const bool beside = scatter && spec.width_mm >= side_by_side_mm;
     const double gap = style.size * 2.5;
@@ -51,7 +50,6 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     if (scatter) {
         Chart pairs = comparison.places.size() > most_points ? token_density_chart(comparison)
                                                              : token_pairs_chart(comparison);
-        pairs.title.clear();
         pairs.x.label = u"NLL of %1 (nats)"_s.arg(names[0]);
         pairs.y.label = u"NLL of %1 (nats)"_s.arg(names[1]);
         const QRectF box = beside ? QRectF(left + gap, 0, side, side)

@@ -79,8 +79,7 @@ std::string coordinates(const Series& series, const std::vector<double>& y, bool
     std::string text;
     for (std::size_t i = 0; i < std::min(series.x.size(), y.size()); ++i) {
         text += "    (" + number_of(series.x[i]) + "," + number_of(y[i]) + ")";
-        if (with_bounds && i < series.low.size() && std::isfinite(series.low[i]) &&
-            std::isfinite(series.high[i])) {
+        if (with_bounds && series.isBounded(i)) {
             text += " += (0," + number_of(series.high[i] - y[i]) + ") -= (0," +
                     number_of(y[i] - series.low[i]) + ")";
         }
