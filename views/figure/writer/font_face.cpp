@@ -98,10 +98,6 @@ void use_cids(const QByteArray& font, std::map<std::uint32_t, std::uint32_t>& co
 
 } // namespace
 
-void FontFace::Release::operator()(hb_font_t* font) const {
-    hb_font_destroy(font);
-}
-
 void FontFace::unusable(const char* why) const {
     throw EnvironmentError("The font \"" + family_.toStdString() + "\" cannot be put into a figure: " + why +
                            "; choose another, such as " + default_family + ".");
@@ -132,7 +128,7 @@ FontFace::FontFace(const std::string& path, unsigned index, QString family) : fa
     if (os2.size() >= 10 && (static_cast<unsigned char>(os2[9]) & restricted) != 0) {
         unusable("its licence forbids embedding");
     }
-    font_.reset(hb_font_create(face.get()));
+    font_.reset(hb_font_create(face.get()), hb_font_destroy);
     const double em = units_per_em();
     hb_font_extents_t extents;
     hb_font_get_h_extents(font_.get(), &extents);

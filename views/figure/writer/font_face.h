@@ -53,14 +53,11 @@ public:
     [[nodiscard]] QByteArray subset(const std::set<char32_t>& characters) const;
 
 private:
-    struct Release {
-        void operator()(hb_font_t* font) const;
-    };
     [[noreturn]] void unusable(const char* why) const;
     [[noreturn]] void damaged() const;
     QString family_;
     QByteArray name_;
-    std::unique_ptr<hb_font_t, Release> font_;
+    std::shared_ptr<hb_font_t> font_;
     bool cff_ = false;
     double ascender_ = 0;
     double descender_ = 0;

@@ -91,14 +91,12 @@ struct Fonts::Shelf {
 
     const FontFace* load(const FcPattern* font) {
         const std::pair<std::string, int> place(text_of(font, FC_FILE), integer_of(font, FC_INDEX, 0));
-        const auto found = loaded.find(place);
-        if (found != loaded.end()) {
-            return found->second.get();
+        const auto [entry, fresh] = loaded.try_emplace(place);
+        if (fresh) {
+            entry->second = std::make_unique<FontFace>(place.first, static_cast<unsigned>(place.second),
+                                                       QString::fromStdString(text_of(font, FC_FAMILY)));
         }
-        auto& entry = loaded[place];
-        entry = std::make_unique<FontFace>(place.first, static_cast<unsigned>(place.second),
-                                           QString::fromStdString(text_of(font, FC_FAMILY)));
-        return entry.get();
+        return entry->second.get();
     }
 
     const Order& order(bool bold, const std::string& language) {

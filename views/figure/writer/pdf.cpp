@@ -8,9 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <utility>
-#include <vector>
 
 using namespace Qt::StringLiterals;
 
@@ -194,8 +193,7 @@ public:
         if (item.radius > 0) {
             draw(rounded_rect(item.rect, item.radius), item.fill, item.stroke);
         } else if (begin(item.fill, item.stroke)) {
-            out_ += number(item.rect.x()) + " " + number(item.rect.y()) + " " + number(item.rect.width()) +
-                    " " + number(item.rect.height()) + " re\n" + paint_operator(item.fill, item.stroke);
+            out_ += box(item.rect) + " re\n" + paint_operator(item.fill, item.stroke);
         }
     }
     void operator()(const PathItem& item) { draw(item.path, item.fill, item.stroke); }
@@ -286,8 +284,7 @@ public:
     }
     void operator()(const ClipBegin& item) {
         stack_.push_back(state_);
-        out_ += "q " + number(item.rect.x()) + " " + number(item.rect.y()) + " " + number(item.rect.width()) +
-                " " + number(item.rect.height()) + " re W n\n";
+        out_ += "q " + box(item.rect) + " re W n\n";
     }
     void operator()(const ClipEnd&) {
         out_ += "Q\n";
@@ -300,11 +297,11 @@ public:
         QByteArray text;
         if (!fill_alphas_.empty() || !stroke_alphas_.empty()) {
             text += " /ExtGState <<";
-            for (const auto& [per_mille, name] : fill_alphas_) {
-                text += " /" + name + " << /ca " + number(per_mille / 1000.0) + " >>";
-            }
-            for (const auto& [per_mille, name] : stroke_alphas_) {
-                text += " /" + name + " << /CA " + number(per_mille / 1000.0) + " >>";
+            for (const auto& [alphas, key] :
+                 {std::pair(&fill_alphas_, "ca"), std::pair(&stroke_alphas_, "CA")}) {
+                for (const auto& [per_mille, name] : *alphas) {
+                    text += " /" + name + " << /" + key + " " + number(per_mille / 1000.0) + " >>";
+                }
             }
             text += " >>";
         }
@@ -320,10 +317,7 @@ public:
 
 private:
     struct State {
-        QRgb fill = 0;
-        QRgb stroke = 0;
-        bool fill_known = false;
-        bool stroke_known = false;
+        std::optional<QRgb> fill, stroke; ///< empty: not set yet
         int fill_alpha = 1000;
         int stroke_alpha = 1000;
         QByteArray pen;
@@ -357,6 +351,10 @@ private:
         }
         return shaped.clusters[begin].right_to_left || own == said ? QString() : own;
     }
+    static QByteArray box(const QRectF& rect) {
+        return number(rect.x()) + " " + number(rect.y()) + " " + number(rect.width()) + " " +
+               number(rect.height());
+    }
     static QByteArray components(const QColor& color) {
         return number(color.redF()) + " " + number(color.greenF()) + " " + number(color.blueF());
     }
@@ -375,18 +373,16 @@ private:
     }
     void fill_color(const QColor& color) {
         opacity(state_.fill_alpha, fill_alphas_, 'f', color.alphaF());
-        if (!state_.fill_known || state_.fill != color.rgb()) {
+        if (state_.fill != color.rgb()) {
             out_ += components(color) + " rg\n";
             state_.fill = color.rgb();
-            state_.fill_known = true;
         }
     }
     void stroke_style(const Stroke& stroke) {
         opacity(state_.stroke_alpha, stroke_alphas_, 's', stroke.color.alphaF());
-        if (!state_.stroke_known || state_.stroke != stroke.color.rgb()) {
+        if (state_.stroke != stroke.color.rgb()) {
             out_ += components(stroke.color) + " RG\n";
             state_.stroke = stroke.color.rgb();
-            state_.stroke_known = true;
         }
         QByteArray pen = number(stroke.width) + " w " + (stroke.round ? "1 J 1 j" : "0 J 0 j") + " [";
         for (const double length : stroke.dash) {
@@ -414,26 +410,8 @@ private:
         if (path.isEmpty() || !begin(fill, stroke)) {
             return;
         }
-        const auto point = [&](int i) {
-            const QPainterPath::Element element = path.elementAt(i);
-            return number(element.x) + " " + number(element.y) + " ";
-        };
-        for (int i = 0; i < path.elementCount(); ++i) {
-            switch (path.elementAt(i).type) {
-            case QPainterPath::MoveToElement:
-                out_ += point(i) + "m\n";
-                break;
-            case QPainterPath::LineToElement:
-                out_ += point(i) + "l\n";
-                break;
-            case QPainterPath::CurveToElement:
-                out_ += point(i) + point(i + 1) + point(i + 2) + "c\n";
-                i += 2;
-                break;
-            case QPainterPath::CurveToDataElement:
-                break;
-            }
-        }
+        out_ += path_text(path,
+                          [](char letter, const QByteArray& points) { return points + " " + letter + "\n"; });
         out_ += paint_operator(fill, stroke);
     }
 
@@ -464,6 +442,21 @@ QByteArray number(double value, int decimals) {
         }
     }
     return text == "-0" ? QByteArray("0") : text;
+}
+
+QByteArray path_text(const QPainterPath& path,
+                     const std::function<QByteArray(char letter, const QByteArray& points)>& operation) {
+    QByteArray text;
+    for (int i = 0; i < path.elementCount();) {
+        const QPainterPath::ElementType type = path.elementAt(i).type;
+        const int end = i + (type == QPainterPath::CurveToElement ? 3 : 1);
+        QByteArray points;
+        for (; i < end; ++i) {
+            points += " " + number(path.elementAt(i).x) + " " + number(path.elementAt(i).y);
+        }
+        text += operation("mlc"[type], points.mid(1));
+    }
+    return text;
 }
 
 std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 namespace ponderscope::figure {
 namespace {
@@ -158,25 +159,14 @@ BidiLevels bidi_levels(const QString& paragraph) {
 }
 
 std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels) {
-    std::vector<std::size_t> order(levels.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        order[i] = i;
-    }
-    const auto highest = levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end());
-    // From the highest level to the lowest odd one, every run of that level or above is turned round.
-    for (int level = highest; level >= 1; --level) {
-        for (auto first = order.begin(); first != order.end();) {
-            if (levels[*first] < level) {
-                ++first;
-                continue;
-            }
-            const auto last =
-                std::find_if(first, order.end(), [&](std::size_t i) { return levels[i] < level; });
-            std::reverse(first, last);
-            first = last;
-        }
-    }
-    return order;
+    std::vector<FriBidiLevel> own(levels.begin(), levels.end());
+    const std::vector<FriBidiCharType> types(own.size(),
+                                             FRIBIDI_TYPE_LTR); // no spaces, whose levels it resets
+    std::vector<FriBidiStrIndex> order(own.size());
+    std::iota(order.begin(), order.end(), 0);
+    fribidi_reorder_line(FRIBIDI_FLAGS_DEFAULT, types.data(), static_cast<FriBidiStrIndex>(own.size()), 0,
+                         FRIBIDI_PAR_LTR, own.data(), nullptr, order.data());
+    return {order.begin(), order.end()};
 }
 
 ShapedText shape_text(const QString& text, const FaceOf& face_of) {

@@ -35,8 +35,7 @@ public:
     explicit Writer(const Fonts& fonts) : fonts_(fonts) {}
 
     void operator()(const RectItem& item) {
-        out_ += "<rect x=\"" + number(item.rect.x()) + "\" y=\"" + number(item.rect.y()) + "\" width=\"" +
-                number(item.rect.width()) + "\" height=\"" + number(item.rect.height()) + "\"";
+        out_ += "<rect" + box(item.rect);
         if (item.radius > 0) {
             out_ += " rx=\"" + number(item.radius) + "\"";
         }
@@ -46,27 +45,9 @@ public:
         if (item.path.isEmpty()) {
             return;
         }
-        QByteArray d;
-        const auto point = [&](int i) {
-            const QPainterPath::Element element = item.path.elementAt(i);
-            return number(element.x) + " " + number(element.y);
-        };
-        for (int i = 0; i < item.path.elementCount(); ++i) {
-            switch (item.path.elementAt(i).type) {
-            case QPainterPath::MoveToElement:
-                d += "M" + point(i);
-                break;
-            case QPainterPath::LineToElement:
-                d += "L" + point(i);
-                break;
-            case QPainterPath::CurveToElement:
-                d += "C" + point(i) + " " + point(i + 1) + " " + point(i + 2);
-                i += 2;
-                break;
-            case QPainterPath::CurveToDataElement:
-                break;
-            }
-        }
+        const QByteArray d = path_text(item.path, [](char letter, const QByteArray& points) {
+            return QByteArray(1, letter).toUpper() + points;
+        });
         out_ += "<path d=\"" + d + "\"" + look(item.fill, item.stroke) + "/>\n";
     }
     void operator()(const TextItem& item) {
@@ -94,24 +75,26 @@ public:
                 "</text>\n";
     }
     void operator()(const ImageItem& item) {
-        out_ += "<image x=\"" + number(item.target.x()) + "\" y=\"" + number(item.target.y()) +
-                "\" width=\"" + number(item.target.width()) + "\" height=\"" + number(item.target.height()) +
-                "\" preserveAspectRatio=\"none\" "
+        out_ += "<image" + box(item.target) +
+                " preserveAspectRatio=\"none\" "
                 "style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" "
                 "xlink:href=\"" +
                 data_of(item.image) + "\"/>\n";
     }
     void operator()(const ClipBegin& item) {
         const QByteArray id = "c" + QByteArray::number(++clips_);
-        out_ += "<clipPath id=\"" + id + "\"><rect x=\"" + number(item.rect.x()) + "\" y=\"" +
-                number(item.rect.y()) + "\" width=\"" + number(item.rect.width()) + "\" height=\"" +
-                number(item.rect.height()) + "\"/></clipPath>\n<g clip-path=\"url(#" + id + ")\">\n";
+        out_ += "<clipPath id=\"" + id + "\"><rect" + box(item.rect) + "/></clipPath>\n<g clip-path=\"url(#" +
+                id + ")\">\n";
     }
     void operator()(const ClipEnd&) { out_ += "</g>\n"; }
 
     [[nodiscard]] const QByteArray& body() const { return out_; }
 
 private:
+    static QByteArray box(const QRectF& rect) {
+        return " x=\"" + number(rect.x()) + "\" y=\"" + number(rect.y()) + "\" width=\"" +
+               number(rect.width()) + "\" height=\"" + number(rect.height()) + "\"";
+    }
     static QByteArray data_of(const QImage& image) {
         QByteArray png;
         QBuffer buffer(&png);
