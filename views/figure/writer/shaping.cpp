@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <numeric>
 
 namespace ponderscope::figure {
@@ -164,8 +165,10 @@ std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels) {
                                              FRIBIDI_TYPE_LTR); // no spaces, whose levels it resets
     std::vector<FriBidiStrIndex> order(own.size());
     std::iota(order.begin(), order.end(), 0);
-    fribidi_reorder_line(FRIBIDI_FLAGS_DEFAULT, types.data(), static_cast<FriBidiStrIndex>(own.size()), 0,
-                         FRIBIDI_PAR_LTR, own.data(), nullptr, order.data());
+    if (fribidi_reorder_line(FRIBIDI_FLAGS_DEFAULT, types.data(), static_cast<FriBidiStrIndex>(own.size()), 0,
+                             FRIBIDI_PAR_LTR, own.data(), nullptr, order.data()) == 0) {
+        throw std::bad_alloc();
+    }
     return {order.begin(), order.end()};
 }
 
