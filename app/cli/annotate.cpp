@@ -18,7 +18,6 @@
 #include <iostream>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -133,13 +132,13 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
 }
 
 struct AnnotateVerb {
-    std::string reference, run;
+    std::string reference, named; ///< named: the run of --run
     std::filesystem::path csv;
     std::vector<std::string> categories, removed, derived;
     std::string from;
     bool json = false;
 
-    void operator()() const;
+    void run() const;
 };
 
 /// Lists the current annotations of the given runs.
@@ -207,22 +206,13 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
     return all;
 }
 
-void AnnotateVerb::operator()() const {
+void AnnotateVerb::run() const {
     RunReference where = parse_run_reference(reference);
-    if (!run.empty() && !where.run.empty() && run != where.run) {
+    if (!named.empty() && !where.run.empty() && named != where.run) {
         throw InputError(ErrorId::usage_conflict, "expected one run, found " + where.run + " after # and " +
-                                                      run + " with --run; name the run once.");
+                                                      named + " with --run; name the run once.");
     }
-    where.run = run.empty() ? where.run : run;
-    if (!categories.empty() && csv.empty()) {
-        throw InputError(ErrorId::usage_missing, "--category needs --csv FILE; name the table.");
-    }
-    if (!from.empty() && derived.empty()) {
-        throw InputError(ErrorId::usage_missing, "--from needs --derive; add --derive NAME=COLUMN.");
-    }
-    if (!removed.empty() && (!csv.empty() || !derived.empty())) {
-        throw InputError(ErrorId::usage_conflict, "--remove excludes --csv and --derive; use two commands.");
-    }
+    where.run = named.empty() ? where.run : named;
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
     if (changes) {
         check_can_annotate(where.trace);
@@ -254,14 +244,13 @@ void AnnotateVerb::operator()() const {
 } // namespace
 
 void add_annotate(CLI::App& program) {
-    auto verb = std::make_shared<AnnotateVerb>();
-    CLI::App* app = add_verb(program, "annotate");
-    app->add_option("trace", verb->reference,
-                    "TRACE.ponder#RUN; the name is optional if the trace has only one run")
+    auto [app, verb] = add_verb<AnnotateVerb>(program, "annotate");
+    app.add_option("trace", verb.reference,
+                   "TRACE.ponder#RUN; the name is optional if the trace has only one run")
         ->required();
-    app->add_option("--run", verb->run, "Name of the run, if not given by #")->type_name("NAME");
-    app->add_option(
-           "--csv", verb->csv,
+    app.add_option("--run", verb.named, "Name of the run, if not given by #")->type_name("NAME");
+    app.add_option(
+           "--csv", verb.csv,
            "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
            "the text) and a column a name; sequence is a number from 0, else a title, document a title, else "
            "a number; both "
@@ -269,27 +258,31 @@ void add_annotate(CLI::App& program) {
            "of categories; an empty field says nothing, nor does NaN among numbers. Names that are there "
            "are replaced")
         ->type_name("FILE.csv");
-    app->add_option("--category", verb->categories, "Columns of numbers that are categories")
+    app.add_option("--category", verb.categories, "Columns of numbers that are categories")
+        ->needs("--csv")
         ->type_name("NAME");
-    app->add_option(
-           "--derive", verb->derived,
+    app.add_option(
+           "--derive", verb.derived,
            "A column worked out of what the run recorded by step: a signal at a step (nll@0, gate@last), "
            "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
            "(prediction_depth, answer_flips). It stands at the token that was predicted")
         ->type_name("NAME=COLUMN");
-    app->add_option("--from", verb->from, "Derive the column from this run, over the same tokens")
+    app.add_option("--from", verb.from, "Derive the column from this run, over the same tokens")
+        ->needs("--derive")
         ->type_name("TRACE.ponder#RUN");
-    app->add_option("--remove", verb->removed, "Annotations to remove")->type_name("NAME");
-    app->add_flag("--json", verb->json, "Print the list as JSON");
-    app->footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
-                "annotations lie "
-                "beside it, in TRACE.ponder.annotations.\n"
-                "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
-                "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
-                "  ponderscope annotate 'story.ponder#learned' --derive gain=nll@0-nll@last --from "
-                "'story.ponder#full'\n"
-                "  ponderscope stats story.ponder --by part_of_speech");
-    app->callback([verb] { (*verb)(); });
+    app.add_option("--remove", verb.removed, "Annotations to remove")
+        ->excludes("--csv")
+        ->excludes("--derive")
+        ->type_name("NAME");
+    app.add_flag("--json", verb.json, "Print the list as JSON");
+    app.footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
+               "annotations lie "
+               "beside it, in TRACE.ponder.annotations.\n"
+               "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
+               "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
+               "  ponderscope annotate 'story.ponder#learned' --derive gain=nll@0-nll@last --from "
+               "'story.ponder#full'\n"
+               "  ponderscope stats story.ponder --by part_of_speech");
 }
 
 } // namespace ponderscope::cli

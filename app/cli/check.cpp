@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -59,52 +58,50 @@ void print(const std::filesystem::path& trace, const TraceCheck& result, const s
 
 void add_check(CLI::App& program) {
     struct Verb {
-        std::filesystem::path trace;
+        std::filesystem::path named;
         std::size_t most = 1000;
         ProgressOption progress;
         bool json = false;
+
+        void run() const {
+            ProgressPrinter printer(progress.style);
+            std::vector<std::filesystem::path> traces = find_shards(named);
+            if (traces.empty()) {
+                traces.push_back(named);
+            }
+            nlohmann::json reports = nlohmann::json::array();
+            std::string broken;
+            for (const std::filesystem::path& trace : traces) {
+                const TraceCheck result = check_trace(trace, most, printer.sink(), stop_on_interrupt());
+                printer.finish();
+                const std::string faults = faults_of(result);
+                if (json) {
+                    reports.push_back(report_of(trace, result));
+                } else {
+                    print(trace, result, faults);
+                }
+                if (!result.faults.empty()) {
+                    broken += (broken.empty() ? "" : "; ") + trace.string() + ": " + faults;
+                }
+            }
+            if (json) {
+                print_json(traces.size() == 1 ? reports.front() : reports);
+            }
+            if (!broken.empty()) {
+                throw CheckFailed(broken + ".");
+            }
+        }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "check");
-    app->add_option("trace", verb->trace, "Trace, or several shards, each of which is checked")
+    auto [app, verb] = add_verb<Verb>(program, "check");
+    app.add_option("trace", verb.named, "Trace, or several shards, each of which is checked")
         ->required()
         ->type_name("TRACE.ponder");
-    app->add_option("--most", verb->most, "Stop after this many faults")
-        ->check(number_from<std::size_t>(1, 1'000'000'000))
-        ->capture_default_str();
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("One line a fault; exit code 1 where there is one. What is promised: "
-                "resources/docs/trace-schema.md.\n"
-                "Example:\n  ponderscope check mine.ponder");
-    app->callback([verb] {
-        ProgressPrinter printer(verb->progress.style);
-        std::vector<std::filesystem::path> traces = find_shards(verb->trace);
-        if (traces.empty()) {
-            traces.push_back(verb->trace);
-        }
-        nlohmann::json reports = nlohmann::json::array();
-        std::string broken;
-        for (const std::filesystem::path& trace : traces) {
-            const TraceCheck result = check_trace(trace, verb->most, printer.sink(), stop_on_interrupt());
-            printer.finish();
-            const std::string faults = faults_of(result);
-            if (verb->json) {
-                reports.push_back(report_of(trace, result));
-            } else {
-                print(trace, result, faults);
-            }
-            if (!result.faults.empty()) {
-                broken += (broken.empty() ? "" : "; ") + trace.string() + ": " + faults;
-            }
-        }
-        if (verb->json) {
-            print_json((traces.size() == 1 ? reports.front() : reports));
-        }
-        if (!broken.empty()) {
-            throw CheckFailed(broken + ".");
-        }
-    });
+    add_number(app, "--most", verb.most, "Stop after this many faults", 1, 1'000'000'000);
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json, "Print the result as JSON");
+    app.footer("One line a fault; exit code 1 where there is one. What is promised: "
+               "resources/docs/trace-schema.md.\n"
+               "Example:\n  ponderscope check mine.ponder");
 }
 
 } // namespace ponderscope::cli

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -236,24 +235,22 @@ void CompareVerb::run() {
 } // namespace
 
 void add_compare(CLI::App& program) {
-    auto verb = std::make_shared<CompareVerb>();
-    CLI::App* app = add_verb(program, "compare");
-    app->add_option("run", verb->references,
-                    "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds a method, its runs "
-                    "joined by commas")
+    auto [app, verb] = add_verb<CompareVerb>(program, "compare");
+    app.add_option("run", verb.references,
+                   "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds a method, its runs "
+                   "joined by commas")
         ->required();
-    app->add_flag(
-        "--seeds", verb->seeds,
+    app.add_flag(
+        "--seeds", verb.seeds,
         "Compare methods, each given as its runs from several seeds; seeds and text are resampled together");
-    app->add_flag(
-        "--paired-seeds", verb->paired_seeds,
+    app.add_flag(
+        "--paired-seeds", verb.paired_seeds,
         "As --seeds, with run i of one method paired with run i of the other (same data order, for example)");
-    verb->add_to(*app);
-    app->footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
-                "resources/docs/statistics.md.\n"
-                "Example:\n  ponderscope compare story.ponder#vanilla-neox-1m story.ponder#ponderlm-neox-1m\n"
-                "  ponderscope compare --seeds a.ponder#s1,a.ponder#s2,a.ponder#s3 b.ponder");
-    app->callback([verb] { verb->run(); });
+    verb.add_to(app);
+    app.footer("Differences are A - B: negative means that A predicts better. What the numbers assume: "
+               "resources/docs/statistics.md.\n"
+               "Example:\n  ponderscope compare story.ponder#vanilla-neox-1m story.ponder#ponderlm-neox-1m\n"
+               "  ponderscope compare --seeds a.ponder#s1,a.ponder#s2,a.ponder#s3 b.ponder");
 }
 
 } // namespace ponderscope::cli

@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -84,7 +83,7 @@ private:
     void read_prompt(const Engine& engine, const SequenceInput& sequence, const Tokenizer& tokenizer,
                      RecordLevel wanted);
 
-    std::set<std::int32_t> named_; ///< ids whose bytes were told
+    std::set<std::int32_t> named_;     ///< ids whose bytes were told
     std::vector<SignalChunk> sampled_; ///< sampling_signals() of the new tokens
 };
 
@@ -92,10 +91,9 @@ void GenerateVerb::check_options() const {
     if (!run_name.empty()) {
         check_run_name(run_name);
     }
-    if (prompt.empty() == from.empty()) {
-        throw InputError(from.empty() ? ErrorId::usage_missing : ErrorId::usage_conflict,
-                         from.empty() ? "There is no prompt. Give --prompt STR, or --from TRACE#RUN."
-                                      : "--prompt and --from exclude each other; give one of them.");
+    if (prompt.empty() && from.empty()) {
+        throw InputError(ErrorId::usage_missing,
+                         "There is no prompt. Give --prompt STR, or --from TRACE#RUN.");
     }
     check_sampling(generate);
 }
@@ -372,49 +370,46 @@ void GenerateVerb::run() {
 } // namespace
 
 void add_generate(CLI::App& program) {
-    auto verb = std::make_shared<GenerateVerb>();
-    CLI::App* app = add_verb(program, "generate");
-    verb->model.add_to(*app);
-    verb->how.add_to(*app);
-    app->add_option("--prompt", verb->prompt, "Text to continue")->type_name("STR");
-    app->add_option("--from", verb->from, "Continue the token ids of this run, of the same checkpoint")
+    auto [app, verb] = add_verb<GenerateVerb>(program, "generate");
+    verb.model.add_to(app);
+    verb.how.add_to(app);
+    app.add_option("--prompt", verb.prompt, "Text to continue")->type_name("STR");
+    app.add_option("--from", verb.from, "Continue the token ids of this run, of the same checkpoint")
+        ->excludes("--prompt")
         ->type_name("TRACE.ponder[#RUN]");
-    app->add_option("--sequence", verb->number, "With --from: number of the sequence, from 0")
+    app.add_option("--sequence", verb.number, "With --from: number of the sequence, from 0")
         ->needs("--from")
         ->type_name("N");
-    app->add_option("--at", verb->at,
-                    "With --from: keep the tokens before this position (default: all of them)")
+    app.add_option("--at", verb.at,
+                   "With --from: keep the tokens before this position (default: all of them)")
         ->needs("--from")
         ->type_name("POSITION");
-    app->add_option("--force", verb->forced, "With --from: the id of the token at that position")
+    app.add_option("--force", verb.forced, "With --from: the id of the token at that position")
         ->needs("--from")
         ->type_name("ID");
-    verb->generate.max_new_tokens = 64;
-    app->add_option("--tokens", verb->generate.max_new_tokens,
-                    "Maximum number of new tokens. 0 reads the prompt and generates nothing")
-        ->check(number_from<std::int64_t>(0, std::int64_t{1} << 20))
-        ->capture_default_str();
-    app->add_option("-o,--output", verb->trace,
-                    "Also record prompt and continuation into this trace, with every signal")
+    verb.generate.max_new_tokens = 64;
+    add_number(app, "--tokens", verb.generate.max_new_tokens,
+               "Maximum number of new tokens. 0 reads the prompt and generates nothing", 0,
+               std::int64_t{1} << 20);
+    app.add_option("-o,--output", verb.trace,
+                   "Also record prompt and continuation into this trace, with every signal")
         ->type_name("TRACE.ponder");
-    app->add_option("--record", verb->level, "What to record: basic or steps, as for record")
+    app.add_option("--record", verb.level, "What to record: basic or steps, as for record")
         ->check(CLI::IsMember({"basic", "steps"}))
         ->capture_default_str();
-    app->add_option("--name", verb->run_name, "Name of the run (default: the folder's name)");
-    app->add_option("--ablate-source", verb->ablated_sources,
-                    "Remove the value of layer S from the depth attention of all layers, or of one")
+    app.add_option("--name", verb.run_name, "Name of the run (default: the folder's name)");
+    app.add_option("--ablate-source", verb.ablated_sources,
+                   "Remove the value of layer S from the depth attention of all layers, or of one")
         ->type_name("S[:LAYER]");
-    add_sampling(*app, verb->generate);
-    add_reading(*app, verb->reading, false);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json,
-                  "Print one JSON object a line at once: start, each token with its numbers, recorded");
-    app->footer(
-        "Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
-        "--tokens 20\n"
-        "  ponderscope generate sample_models/ponderlm-neox-1m --from ferry.ponder --at 6 --force 345 "
-        "-o ferry.ponder");
-    app->callback([verb] { verb->run(); });
+    add_sampling(app, verb.generate);
+    add_reading(app, verb.reading, false);
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json,
+                 "Print one JSON object a line at once: start, each token with its numbers, recorded");
+    app.footer("Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
+               "--tokens 20\n"
+               "  ponderscope generate sample_models/ponderlm-neox-1m --from ferry.ponder --at 6 --force 345 "
+               "-o ferry.ponder");
 }
 
 } // namespace ponderscope::cli

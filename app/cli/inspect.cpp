@@ -18,7 +18,6 @@
 #include <cmath>
 #include <iostream>
 #include <map>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -355,17 +354,15 @@ struct InspectVerb {
 } // namespace
 
 void add_inspect(CLI::App& program) {
-    auto verb = std::make_shared<InspectVerb>();
-    CLI::App* app = add_verb(program, "inspect");
-    app->add_option("path", verb->path, "Checkpoint folder or trace")->required();
-    app->add_option("--method", verb->method, "Method, if config.json does not name one");
-    app->add_flag("--json", verb->json, "Print the result as JSON");
+    auto [app, verb] = add_verb<InspectVerb>(program, "inspect");
+    app.add_option("path", verb.path, "Checkpoint folder or trace")->required();
+    app.add_option("--method", verb.method, "Method, if config.json does not name one");
+    app.add_flag("--json", verb.json, "Print the result as JSON");
     std::string methods = "Methods:\n";
     for (const MethodInfo& info : method_infos()) {
         methods += "  " + to_string(info.kind) + ": " + info.summary + "\n";
     }
-    app->footer(methods + "Example:\n  ponderscope inspect sample_models/ponderlm-neox-1m");
-    app->callback([verb] { verb->run(); });
+    app.footer(methods + "Example:\n  ponderscope inspect sample_models/ponderlm-neox-1m");
 }
 
 } // namespace ponderscope::cli

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 
@@ -47,12 +46,12 @@ void add_inspect_trace(CLI::App& program) {
     struct Verb {
         std::filesystem::path path;
         bool json = false;
+
+        void run() const { inspect_trace(path, json); }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "inspect");
-    app->add_option("path", verb->path, "Trace")->required();
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->callback([verb] { inspect_trace(verb->path, verb->json); });
+    auto [app, verb] = add_verb<Verb>(program, "inspect");
+    app.add_option("path", verb.path, "Trace")->required();
+    app.add_flag("--json", verb.json, "Print the result as JSON");
 }
 
 } // namespace ponderscope::cli

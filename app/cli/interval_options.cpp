@@ -24,19 +24,11 @@ void IntervalOptions::add_to(CLI::App& verb) {
                     "there are at least 30")
         ->check(CLI::IsMember({"auto", "blocks", "clusters"}))
         ->capture_default_str();
-    verb.add_option("--block", bootstrap.block,
-                    "Tokens of a bootstrap block; 0: chosen from the data (Politis-White)")
-        ->check(number_from<std::int64_t>(0))
-        ->capture_default_str();
-    verb.add_option("--replicates", bootstrap.replicates, "Bootstrap replicates")
-        ->check(number_from<std::int64_t>(100, 10'000'000))
-        ->capture_default_str();
-    verb.add_option("--level", bootstrap.level, "Level of the intervals")
-        ->check(number_from(0.5, 0.9999))
-        ->capture_default_str();
-    verb.add_option("--seed", bootstrap.seed, "Seed of the bootstrap")
-        ->check(number_from<std::uint64_t>(0))
-        ->capture_default_str();
+    add_number(verb, "--block", bootstrap.block,
+               "Tokens of a bootstrap block; 0: chosen from the data (Politis-White)", 0);
+    add_number(verb, "--replicates", bootstrap.replicates, "Bootstrap replicates", 100, 10'000'000);
+    add_number(verb, "--level", bootstrap.level, "Level of the intervals", 0.5, 0.9999);
+    add_number(verb, "--seed", bootstrap.seed, "Seed of the bootstrap", 0);
 }
 
 void IntervalOptions::begin(ProgressPrinter& printer) {

@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -169,25 +168,22 @@ void LineageVerb::run() {
 } // namespace
 
 void add_lineage(CLI::App& program) {
-    auto verb = std::make_shared<LineageVerb>();
-    CLI::App* app = add_verb(program, "lineage");
-    app->add_option("a", verb->a, "Checkpoint folder in Hugging Face layout")
+    auto [app, verb] = add_verb<LineageVerb>(program, "lineage");
+    app.add_option("a", verb.a, "Checkpoint folder in Hugging Face layout")
         ->required()
         ->type_name("CHECKPOINT");
-    app->add_option("b", verb->b, "Another checkpoint folder, of any backbone and width")
+    app.add_option("b", verb.b, "Another checkpoint folder, of any backbone and width")
         ->required()
         ->type_name("CHECKPOINT");
-    app->add_option("--tokens", verb->options.tokens,
-                    "Largest number of shared tokens for HuRef, those with the highest ids")
-        ->check(number_from<std::int64_t>(2, std::int64_t{1} << 24))
-        ->capture_default_str();
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer(
+    add_number(app, "--tokens", verb.options.tokens,
+               "Largest number of shared tokens for HuRef, those with the highest ids", 2,
+               std::int64_t{1} << 24);
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json, "Print the result as JSON");
+    app.footer(
         "AWM (arXiv 2510.06738) decides; HuRef (arXiv 2312.04828) is shown beside it. Layers, similarity\n"
         "and what they are judged by are explained in resources/docs/lineage.md.\n"
         "Example:\n  ponderscope lineage sample_models/vanilla-neox-1m sample_models/ponderlm-neox-1m");
-    app->callback([verb] { verb->run(); });
 }
 
 } // namespace ponderscope::cli

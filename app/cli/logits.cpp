@@ -6,7 +6,6 @@
 #include "core/checkpoint/safetensors.h"
 
 #include <iostream>
-#include <memory>
 #include <span>
 
 namespace ponderscope::cli {
@@ -60,19 +59,17 @@ struct LogitsVerb {
 } // namespace
 
 void add_logits(CLI::App& program) {
-    auto verb = std::make_shared<LogitsVerb>();
-    CLI::App* app = add_verb(program, "logits");
-    verb->model.add_to(*app);
-    verb->how.add_to(*app);
-    app->add_option("--ids", verb->ids,
-                    "Token ids: JSON [[...], ...] or a safetensors file with input_ids; rows of one length")
+    auto [app, verb] = add_verb<LogitsVerb>(program, "logits");
+    verb.model.add_to(app);
+    verb.how.add_to(app);
+    app.add_option("--ids", verb.ids,
+                   "Token ids: JSON [[...], ...] or a safetensors file with input_ids; rows of one length")
         ->required()
         ->type_name("FILE");
-    app->add_option("-o,--output", verb->output, "File to write")->required()->type_name("OUT.safetensors");
-    app->footer(
+    app.add_option("-o,--output", verb.output, "File to write")->required()->type_name("OUT.safetensors");
+    app.footer(
         "Example:\n  ponderscope logits sample_models/ponderlm-neox-1m --ids ids.json -o out.safetensors\n"
         "with [[1, 42, 7]] in ids.json");
-    app->callback([verb] { verb->run(); });
 }
 
 } // namespace ponderscope::cli

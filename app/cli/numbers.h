@@ -42,4 +42,13 @@ inline CLI::Validator number_above(double low, double high = std::numeric_limits
     return number_from(low, high, true);
 }
 
+/// Adds an option for a number from \p low to \p high. Its help shows a default that lies in this range.
+template <typename Number>
+CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, const std::string& help,
+                        std::type_identity_t<Number> low,
+                        std::type_identity_t<Number> high = std::numeric_limits<Number>::max()) {
+    CLI::Option* option = app.add_option(name, value, help)->check(number_from(low, high));
+    return value >= low && value <= high ? option->capture_default_str() : option;
+}
+
 } // namespace ponderscope::cli

@@ -30,15 +30,14 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
             ->required();
     }
     verb.add_option("--method", method, "Method, if config.json does not name one: " + method_names());
-    verb.add_option("--steps", steps,
-                    "Recurrences of a model whose steps share all weights (" +
-                        method_names([](const MethodInfo& info) { return info.any_steps; }) +
-                        "), in the place of the config's; steps are then counted from 0 to N - 1")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(1));
-    verb.add_option("--layers", layers, "Run only the first N layers of a plain stack, for a quick look")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(1));
+    add_number(verb, "--steps", steps,
+               "Recurrences of a model whose steps share all weights (" +
+                   method_names([](const MethodInfo& info) { return info.any_steps; }) +
+                   "), in the place of the config's; steps are then counted from 0 to N - 1",
+               1)
+        ->type_name("N");
+    add_number(verb, "--layers", layers, "Run only the first N layers of a plain stack, for a quick look", 1)
+        ->type_name("N");
     verb.add_option("--device", device,
                     "cpu, cuda, cuda:N, or auto (a GPU with room for the model, else the CPU)")
         ->capture_default_str();
@@ -361,23 +360,18 @@ const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer
 }
 
 void add_sampling(CLI::App& app, GenerateOptions& options) {
-    app.add_option("--temperature", options.temperature,
-                   "Sampling temperature. 0 always takes the most probable token")
-        ->check(number_from(0.0))
-        ->capture_default_str();
-    app.add_option("--top-k", options.top_k, "Sample from the K most probable tokens; 0: all")
-        ->type_name("K")
-        ->check(number_from<std::int64_t>(0))
-        ->capture_default_str();
+    add_number(app, "--temperature", options.temperature,
+               "Sampling temperature. 0 always takes the most probable token", 0.0);
+    add_number(app, "--top-k", options.top_k, "Sample from the K most probable tokens; 0: all", 0)
+        ->type_name("K");
     app.add_option("--top-p", options.top_p,
                    "Sample from the smallest set of these tokens that has this share of their probability")
         ->check(number_above(0, 1))
         ->capture_default_str();
-    app.add_option("--seed", options.seed,
-                   "Seed of sampling: a draw depends on the seed, the sequence number and the position, not "
-                   "on the batch size")
-        ->check(number_from<std::uint64_t>(0))
-        ->capture_default_str();
+    add_number(app, "--seed", options.seed,
+               "Seed of sampling: a draw depends on the seed, the sequence number and the position, not "
+               "on the batch size",
+               0);
 }
 
 void check_sampling(const GenerateOptions& options) {

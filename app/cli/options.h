@@ -37,11 +37,11 @@ struct ModelOptions {
 
 /// Options that change how a loaded model runs.
 struct RunOptions {
-    std::string jacobi;      ///< a number, "exact", or empty: the config's choice
-    std::string policy;      ///< a halting policy; empty: the method's own rule
-    std::string force_steps; ///< "12:3,17:0"; empty: none
-    std::string attention;   ///< "0,3-5:1", layers and heads; empty: not recorded
-    std::string kv;          ///< the KV policy for stopped tokens; empty: the method's default
+    std::string jacobi;                 ///< a number, "exact", or empty: the config's choice
+    std::string policy;                 ///< a halting policy; empty: the method's own rule
+    std::string force_steps;            ///< "12:3,17:0"; empty: none
+    std::string attention;              ///< "0,3-5:1", layers and heads; empty: not recorded
+    std::string kv;                     ///< the KV policy for stopped tokens; empty: the method's default
     std::optional<std::int64_t> prefix; ///< absent: none in a score, the prompt in a generation
     std::string start_state;            ///< "random:7", "zero", a file; empty: random
 

@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -63,29 +62,25 @@ void PageVerb::run() {
 } // namespace
 
 void add_page(CLI::App& program) {
-    auto verb = std::make_shared<PageVerb>();
-    CLI::App* app = add_verb(program, "page");
-    app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
-    app->add_option("--run", verb->runs,
-                    "Run to show, twice for A and B of one text; by default the first run and the next one "
-                    "that can be compared with it")
+    auto [app, verb] = add_verb<PageVerb>(program, "page");
+    app.add_option("trace", verb.trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
+    app.add_option("--run", verb.runs,
+                   "Run to show, twice for A and B of one text; by default the first run and the next one "
+                   "that can be compared with it")
         ->type_name("RUN");
-    app->add_option("-o,--output", verb->output, "File to write")
+    app.add_option("-o,--output", verb.output, "File to write")
         ->required()
         ->type_name("PAGE.html")
         ->check(replaces_no_trace());
-    app->add_option("--title", verb->page.title, "Headline (default: the trace's name)");
-    app->add_option("--sequence", verb->page.sequences, "Sequences to show, by number from 0 (default: all)")
+    app.add_option("--title", verb.page.title, "Headline (default: the trace's name)");
+    app.add_option("--sequence", verb.page.sequences, "Sequences to show, by number from 0 (default: all)")
         ->check(number_from<std::int64_t>(0));
-    app->add_option("--max-tokens", verb->page.max_tokens, "Largest number of tokens to show")
-        ->check(number_from<std::int64_t>(0))
-        ->capture_default_str();
-    verb->intervals.add_to(*app);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print what was written as JSON");
-    app->footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o "
-                "story.html");
-    app->callback([verb] { verb->run(); });
+    add_number(app, "--max-tokens", verb.page.max_tokens, "Largest number of tokens to show", 0);
+    verb.intervals.add_to(app);
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json, "Print what was written as JSON");
+    app.footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o "
+               "story.html");
 }
 
 } // namespace ponderscope::cli

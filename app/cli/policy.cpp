@@ -22,7 +22,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <sstream>
 #include <variant>
@@ -479,27 +478,25 @@ std::string list_of_policies() {
 } // namespace
 
 void add_policy(CLI::App& program) {
-    auto verb = std::make_shared<PolicyVerb>();
-    CLI::App* app = add_verb(program, "policy");
-    verb->add_run(*app);
-    app->add_option("--policy", verb->policies,
-                    "A policy, such as learned or entropy:theta=2.5 (--help-all lists all); may be repeated")
+    auto [app, verb] = add_verb<PolicyVerb>(program, "policy");
+    verb.add_run(app);
+    app.add_option("--policy", verb.policies,
+                   "A policy, such as learned or entropy:theta=2.5 (--help-all lists all); may be repeated")
         ->required()
         ->type_name("SPEC");
-    app->add_option("--sweep", verb->sweeps,
-                    "Vary a key, [KIND:]KEY=FIRST:LAST:COUNT or [KIND:]KEY=VALUE,VALUE,... (:log after COUNT "
-                    "for equal ratios). The KEY threshold is the first key of each policy. Without KIND, of "
-                    "every policy that has the key. May be repeated")
+    app.add_option("--sweep", verb.sweeps,
+                   "Vary a key, [KIND:]KEY=FIRST:LAST:COUNT or [KIND:]KEY=VALUE,VALUE,... (:log after COUNT "
+                   "for equal ratios). The KEY threshold is the first key of each policy. Without KIND, of "
+                   "every policy that has the key. May be repeated")
         ->type_name("SWEEP")
         ->allow_extra_args(false);
-    verb->reruns.add_to(*app);
-    app->add_option("--per-token", verb->per_token,
-                    "Also write steps and NLL of every token, replayed and rerun")
+    verb.reruns.add_to(app);
+    app.add_option("--per-token", verb.per_token,
+                   "Also write steps and NLL of every token, replayed and rerun")
         ->type_name("FILE.csv")
         ->check(replaces_no_trace());
-    verb->add_to(*app, "Also write the rows as CSV");
-    app->footer(list_of_policies());
-    app->callback([verb] { verb->run(); });
+    verb.add_to(app, "Also write the rows as CSV");
+    app.footer(list_of_policies());
 }
 
 } // namespace ponderscope::cli

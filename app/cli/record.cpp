@@ -109,22 +109,8 @@ void RecordVerb::check_choice(const RecordChoice& what) const {
 }
 
 void RecordVerb::check_input() const {
-    if (overwrite && resume) {
-        throw InputError(ErrorId::usage_conflict,
-                         "--resume continues a run, and --overwrite replaces it; give one of them.");
-    }
     check_sampling(generate);
-    if (patched_only && patch_file.empty()) {
-        throw InputError(ErrorId::usage_missing, "--patched-only needs --patch FILE; add it.");
-    }
     if (jsonl.file.empty()) {
-        for (const auto& [given, name] : {std::pair{!jsonl.group_field.empty(), "--group-field"},
-                                          std::pair{!jsonl.label_field.empty(), "--label-field"},
-                                          std::pair{jsonl.skip_bad, "--skip-bad"}}) {
-            if (given) {
-                throw InputError(ErrorId::usage_missing, std::string(name) + " needs --jsonl FILE; add it.");
-            }
-        }
         if (jsonl.limit_tokens > 0 && input.texts.empty()) {
             throw InputError(ErrorId::usage_missing,
                              "--limit-tokens needs --jsonl FILE or --text FILE; add one of them.");
@@ -133,9 +119,6 @@ void RecordVerb::check_input() const {
         if (!streams_texts()) {
             return;
         }
-    } else if (!input.texts.empty() || !input.prompt.empty() || !input.ids.empty() || !input.from.empty()) {
-        throw InputError(ErrorId::usage_conflict,
-                         "--jsonl excludes --text, --prompt, --ids and --from; give one of them.");
     }
     if (generate.max_new_tokens > 0) {
         throw InputError(ErrorId::usage_conflict,
@@ -401,41 +384,46 @@ void RecordVerb::replace_old_run(const RecordReport& made) const {
 }
 
 void add_record(CLI::App& program) {
-    auto verb = std::make_shared<RecordVerb>();
-    CLI::App* app = add_verb(program, "record");
-    verb->model.add_to(*app);
-    verb->how.add_to(*app);
-    verb->input.add_to(*app, true);
-    app->get_option("--text")->description(
+    auto [app, verb] = add_verb<RecordVerb>(program, "record");
+    verb.model.add_to(app);
+    verb.how.add_to(app);
+    verb.input.add_to(app, true);
+    app.get_option("--text")->description(
         "Text file in UTF-8 (also .gz, .zst, - for standard input); each file is a sequence. A text of more "
-        "than "
-        "8 MiB is cut at line ends into several sequences; memory does not grow with it");
-    app->add_option("--jsonl", verb->jsonl.file,
-                    "JSON Lines file (also .gz, .zst, - for standard input); each line is a sequence. Memory "
-                    "does not grow with the file")
-        ->type_name("FILE");
-    app->add_option("--text-field", verb->jsonl.text_field,
-                    "Field with the text; meta.text for a field of an object")
+        "than 8 MiB is cut at line ends into several sequences; memory does not grow with it");
+    CLI::Option* jsonl =
+        app.add_option(
+               "--jsonl", verb.jsonl.file,
+               "JSON Lines file (also .gz, .zst, - for standard input); each line is a sequence. Memory "
+               "does not grow with the file")
+            ->type_name("FILE");
+    for (const char* other : {"--text", "--prompt", "--ids", "--from"}) {
+        jsonl->excludes(other);
+    }
+    app.add_option("--text-field", verb.jsonl.text_field,
+                   "Field with the text; meta.text for a field of an object")
         ->type_name("NAME")
         ->capture_default_str();
-    app->add_option("--group-field", verb->jsonl.group_field,
-                    "Field with the group of a text, such as its author or source (sequence.group)")
+    app.add_option("--group-field", verb.jsonl.group_field,
+                   "Field with the group of a text, such as its author or source (sequence.group)")
+        ->needs(jsonl)
         ->type_name("NAME");
-    app->add_option("--label-field", verb->jsonl.label_field,
-                    "Field with the class of a text, or a list of {begin, end, class} by bytes, for stats")
+    app.add_option("--label-field", verb.jsonl.label_field,
+                   "Field with the class of a text, or a list of {begin, end, class} by bytes, for stats")
+        ->needs(jsonl)
         ->type_name("NAME");
-    app->add_flag("--skip-bad", verb->jsonl.skip_bad, "Skip wrong lines of --jsonl and count them");
-    app->add_option("--limit-tokens", verb->jsonl.limit_tokens,
-                    "End with the text that reaches N tokens (--jsonl, --text)")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(1));
-    app->add_option("-o,--output", verb->trace,
-                    "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
-                    "(2)\" (--overwrite replaces that run)")
+    app.add_flag("--skip-bad", verb.jsonl.skip_bad, "Skip wrong lines of --jsonl and count them")
+        ->needs(jsonl);
+    add_number(app, "--limit-tokens", verb.jsonl.limit_tokens,
+               "End with the text that reaches N tokens (--jsonl, --text)", 1)
+        ->type_name("N");
+    app.add_option("-o,--output", verb.trace,
+                   "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
+                   "(2)\" (--overwrite replaces that run)")
         ->required()
         ->type_name("TRACE.ponder");
-    app->add_option(
-           "--record", verb->level,
+    app.add_option(
+           "--record", verb.level,
            "What to record, one of scalars, basic, steps, layers, then with commas layers, states, experts: "
            "scalars is NLL, entropy, rank, steps, FLOPs and the gate at exit of each token, a tenth of the "
            "size of basic; basic is what the method computes anyway; steps adds KL, cosine, latent "
@@ -446,54 +434,49 @@ void add_record(CLI::App& program) {
            "experts:probabilities also the probabilities of all experts. The size is printed before the run")
         ->type_name("LEVEL[,layers][,states[:LAYERS]][,experts[:probabilities]]")
         ->capture_default_str();
-    app->add_option("--patch", verb->patch_file,
-                    "Replace states by those of another token, step, layer or text, as this JSON file says "
-                    "(resources/docs/states.md), and record that run beside the unpatched one")
+    app.add_option("--patch", verb.patch_file,
+                   "Replace states by those of another token, step, layer or text, as this JSON file says "
+                   "(resources/docs/states.md), and record that run beside the unpatched one")
         ->type_name("FILE");
-    app->add_flag("--patched-only", verb->patched_only, "With --patch: do not record the unpatched run");
-    app->add_flag("--no-candidates", verb->no_candidates,
-                  "Omit the ten likeliest tokens of each step, which are most of basic's size");
-    app->add_flag(
-        "--compress", verb->compress,
-        "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
-    app->add_flag("--resume", verb->resume,
-                  "Continue an interrupted run after its last finished sequence: the same command line with "
-                  "--resume. Shards need as many processes as before");
-    app->add_option("--name", verb->options.run_name, "Name of the run (default: the folder's name)");
-    app->add_flag("--overwrite", verb->overwrite,
-                  "Replace the run of the same name in the trace once the new one is complete");
-    app->add_option("--context", verb->options.context,
-                    "Tokens a window (default: what the model was made for, at most 2048)")
-        ->check(number_from<std::int64_t>(1));
-    app->add_option("--stride", verb->options.stride,
-                    "Tokens from one window to the next (default: half the context)")
-        ->check(number_from<std::int64_t>(1));
-    app->add_option("--batch", verb->options.batch, "Windows computed together")
-        ->check(number_from<std::int64_t>(1, 4096))
-        ->capture_default_str();
-    app->add_option("--ablate-source", verb->ablated_sources,
-                    "Remove the value of layer S from the depth attention of all layers, or of one; the "
-                    "other weights are renormalised. Compare the run with one without this option")
+    app.add_flag("--patched-only", verb.patched_only, "With --patch: do not record the unpatched run")
+        ->needs("--patch");
+    app.add_flag("--no-candidates", verb.no_candidates,
+                 "Omit the ten likeliest tokens of each step, which are most of basic's size");
+    app.add_flag("--compress", verb.compress,
+                 "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
+    app.add_flag("--resume", verb.resume,
+                 "Continue an interrupted run after its last finished sequence: the same command line with "
+                 "--resume. Shards need as many processes as before");
+    app.add_option("--name", verb.options.run_name, "Name of the run (default: the folder's name)");
+    app.add_flag("--overwrite", verb.overwrite,
+                 "Replace the run of the same name in the trace once the new one is complete")
+        ->excludes("--resume");
+    add_number(app, "--context", verb.options.context,
+               "Tokens a window (default: what the model was made for, at most 2048)", 1);
+    add_number(app, "--stride", verb.options.stride,
+               "Tokens from one window to the next (default: half the context)", 1);
+    add_number(app, "--batch", verb.options.batch, "Windows computed together", 1, 4096);
+    app.add_option("--ablate-source", verb.ablated_sources,
+                   "Remove the value of layer S from the depth attention of all layers, or of one; the "
+                   "other weights are renormalised. Compare the run with one without this option")
         ->type_name("S[:LAYER]");
-    app->add_option("--generate", verb->generate.max_new_tokens,
-                    "Continue the prompt by N tokens and record prompt and continuation")
-        ->type_name("N")
-        ->check(number_from<std::int64_t>(0));
-    add_sampling(*app, verb->generate);
+    add_number(app, "--generate", verb.generate.max_new_tokens,
+               "Continue the prompt by N tokens and record prompt and continuation", 0)
+        ->type_name("N");
+    add_sampling(app, verb.generate);
     for (const char* const name : {"--temperature", "--top-k", "--top-p"}) {
-        app->get_option(name)->needs("--generate");
+        app.get_option(name)->needs("--generate");
     }
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "
-                "sample_models/texts/passage.txt -o story.ponder\n"
-                "  zcat corpus.jsonl.gz | ponderscope record sample_models/ponderlm-neox-1m --jsonl - "
-                "--group-field author -o corpus.ponder\n"
-                "Started by torchrun, srun or mpirun, each process records its share:\n"
-                "  mpirun -n 4 ponderscope record sample_models/ponderlm-neox-1m --jsonl corpus.jsonl -o "
-                "corpus.ponder\n"
-                "  ponderscope compare corpus.ponder other.ponder   (or merge --join first)");
-    app->callback([verb] { verb->run(); });
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json, "Print the result as JSON");
+    app.footer("Example:\n  ponderscope record sample_models/ponderlm-neox-1m --text "
+               "sample_models/texts/passage.txt -o story.ponder\n"
+               "  zcat corpus.jsonl.gz | ponderscope record sample_models/ponderlm-neox-1m --jsonl - "
+               "--group-field author -o corpus.ponder\n"
+               "Started by torchrun, srun or mpirun, each process records its share:\n"
+               "  mpirun -n 4 ponderscope record sample_models/ponderlm-neox-1m --jsonl corpus.jsonl -o "
+               "corpus.ponder\n"
+               "  ponderscope compare corpus.ponder other.ponder   (or merge --join first)");
 }
 
 } // namespace ponderscope::cli

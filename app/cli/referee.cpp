@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 namespace ponderscope::cli {
@@ -380,36 +379,32 @@ void RefereeVerb::run() {
 } // namespace
 
 void add_referee(CLI::App& program) {
-    auto verb = std::make_shared<RefereeVerb>();
-    CLI::App* app = add_verb(program, "referee");
-    verb->add_run(*app, "TRACE.ponder#RUN, recorded with --record steps --policy full");
-    app->add_option("--policy", verb->policies,
-                    "Kinds of policies, such as entropy (not entropy:theta=1) or "
-                    "signal:name=gate,stops=below; by default all that can be replayed")
+    auto [app, verb] = add_verb<RefereeVerb>(program, "referee");
+    verb.add_run(app, "TRACE.ponder#RUN, recorded with --record steps --policy full");
+    app.add_option("--policy", verb.policies,
+                   "Kinds of policies, such as entropy (not entropy:theta=1) or "
+                   "signal:name=gate,stops=below; by default all that can be replayed")
         ->type_name("KIND");
-    app->add_option("--steps", verb->costs,
-                    "Mean steps at which to compare; by default a quarter, a half and three quarters of the "
-                    "run's, and those of the model's own rule")
+    app.add_option("--steps", verb.costs,
+                   "Mean steps at which to compare; by default a quarter, a half and three quarters of the "
+                   "run's, and those of the model's own rule")
         ->delimiter(',')
         ->check(number_from(0.0));
-    app->add_option("--against", verb->against,
-                    "Reference rule; blind: the best rule that ignores the token (lower convex hull "
-                    "of the fixed depths)")
+    app.add_option("--against", verb.against,
+                   "Reference rule; blind: the best rule that ignores the token (lower convex hull "
+                   "of the fixed depths)")
         ->capture_default_str();
-    app->add_option("--settings", verb->settings, "Thresholds of each kind")
-        ->check(number_from(3, 1000))
-        ->capture_default_str();
-    verb->reruns.add_to(*app);
-    app->add_option("--tex", verb->tex, "Also write the tables as LaTeX (booktabs)")
+    add_number(app, "--settings", verb.settings, "Thresholds of each kind", 3, 1000);
+    verb.reruns.add_to(app);
+    app.add_option("--tex", verb.tex, "Also write the tables as LaTeX (booktabs)")
         ->type_name("FILE.tex")
         ->check(replaces_no_trace());
-    verb->add_to(*app, "Also write the tables as CSV");
-    app->footer(
+    verb.add_to(app, "Also write the tables as CSV");
+    app.footer(
         "The same as a figure: kind matched_rules, resources/docs/figures.md. What the numbers assume: "
         "resources/docs/statistics.md.\n"
         "Example:\n  ponderscope referee story.ponder#adaponderlm-neox-1m --tex rules.tex\n"
         "  ponderscope referee story.ponder --policy learned --policy entropy --steps 1,2 --rerun MODEL");
-    app->callback([verb] { verb->run(); });
 }
 
 } // namespace ponderscope::cli

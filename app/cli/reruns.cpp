@@ -23,28 +23,21 @@ void RerunOptions::add_to(CLI::App& verb) {
                     "reruns and reuses them")
         ->type_name("CHECKPOINT");
     verb.add_option("-o,--output", output, "Trace for the reruns (default: the replayed trace)")
+        ->needs("--rerun")
         ->type_name("TRACE.ponder");
     verb.add_option(
             "--kv", kv,
             "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
             "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
             "chose the read-out")
+        ->needs("--rerun")
         ->type_name("full|per_step|shared|skip");
-    verb.add_option("--batch", batch, "Windows computed together in reruns")
-        ->check(number_from<std::int64_t>(1, 4096))
-        ->capture_default_str();
+    add_number(verb, "--batch", batch, "Windows computed together in reruns", 1, 4096);
     verb.add_option("--device", model.device, "Where reruns compute: cpu, cuda, cuda:N, or auto")
         ->capture_default_str();
 }
 
 void RerunOptions::check(const TraceReader& reader) const {
-    for (const auto& [option, given] : {std::pair{"--output", !output.empty()}, {"--kv", !kv.empty()}}) {
-        if (given && !wanted()) {
-            throw InputError(ErrorId::usage_missing,
-                             std::string(option) +
-                                 " is for reruns; name the checkpoint with --rerun CHECKPOINT.");
-        }
-    }
     if (!kv.empty() && !kv_policy_from_string(kv)) {
         throw InputError(ErrorId::usage_value,
                          "--kv: expected full, per_step, shared or skip, found '" + kv + "'.");

@@ -24,8 +24,7 @@ struct RerunOptions {
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: rerun options without reruns, or a trace for the reruns that is a shard or a set of
-    /// shards.
+    /// InputError: the trace for the reruns is a shard or a set of shards, or --kv names no policy.
     void check(const TraceReader& reader) const;
     /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {

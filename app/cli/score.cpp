@@ -17,7 +17,6 @@
 
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -104,32 +103,27 @@ void ScoreVerb::run() {
 } // namespace
 
 void add_score(CLI::App& program) {
-    auto verb = std::make_shared<ScoreVerb>();
-    CLI::App* app = add_verb(program, "score");
-    RecordOptions& record = verb->options.record;
-    verb->model.add_to(*app);
-    verb->how.add_to(*app);
-    app->add_option("-o,--output", verb->trace,
-                    "Also record every request in this trace, as sequences of one run")
+    auto [app, verb] = add_verb<ScoreVerb>(program, "score");
+    RecordOptions& record = verb.options.record;
+    verb.model.add_to(app);
+    verb.how.add_to(app);
+    app.add_option("-o,--output", verb.trace,
+                   "Also record every request in this trace, as sequences of one run")
         ->type_name("TRACE.ponder");
-    app->add_option("--record", verb->level, "What to record: scalars, basic or steps, as for record")
+    app.add_option("--record", verb.level, "What to record: scalars, basic or steps, as for record")
         ->capture_default_str();
-    app->add_option("--name", record.run_name, "Name of the run (default: the folder's name)");
-    app->add_option("--context", record.context, "Tokens a window (default: what the model was made for)")
-        ->check(number_from<std::int64_t>(2));
+    app.add_option("--name", record.run_name, "Name of the run (default: the folder's name)");
+    add_number(app, "--context", record.context, "Tokens a window (default: what the model was made for)", 2);
     record.batch = 64;
-    app->add_option("--batch", record.batch, "Windows computed together")
-        ->check(number_from<std::int64_t>(1, 4096))
-        ->capture_default_str();
-    add_reading(*app, verb->options.reading, false);
-    app->add_flag("--compress", verb->compress, "Compress signals by zstd");
-    verb->progress.add_to(*app);
-    app->footer("Standard input has a request a line, standard output its answer, in the same order "
-                "(resources/docs/tasks.md).\n"
-                "Example:\n  ponderscope score sample_models/ponderlm-neox-1m < requests.jsonl\n"
-                "with lines such as {\"type\": \"loglikelihood\", \"context\": \"The ferry was\", "
-                "\"continuation\": \" late\"}");
-    app->callback([verb] { verb->run(); });
+    add_number(app, "--batch", record.batch, "Windows computed together", 1, 4096);
+    add_reading(app, verb.options.reading, false);
+    app.add_flag("--compress", verb.compress, "Compress signals by zstd");
+    verb.progress.add_to(app);
+    app.footer("Standard input has a request a line, standard output its answer, in the same order "
+               "(resources/docs/tasks.md).\n"
+               "Example:\n  ponderscope score sample_models/ponderlm-neox-1m < requests.jsonl\n"
+               "with lines such as {\"type\": \"loglikelihood\", \"context\": \"The ferry was\", "
+               "\"continuation\": \" late\"}");
 }
 
 } // namespace ponderscope::cli

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <unistd.h>
 
@@ -101,29 +100,29 @@ int run_verb(const std::vector<std::string>& words) {
 void add_serve(CLI::App& program) {
     struct Verb {
         ServeOptions options;
-        std::vector<std::string> run;
+        std::vector<std::string> words; ///< of the verb to run
+
+        void run() const {
+            std::signal(SIGPIPE, SIG_IGN); // a client that is gone is the normal end, not an error
+            if (words.empty()) {
+                return serve(options, stop_on_interrupt());
+            }
+            // The verb has printed its errors, so only its exit code is passed on.
+            std::_Exit(run_verb(words));
+        }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "serve");
+    auto [app, verb] = add_verb<Verb>(program, "serve");
     CLI::Option* root =
-        app->add_option("--root", verb->options.root, "Serve only this folder")->type_name("DIR");
-    app->add_option(
-           "run", verb->run,
+        app.add_option("--root", verb.options.root, "Serve only this folder")->type_name("DIR");
+    app.add_option(
+           "run", verb.words,
            "After --, a verb to run for the other machine: any byte on standard input is a Ctrl+C; the verb "
            "continues if the connection breaks")
         ->type_name("VERB ARGUMENT...")
         ->excludes(root);
-    app->footer(
+    app.footer(
         "The ponderscope of the other machine starts it through ssh. It opens no port and\nasks for no "
         "password.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
-    app->callback([verb] {
-        std::signal(SIGPIPE, SIG_IGN); // a client that is gone is the normal end, not an error
-        if (verb->run.empty()) {
-            return serve(verb->options, stop_on_interrupt());
-        }
-        // The verb has printed its errors, so only its exit code is passed on.
-        std::_Exit(run_verb(verb->run));
-    });
 }
 
 } // namespace ponderscope::cli

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <optional>
 
 namespace ponderscope::cli {
@@ -345,37 +344,31 @@ void StatsVerb::run() {
 } // namespace
 
 void add_stats(CLI::App& program) {
-    auto verb = std::make_shared<StatsVerb>();
-    CLI::App* app = add_verb(program, "stats");
-    verb->add_run(*app);
-    app->add_option("--against", verb->others,
-                    "Runs whose NLL is correlated with the steps. If every step ran (--policy full) over the "
-                    "same tokens, also the gain of the steps: whether steps go where they pay")
+    auto [app, verb] = add_verb<StatsVerb>(program, "stats");
+    verb.add_run(app);
+    app.add_option("--against", verb.others,
+                   "Runs whose NLL is correlated with the steps. If every step ran (--policy full) over the "
+                   "same tokens, also the gain of the steps: whether steps go where they pay")
         ->type_name("RUN");
-    app->add_option("--by", verb->by,
-                    "Annotations to group by (see annotate): categories, or numbers in fifths with "
-                    "Spearman's rho with the steps")
+    app.add_option("--by", verb.by,
+                   "Annotations to group by (see annotate): categories, or numbers in fifths with "
+                   "Spearman's rho with the steps")
         ->type_name("NAME");
-    app->add_option(
-           "--label-of", verb->label_of,
+    app.add_option(
+           "--label-of", verb.label_of,
            "What a label or an annotation belongs to: the prediction of its token, or the token itself")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
-    app->add_option("--types-of", verb->types_of,
-                    "Whose token types to use: of the predicted token, or of the token that ran the steps")
+    app.add_option("--types-of", verb.types_of,
+                   "Whose token types to use: of the predicted token, or of the token that ran the steps")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
-    app->add_option("--least", verb->least, "Omit token types with fewer tokens")
-        ->check(number_from<std::int64_t>(2, 1'000'000'000))
-        ->capture_default_str();
-    app->add_option("--rows", verb->rows, "Token types to print")
-        ->check(number_from<std::size_t>(0))
-        ->capture_default_str();
-    verb->add_to(*app, "Also write all tables as CSV");
-    app->footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
-                "story.ponder#vanilla-neox-1m\n"
-                "  ponderscope stats story.ponder --by part_of_speech");
-    app->callback([verb] { verb->run(); });
+    add_number(app, "--least", verb.least, "Omit token types with fewer tokens", 2, 1'000'000'000);
+    add_number(app, "--rows", verb.rows, "Token types to print", 0);
+    verb.add_to(app, "Also write all tables as CSV");
+    app.footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
+               "story.ponder#vanilla-neox-1m\n"
+               "  ponderscope stats story.ponder --by part_of_speech");
 }
 
 } // namespace ponderscope::cli

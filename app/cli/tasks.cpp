@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -275,18 +274,16 @@ void TasksVerb::run() {
 } // namespace
 
 void add_tasks(CLI::App& program) {
-    auto verb = std::make_shared<TasksVerb>();
-    CLI::App* app = add_verb(program, "tasks");
-    app->add_option("run", verb->references,
-                    "TRACE.ponder#RUN, or TRACE.ponder for all its runs; the first is compared with each of "
-                    "the others")
+    auto [app, verb] = add_verb<TasksVerb>(program, "tasks");
+    app.add_option("run", verb.references,
+                   "TRACE.ponder#RUN, or TRACE.ponder for all its runs; the first is compared with each of "
+                   "the others")
         ->required();
-    app->add_flag("--list", verb->list, "List the documents whose answer changed");
-    app->add_flag("--latex", verb->latex,
-                  "Print two LaTeX tables: perplexity of runs over texts, accuracy of runs over tasks");
-    verb->add_to(*app);
-    app->footer("Example:\n  ponderscope tasks out.ponder#full out.ponder#entropy --list");
-    app->callback([verb] { verb->run(); });
+    app.add_flag("--list", verb.list, "List the documents whose answer changed");
+    app.add_flag("--latex", verb.latex,
+                 "Print two LaTeX tables: perplexity of runs over texts, accuracy of runs over tasks");
+    verb.add_to(app);
+    app.footer("Example:\n  ponderscope tasks out.ponder#full out.ponder#entropy --list");
 }
 
 } // namespace ponderscope::cli

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
-#include <memory>
 
 namespace ponderscope::cli {
 namespace {
@@ -62,17 +61,14 @@ void TokenizeVerb::run() const {
 } // namespace
 
 void add_tokenize(CLI::App& program) {
-    auto verb = std::make_shared<TokenizeVerb>();
-    CLI::App* app = add_verb(program, "tokenize");
-    app->add_option("checkpoint", verb->folder, "Checkpoint folder, or a tokenizer.json")->required();
-    verb->input.add_to(*app, false);
-    app->add_option("--decode", verb->decode, "Token ids to turn into text (JSON or safetensors)")
+    auto [app, verb] = add_verb<TokenizeVerb>(program, "tokenize");
+    app.add_option("checkpoint", verb.folder, "Checkpoint folder, or a tokenizer.json")->required();
+    verb.input.add_to(app, false);
+    app.add_option("--decode", verb.decode, "Token ids to turn into text (JSON or safetensors)")
         ->type_name("FILE");
-    app->add_flag("--spans", verb->spans, "Also print each token's span in bytes of the text");
-    app->add_flag("--json", verb->json, "Print JSON for --decode, too");
-    app->footer(
-        "Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
-    app->callback([verb] { verb->run(); });
+    app.add_flag("--spans", verb.spans, "Also print each token's span in bytes of the text");
+    app.add_flag("--json", verb.json, "Print JSON for --decode, too");
+    app.footer("Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
 }
 
 } // namespace ponderscope::cli

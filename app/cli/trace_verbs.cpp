@@ -11,7 +11,6 @@
 #include "core/trace/tools/run_edits.h"
 
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,38 +23,37 @@ void add_merge(CLI::App& program) {
         std::filesystem::path output;
         bool join = false;
         ProgressOption progress;
+
+        void run() const {
+            ProgressPrinter printer(progress.style);
+            if (join) {
+                join_shards({inputs.begin(), inputs.end()}, output, printer.sink(), stop_on_interrupt());
+            } else {
+                std::vector<RunReference> references;
+                for (const std::string& input : inputs) {
+                    references.push_back(parse_run_reference(input));
+                }
+                merge_runs(references, output, printer.sink(), stop_on_interrupt());
+            }
+            printer.finish();
+            const std::size_t runs = TraceReader::open(output).runs().size();
+            std::cout << visible(output.string()) << "  " << runs << (runs == 1 ? " run\n" : " runs\n");
+        }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "merge");
-    app->add_option("trace", verb->inputs,
-                    "Traces, in the order of their runs; TRACE.ponder#RUN for one run alone")
+    auto [app, verb] = add_verb<Verb>(program, "merge");
+    app.add_option("trace", verb.inputs,
+                   "Traces, in the order of their runs; TRACE.ponder#RUN for one run alone")
         ->required();
-    app->add_option("-o,--output", verb->output, "Trace to write; must not exist")
+    app.add_option("-o,--output", verb.output, "Trace to write; must not exist")
         ->required()
         ->type_name("TRACE.ponder");
-    verb->progress.add_to(*app);
-    app->add_flag("--join", verb->join,
-                  "Join the shards of one run, given in any order or as their folder, to the run that one "
-                  "process would have recorded. Missing, double and foreign shards are errors");
-    app->footer("Example:\n  ponderscope merge story.ponder#full -o full.ponder\n  ponderscope merge "
-                "server-a.ponder server-b.ponder -o all.ponder\n"
-                "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
-    app->callback([verb] {
-        ProgressPrinter printer(verb->progress.style);
-        if (verb->join) {
-            join_shards({verb->inputs.begin(), verb->inputs.end()}, verb->output, printer.sink(),
-                        stop_on_interrupt());
-        } else {
-            std::vector<RunReference> inputs;
-            for (const std::string& input : verb->inputs) {
-                inputs.push_back(parse_run_reference(input));
-            }
-            merge_runs(inputs, verb->output, printer.sink(), stop_on_interrupt());
-        }
-        printer.finish();
-        const std::size_t runs = TraceReader::open(verb->output).runs().size();
-        std::cout << visible(verb->output.string()) << "  " << runs << (runs == 1 ? " run\n" : " runs\n");
-    });
+    verb.progress.add_to(app);
+    app.add_flag("--join", verb.join,
+                 "Join the shards of one run, given in any order or as their folder, to the run that one "
+                 "process would have recorded. Missing, double and foreign shards are errors");
+    app.footer("Example:\n  ponderscope merge story.ponder#full -o full.ponder\n  ponderscope merge "
+               "server-a.ponder server-b.ponder -o all.ponder\n"
+               "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
 }
 
 namespace {
@@ -78,34 +76,38 @@ std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
 
 void add_rename(CLI::App& program) {
     struct Verb {
-        std::string run, name;
+        std::string reference, name;
+
+        void run() const {
+            const auto [trace, run] = run_to_edit(reference);
+            rename_run(trace, run, name);
+            std::cout << visible(trace.string() + "#" + name) << '\n';
+        }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "rename");
-    app->add_option("run", verb->run, "TRACE.ponder#RUN")->required();
-    app->add_option("name", verb->name, "New name, which no other run of the trace has")->required();
-    app->footer("Annotations of the run follow it.\nExample:\n  ponderscope rename "
-                "story.ponder#ponderlm-neox-1m first");
-    app->callback([verb] {
-        const auto [trace, run] = run_to_edit(verb->run);
-        rename_run(trace, run, verb->name);
-        std::cout << visible(trace.string() + "#" + verb->name) << '\n';
-    });
+    auto [app, verb] = add_verb<Verb>(program, "rename");
+    app.add_option("run", verb.reference, "TRACE.ponder#RUN")->required();
+    app.add_option("name", verb.name, "New name, which no other run of the trace has")->required();
+    app.footer("Annotations of the run follow it.\nExample:\n  ponderscope rename "
+               "story.ponder#ponderlm-neox-1m first");
 }
 
 void add_remove(CLI::App& program) {
-    auto reference = std::make_shared<std::string>();
-    CLI::App* app = add_verb(program, "remove");
-    app->add_option("run", *reference, "TRACE.ponder#RUN")->required();
-    app->footer(
+    struct Verb {
+        std::string reference;
+
+        void run() const {
+            const auto [trace, run] = run_to_edit(reference);
+            remove_run(trace, run, stop_on_interrupt());
+            const std::size_t left = TraceReader::open(trace).runs().size();
+            std::cout << visible(trace.string()) << "  " << left
+                      << (left == 1 ? " run left\n" : " runs left\n");
+        }
+    };
+    auto [app, verb] = add_verb<Verb>(program, "remove");
+    app.add_option("run", verb.reference, "TRACE.ponder#RUN")->required();
+    app.footer(
         "The trace is written anew without the run, and replaced when it is whole. Annotations of the run "
         "stay beside it.\nExample:\n  ponderscope remove story.ponder#ponderlm-neox-1m");
-    app->callback([reference] {
-        const auto [trace, run] = run_to_edit(*reference);
-        remove_run(trace, run, stop_on_interrupt());
-        const std::size_t left = TraceReader::open(trace).runs().size();
-        std::cout << visible(trace.string()) << "  " << left << (left == 1 ? " run left\n" : " runs left\n");
-    });
 }
 
 void add_export(CLI::App& program) {
@@ -113,33 +115,34 @@ void add_export(CLI::App& program) {
         std::string trace;
         std::filesystem::path output;
         ProgressOption progress;
+
+        void run() const {
+            ProgressPrinter printer(progress.style);
+            const RunReference reference = parse_run_reference(trace);
+            const TraceReader reader = TraceReader::open(reference.trace);
+            std::vector<std::int64_t> runs;
+            if (!reference.run.empty()) {
+                runs.push_back(find_run(reader, reference.run).id);
+            }
+            export_csv(reader, output, runs, printer.sink(), stop_on_interrupt());
+            printer.finish();
+            std::cout << output.string() << "  runs.csv, sequences.csv, tokens.csv, "
+                      << (std::filesystem::exists(output / "labels.csv") ? "labels.csv, " : "")
+                      << (runs.empty() && !reader.trainings().empty() ? "training.csv, " : "")
+                      << "signals/\n";
+        }
     };
-    auto verb = std::make_shared<Verb>();
-    CLI::App* app = add_verb(program, "export");
-    app->add_option("trace", verb->trace, "TRACE.ponder, or TRACE.ponder#RUN for one run alone")->required();
-    app->add_option("-o,--output", verb->output, "Folder to write; must be empty or not exist")
+    auto [app, verb] = add_verb<Verb>(program, "export");
+    app.add_option("trace", verb.trace, "TRACE.ponder, or TRACE.ponder#RUN for one run alone")->required();
+    app.add_option("-o,--output", verb.output, "Folder to write; must be empty or not exist")
         ->required()
         ->type_name("DIR");
-    verb->progress.add_to(*app);
-    app->footer(
+    verb.progress.add_to(app);
+    app.footer(
         "runs.csv, sequences.csv, tokens.csv (annotations are columns of it), labels.csv where the text was "
         "recorded with labels, and signals/NAME.csv. pandas takes words such as NA and null for missing "
         "values; read with pandas.read_csv(FILE, keep_default_na=False, na_values={\"nll\": \"\"}).\n"
         "Example:\n  ponderscope export story.ponder -o tables");
-    app->callback([verb] {
-        ProgressPrinter printer(verb->progress.style);
-        const RunReference reference = parse_run_reference(verb->trace);
-        const TraceReader reader = TraceReader::open(reference.trace);
-        std::vector<std::int64_t> runs;
-        if (!reference.run.empty()) {
-            runs.push_back(find_run(reader, reference.run).id);
-        }
-        export_csv(reader, verb->output, runs, printer.sink(), stop_on_interrupt());
-        printer.finish();
-        std::cout << verb->output.string() << "  runs.csv, sequences.csv, tokens.csv, "
-                  << (std::filesystem::exists(verb->output / "labels.csv") ? "labels.csv, " : "")
-                  << (runs.empty() && !reader.trainings().empty() ? "training.csv, " : "") << "signals/\n";
-    });
 }
 
 } // namespace ponderscope::cli

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,34 +90,32 @@ void TrainVerb::run() {
 } // namespace
 
 void add_train(CLI::App& program) {
-    auto verb = std::make_shared<TrainVerb>();
-    CLI::App* app = add_verb(program, "train");
-    app->add_option("recipe", verb->recipe, "Recipe; resources/docs/training.md lists its keys")
+    auto [app, verb] = add_verb<TrainVerb>(program, "train");
+    app.add_option("recipe", verb.recipe, "Recipe; resources/docs/training.md lists its keys")
         ->required()
         ->type_name("RECIPE.json");
-    app->add_option("-o,--output", verb->options.output, "Checkpoint folder to write")
+    app.add_option("-o,--output", verb.options.output, "Checkpoint folder to write")
         ->required()
         ->type_name("DIR");
-    app->add_option("--texts", verb->options.texts, "Folder of the texts, in place of the recipe's")
+    app.add_option("--texts", verb.options.texts, "Folder of the texts, in place of the recipe's")
         ->type_name("DIR");
-    app->add_option("--set", verb->changes,
-                    "Replace a value of the recipe, such as training.seed=2; may be repeated")
+    app.add_option("--set", verb.changes,
+                   "Replace a value of the recipe, such as training.seed=2; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app->add_option("--device", verb->options.device, "Where to compute: cpu, cuda or cuda:N")
+    app.add_option("--device", verb.options.device, "Where to compute: cpu, cuda or cuda:N")
         ->capture_default_str();
-    CLI::Option* resume = app->add_flag("--resume", verb->resume, "Continue an interrupted training");
-    app->add_flag("--overwrite", verb->overwrite, "Start again in a folder that is not empty")
+    CLI::Option* resume = app.add_flag("--resume", verb.resume, "Continue an interrupted training");
+    app.add_flag("--overwrite", verb.overwrite, "Start again in a folder that is not empty")
         ->excludes(resume);
-    verb->progress.add_to(*app);
-    app->add_flag("--json", verb->json, "Print the result as JSON");
-    app->footer(
+    verb.progress.add_to(app);
+    app.add_flag("--json", verb.json, "Print the result as JSON");
+    app.footer(
         "Example:\n  ponderscope train sample_models/recipes/chains/vanilla.json -o build/chains/vanilla\n"
         "Its texts are first written by:\n"
         "  python3 sample_models/known_difficulty/chains.py build/chains\n"
         "With texts of your own, which the recipe names by patterns:\n"
         "  ponderscope train RECIPE.json --texts DIR -o build/mine");
-    app->callback([verb] { verb->run(); });
 }
 
 } // namespace ponderscope::cli

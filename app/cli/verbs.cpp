@@ -121,8 +121,8 @@ std::string no_name() {
 
 } // namespace
 
-CLI::App* add_verb(CLI::App& program, const char* name) {
-    return program.add_subcommand(name, find(name)->description);
+CLI::App& add_verb(CLI::App& program, const char* name) {
+    return *program.add_subcommand(name, find(name)->description);
 }
 
 CLI::Validator replaces_no_trace() {

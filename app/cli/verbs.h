@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ponderscope::cli {
 
@@ -18,7 +20,16 @@ namespace ponderscope::cli {
 #undef PONDERSCOPE_VERB
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
-CLI::App* add_verb(CLI::App& program, const char* name);
+CLI::App& add_verb(CLI::App& program, const char* name);
+/// The same for a verb whose options are members of \p Verb. The subcommand owns that object and calls its
+/// run().
+template <typename Verb>
+std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
+    const auto verb = std::make_shared<Verb>();
+    CLI::App& app = add_verb(program, name);
+    app.callback([verb] { verb->run(); });
+    return {app, *verb};
+}
 /// Formats the help of the program and its verbs, 80 columns wide. `--help` of a verb fits on a screen of 80
 /// x 50: purpose, usage, the most important options with a clause each, one example. `--help-all` describes
 /// every option.
