@@ -63,7 +63,7 @@ void gather_text(const Gathering& figure) {
 
 Chart heatmap_of(const Gathering& figure) {
     figure.data.runs.push_back(load_rows(figure.spec, figure.spec.runs.front()));
-    figure.data.signal = load_step_signal(figure.spec, figure.data.runs.front());
+    figure.data.signal = load_step_map(figure.spec, figure.data.runs.front());
     return step_heatmap_chart(figure.spec, figure.data);
 }
 

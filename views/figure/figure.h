@@ -33,7 +33,7 @@ struct TableData {
 struct FigureData {
     std::vector<RunRows> runs;
     std::optional<TokenAnnotations> annotation; ///< for token_text coloured by an annotation
-    std::optional<StepSignal> signal;           ///< for step_heatmap
+    std::optional<StepMap> signal;              ///< for step_heatmap
     std::optional<RunComparison> comparison;    ///< for nll_comparison
     std::optional<Chart> chart;                 ///< for charts
     std::optional<TableData> table;             ///< for policy_table
@@ -72,7 +72,7 @@ struct Gathering {
     GatherCache& shared;
 };
 
-/// Reads and computes. Throws the InputErrors of load_rows and load_step_signal. \p stop throws Cancelled.
+/// Reads and computes. Throws the InputErrors of load_rows and load_step_map. \p stop throws Cancelled.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 

@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/annotations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,17 +88,15 @@ TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run) {
     return {info.category, std::move(info.classes), std::move(values)};
 }
 
-StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
+StepMap load_step_map(const FigureSpec& spec, const RunRows& run) {
     const TraceReader reader = TraceReader::open(run.name.trace);
-    StepSignal result;
+    std::optional<SignalInfo> known;
     std::string possible;
-    bool known = false;
     for (const SignalInfo& info : reader.signal_infos(run.info.id)) {
         if (info.axes == std::vector<std::string>{"token", "step"}) {
             possible += (possible.empty() ? "" : ", ") + info.name;
             if (info.name == spec.signal) {
-                result.info = info;
-                known = true;
+                known = info;
             }
         }
     }
@@ -113,30 +111,14 @@ StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run) {
     const std::int64_t begin = run.rows.first;
     const std::optional<SignalChunk> chunk =
         reader.signal(run.info.id, run.sequence.number, spec.signal, begin, run.last);
-    if (!chunk || chunk->shape.size() != 2 || chunk->first != begin || chunk->shape[0] != run.last - begin ||
-        chunk->shape[1] < 1) {
+    if (!chunk) {
         throw InputError(run.name.trace,
                          "signal \"" + spec.signal + "\" for " + std::to_string(run.last - begin) + " tokens",
-                         chunk && !chunk->shape.empty() ? std::to_string(chunk->shape[0]) : "none",
-                         "the trace is partial or damaged; record it again");
+                         "none", "the trace is partial or damaged; record it again");
     }
-    const std::vector<float> values = to_floats(*chunk);
-    result.steps = chunk->shape[1];
-    result.values.resize(static_cast<std::size_t>(run.count()));
-    result.executed.assign(static_cast<std::size_t>(run.count()), -1);
-    for (std::int64_t token = run.first; token < run.last; ++token) {
-        if (const auto row = run.shown(token, spec.attribution)) {
-            const auto at = values.begin() + static_cast<std::ptrdiff_t>(*row) * result.steps;
-            const auto i = static_cast<std::size_t>(token - run.first);
-            result.values[i].assign(at, at + result.steps);
-            if (result.info.of_target && !is_real(chunk->dtype)) { // 0: there was nothing to predict
-                std::replace(result.values[i].begin(), result.values[i].end(), 0.0F,
-                             std::numeric_limits<float>::quiet_NaN());
-            }
-            result.executed[i] = run.rows.steps[*row];
-        }
-    }
-    return result;
+    auto rows = std::make_shared<SequenceData>();
+    rows->tokens = run.rows;
+    return {std::move(rows), *chunk, *known, spec.attribution};
 }
 
 } // namespace ponderscope::figure

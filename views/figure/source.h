@@ -3,6 +3,7 @@
 
 #include "core/trace/records.h"
 #include "views/figure/spec.h"
+#include "views/heatmap/step_map.h"
 
 #include <cstdint>
 #include <functional>
@@ -43,16 +44,6 @@ struct RunRows {
     [[nodiscard]] std::string label() const;
 };
 
-/// A per-step signal for the same tokens.
-struct StepSignal {
-    SignalInfo info;
-    std::int64_t steps = 0;                 ///< size of the second axis
-    std::vector<std::vector<float>> values; ///< [token - first][step]; NaN: not recorded, or no target;
-                                            ///< empty: the token shows no row
-    std::vector<std::int64_t>
-        executed; ///< [token - first]: the last step that ran; -1 if the token shows no row
-};
-
 /// Reads the rows for \p spec. InputError: the run, sequence, tokens or signal do not exist.
 RunRows load_rows(const FigureSpec& spec, const RunName& name);
 /// An annotation of the same tokens, [token - first]: numbers, or indices in `classes`; NaN: no value.
@@ -62,6 +53,7 @@ struct TokenAnnotations {
     std::vector<double> values;
 };
 TokenAnnotations load_annotation(const FigureSpec& spec, const RunRows& run);
-StepSignal load_step_signal(const FigureSpec& spec, const RunRows& run);
+/// The map of the step signal of \p spec over the tokens of `run.rows`.
+StepMap load_step_map(const FigureSpec& spec, const RunRows& run);
 
 } // namespace ponderscope::figure

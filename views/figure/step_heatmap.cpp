@@ -4,8 +4,6 @@
 #include "views/figure/figure.h"
 #include "views/figure/token_pieces.h"
 
-#include "core/stats/significance.h"
-
 #include <cmath>
 #include <limits>
 
@@ -17,57 +15,29 @@ namespace {
 constexpr std::int64_t most_columns = 4096; ///< 174 mm at 600 dots an inch
 constexpr std::int64_t most_named = 66;     ///< tokens whose names have room on 174 mm
 
-/// Columns as they are drawn: one a token, or the mean of several where a page cannot show that many, as in
-/// the window.
-struct Columns {
-    std::int64_t count = 0;
-    std::int64_t tokens_each = 1;
-    std::vector<float> values; ///< [column * steps + step]; NaN: not recorded
-    std::vector<bool> ran;     ///< same shape; false: halted
-    std::vector<bool> exists;  ///< [column]: some token of it shows a row
-};
-
-Columns columns_of(const StepSignal& signal, std::int64_t most) {
-    const auto tokens = static_cast<std::int64_t>(signal.values.size());
-    Columns columns;
-    columns.tokens_each = (tokens + most - 1) / most;
-    columns.count = (tokens + columns.tokens_each - 1) / columns.tokens_each;
-    const auto cells = static_cast<std::size_t>(columns.count * signal.steps);
-    columns.values.assign(cells, std::numeric_limits<float>::quiet_NaN());
-    columns.ran.assign(cells, false);
-    columns.exists.assign(static_cast<std::size_t>(columns.count), false);
-    std::vector<Moments> means(cells);
-    for (std::int64_t token = 0; token < tokens; ++token) {
-        const auto i = static_cast<std::size_t>(token);
-        if (signal.executed[i] >= 0) {
-            columns.exists[static_cast<std::size_t>(token / columns.tokens_each)] = true;
-        }
-        for (std::int64_t step = 0; step < signal.steps && step <= signal.executed[i]; ++step) {
-            const auto cell = static_cast<std::size_t>(token / columns.tokens_each * signal.steps + step);
-            const float value = signal.values[i][static_cast<std::size_t>(step)];
-            columns.ran[cell] = true;
-            if (std::isfinite(value)) {
-                means[cell].add(static_cast<double>(value));
-                columns.values[cell] = static_cast<float>(means[cell].mean);
-            }
-        }
-    }
-    return columns;
-}
-
 } // namespace
 
 Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
     const RunRows& run = data.runs.front();
-    const StepSignal& signal = *data.signal;
-    const Columns columns = columns_of(signal, most_columns);
-    const std::int64_t each = columns.tokens_each;
-    const ValueLook look =
-        look_of(kind_of_signal(signal.info), spread_of(std::span<const float>(columns.values)));
-    const QString unit = QString::fromStdString(signal.info.unit);
+    const StepMap& map = *data.signal;
+    const SignalInfo& info = map.info();
+    // One column a token, or the mean of several where a page cannot show that many, as in the window.
+    const std::int64_t each = (run.count() + most_columns - 1) / most_columns;
+    const std::int64_t count = (run.count() + each - 1) / each;
+    const auto begin = static_cast<double>(run.first - run.rows.first);
+    const std::vector<StepMap::Cell> drawn =
+        map.columns(begin, begin + static_cast<double>(count * each), static_cast<int>(count));
+    std::vector<float> values; // NaN: no value
+    for (const StepMap::Cell& cell : drawn) {
+        values.push_back(cell.kind == StepMap::Kind::value && std::isfinite(cell.value)
+                             ? cell.value
+                             : std::numeric_limits<float>::quiet_NaN());
+    }
+    const ValueLook look = look_of(kind_of_signal(info), spread_of(std::span<const float>(values)));
+    const QString unit = QString::fromStdString(info.unit);
     const QString step_name = step_word(run.info.step_unit);
     Chart chart;
-    chart.title = QString::fromStdString(signal.info.shown_name());
+    chart.title = QString::fromStdString(info.shown_name());
     chart.x.label = each > 1 ? u"token (each column: mean of %1 tokens)"_s.arg(each) : u"token"_s;
     chart.x.whole = true;
     chart.y.label = step_name;
@@ -82,13 +52,10 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
             chart.x.names.push_back(piece.text.isEmpty() ? u"·"_s : piece.text);
         }
     }
-    Chart::Series cells;
-    cells.mark = Chart::Mark::cell;
-    Chart::Series halted = cells;
-    halted.name = u"halted"_s;
-    halted.ink = Chart::halted;
+    auto cells = Chart::Series::of(Chart::Mark::cell);
+    auto halted = Chart::Series::of(Chart::Mark::cell, Chart::halted, u"halted"_s);
     bool missing = false;
-    for (std::int64_t column = 0; column < columns.count; ++column) {
+    for (std::int64_t column = 0; column < count; ++column) {
         const std::int64_t token = run.first + column * each;
         const double x = static_cast<double>(chart.x.names.empty() ? token : column * each) +
                          static_cast<double>(each - 1) / 2;
@@ -96,24 +63,26 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
             each > 1 ? u"tokens %1 to %2"_s.arg(token).arg(std::min(token + each, run.last) - 1)
                      : u"token %1 “%2”"_s.arg(token).arg(pieces[static_cast<std::size_t>(column)].text);
         const auto row = run.shown(token, spec.attribution);
-        for (std::int64_t step = 0; step < signal.steps; ++step) {
-            const auto cell = static_cast<std::size_t>(column * signal.steps + step);
-            const double value = static_cast<double>(columns.values[cell]);
-            missing = missing || (columns.ran[cell] && std::isnan(value));
-            if (columns.ran[cell] ? std::isnan(value) : !columns.exists[static_cast<std::size_t>(column)]) {
+        const bool shows_row = run.shown(std::min(token + each, run.last) - 1, spec.attribution).has_value();
+        for (std::int64_t step = 0; step < map.steps(); ++step) {
+            const auto cell = static_cast<std::size_t>(column * map.steps() + step);
+            const auto value = static_cast<double>(values[cell]);
+            const bool ran = drawn[cell].kind != StepMap::Kind::halted;
+            if (ran && std::isnan(value)) {
+                missing = missing || shows_row;
                 continue;
             }
-            Chart::Series& series = columns.ran[cell] ? cells : halted;
-            series.x.push_back(x);
-            series.y.push_back(static_cast<double>(step));
-            if (columns.ran[cell]) {
-                series.value.push_back(value);
+            const QString label = u"%1 · %2 %3 · %4"_s.arg(name, step_name, QString::number(step),
+                                                           ran ? look.text(value) : halted.name);
+            if (ran) {
+                cells.addCell(x, static_cast<double>(step), value, label);
+            } else {
+                halted.add(x, static_cast<double>(step), label);
             }
-            series.labels.push_back(u"%1 · %2 %3 · %4"_s.arg(
-                name, step_name, QString::number(step), columns.ran[cell] ? look.text(value) : halted.name));
             if (each == 1 && row) {
-                series.links.push_back(
-                    token_link(run.sequence.number, run.rows.first + static_cast<std::int64_t>(*row)));
+                (ran ? cells : halted)
+                    .links.push_back(
+                        token_link(run.sequence.number, run.rows.first + static_cast<std::int64_t>(*row)));
             }
         }
     }
@@ -122,7 +91,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
                                " tokens.");
     }
     if (missing) {
-        data.notices.push_back("Some steps ran, but no value of \"" + signal.info.name +
+        data.notices.push_back("Some steps ran, but no value of \"" + info.name +
                                "\" was recorded for them; their cells are left empty.");
     }
     chart.series = {std::move(cells)};
@@ -134,10 +103,9 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
 
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data) {
     const RunRows& run = data.runs.front();
-    const StepSignal& signal = *data.signal;
-    std::string csv = "token,id,text,row,step," + csv_field(signal.info.name) + "\n";
+    const StepMap& map = *data.signal;
+    std::string csv = "token,id,text,row,step," + csv_field(map.info().name) + "\n";
     for (std::int64_t token = run.first; token < run.last; ++token) {
-        const auto i = static_cast<std::size_t>(token - run.first);
         const auto row = run.shown(token, spec.attribution);
         if (!row) {
             continue;
@@ -146,9 +114,12 @@ std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data) {
                                   std::to_string(run.rows.id[run.local(token)]) + "," +
                                   csv_bytes(token_bytes_of(run, token)) + "," +
                                   std::to_string(run.rows.first + static_cast<std::int64_t>(*row)) + ",";
-        for (std::int64_t step = 0; step < signal.steps && step <= signal.executed[i]; ++step) {
-            csv += start + std::to_string(step) + "," +
-                   csv_number(signal.values[i][static_cast<std::size_t>(step)]) + "\n";
+        for (std::int64_t step = 0; step < map.steps(); ++step) {
+            const StepMap::Cell cell = map.at(token - run.rows.first, step);
+            if (cell.kind != StepMap::Kind::halted) {
+                csv += start + std::to_string(step) + "," +
+                       (cell.kind == StepMap::Kind::value ? csv_number(cell.value) : "") + "\n";
+            }
         }
     }
     return csv;
