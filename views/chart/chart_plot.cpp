@@ -20,8 +20,6 @@
 #include <QToolTip>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 using namespace Qt::StringLiterals;
 
@@ -130,8 +128,7 @@ void ChartPlot::setChart(Chart chart) {
         updateGeometry();
     }
     const auto place = [this](Mark mark) {
-        const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-        const auto i = static_cast<std::size_t>(mark.index);
+        const auto [series, i] = marks_.of(mark);
         return QPointF(series.x[i], series.y[i]);
     };
     const bool had = same && marks_.has(current_);
@@ -303,8 +300,7 @@ void ChartPlot::ring(QCPGraph* graph, Mark mark) {
     QVector<double> y;
     // A mark may be of a chart that was shown before this one.
     if (marks_.has(mark)) {
-        const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-        const auto i = static_cast<std::size_t>(mark.index);
+        const auto [series, i] = marks_.of(mark);
         if (series.mark != Chart::Mark::bar && key_->range().contains(series.x[i]) &&
             value_->range().contains(series.y[i])) {
             x.append(series.x[i]);
@@ -367,18 +363,14 @@ void ChartPlot::keyPressEvent(QKeyEvent* event) {
         copyValues();
         return;
     }
-    switch (event->key()) {
+    switch (const int key = event->key()) {
     case Qt::Key_Left:
-        arrow(-1, 0);
-        break;
     case Qt::Key_Right:
-        arrow(1, 0);
+        arrow(key == Qt::Key_Left ? -1 : 1, 0);
         break;
     case Qt::Key_Up:
-        arrow(0, -1);
-        break;
     case Qt::Key_Down:
-        arrow(0, 1);
+        arrow(0, key == Qt::Key_Up ? -1 : 1);
         break;
     case Qt::Key_Plus:
     case Qt::Key_Equal:
@@ -453,14 +445,6 @@ void ChartPlot::contextMenuEvent(QContextMenuEvent* event) {
         menu->addAction(u"Copy Values as CSV"_s, this, &ChartPlot::copyValues);
         menu->popup(event->globalPos());
     }
-}
-
-void ChartPlot::focusInEvent(QFocusEvent*) {
-    update();
-}
-
-void ChartPlot::focusOutEvent(QFocusEvent*) {
-    update();
 }
 
 void ChartPlot::paintEvent(QPaintEvent*) {

@@ -2,6 +2,7 @@
 #include "views/chart/plot_legend.h"
 
 #include "views/chart/chart_axis.h"
+#include "views/chart/plot_series.h"
 #include "views/chart/scale_bar.h"
 
 #include <QMenu>
@@ -9,7 +10,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 
 using namespace Qt::StringLiterals;
 
@@ -18,18 +18,16 @@ namespace {
 
 constexpr int sample_width = 22;
 constexpr int entry_gap = 6;
-constexpr double line_width = 1.6;
 
 /// A series in the legend; checked while the series is shown.
 class LegendEntry : public QAbstractButton {
 public:
     LegendEntry(const Chart::Series& series, const ChartInks& inks, Theme& theme, QWidget* parent)
-        : QAbstractButton(parent), theme_(theme), mark_(series.mark), strong_(series.strong) {
-        colour_ = ink_of(inks, series.ink);
-        round_ = round_of(inks, series.ink);
-        for (const double length : dashes_of(inks, series)) {
-            dashes_ << length / line_width;
-        }
+        : QAbstractButton(parent),
+          theme_(theme),
+          mark_(series.mark),
+          hollow_(is_hollow(inks, series)),
+          pen_(line_pen(inks, series, ink_of(inks, series.ink))) {
         setText(series.name);
         setCheckable(true);
         setFocusPolicy(Qt::TabFocus);
@@ -46,19 +44,18 @@ protected:
         const Palette& colours = theme_.colours();
         QPainter painter(this);
         painter.setRenderHint(QPainter::Antialiasing);
-        const QColor ink = isChecked() ? colour_ : colours.faint;
+        QPen pen = pen_;
+        if (!isChecked()) {
+            pen.setColor(colours.faint);
+        }
+        const QColor ink = pen.color();
         const QPointF middle(sample_width / 2.0, height() / 2.0);
         if (mark_ == Chart::Mark::line) {
-            QPen pen(ink, line_width);
-            if (!dashes_.isEmpty()) {
-                pen.setDashPattern(dashes_);
-            }
             painter.setPen(pen);
             painter.drawLine(QPointF(0, middle.y()), QPointF(sample_width, middle.y()));
         } else if (mark_ == Chart::Mark::point) {
-            const bool hollow = strong_ || round_ > 0;
-            painter.setPen(QPen(ink, hollow ? 1.5 : 0));
-            painter.setBrush(hollow ? colours.panel : ink);
+            painter.setPen(QPen(ink, hollow_ ? 1.5 : 0));
+            painter.setBrush(hollow_ ? colours.panel : ink);
             painter.drawEllipse(middle, 3.5, 3.5);
         } else {
             QColor fill = ink;
@@ -85,10 +82,8 @@ protected:
 private:
     Theme& theme_;
     Chart::Mark mark_;
-    bool strong_;
-    QColor colour_;
-    int round_ = 0;
-    QList<qreal> dashes_;
+    bool hollow_;
+    QPen pen_;
 };
 
 } // namespace

@@ -34,8 +34,7 @@ bool PlotMarks::has(ChartMark mark) const {
     if (!mark.isValid() || static_cast<std::size_t>(mark.series) >= chart_.series.size() || mark.index < 0) {
         return false;
     }
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
+    const auto [series, i] = of(mark);
     const bool valued = series.mark == Chart::Mark::cell && !series.value.empty();
     return series.mark != Chart::Mark::band && i < series.count() &&
            can_plot(chart_, series.x[i], series.y[i]) &&
@@ -46,8 +45,7 @@ QString PlotMarks::text(ChartMark mark) const {
     if (!has(mark)) {
         return {};
     }
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
+    const auto [series, i] = of(mark);
     if (i < series.labels.size() && !series.labels[i].isEmpty()) {
         return series.labels[i];
     }
@@ -60,9 +58,8 @@ QString PlotMarks::text(ChartMark mark) const {
 }
 
 QString PlotMarks::link(ChartMark mark) const {
-    const auto i = static_cast<std::size_t>(mark.index);
-    const std::vector<QString>& links = chart_.series[static_cast<std::size_t>(mark.series)].links;
-    return i < links.size() ? links[i] : QString();
+    const auto [series, i] = of(mark);
+    return i < series.links.size() ? series.links[i] : QString();
 }
 
 QPointF PlotMarks::pixel(double x, double y) const {
@@ -71,15 +68,13 @@ QPointF PlotMarks::pixel(double x, double y) const {
 }
 
 QPointF PlotMarks::position(ChartMark mark) const {
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
+    const auto [series, i] = of(mark);
     return pixel(series.x[i], series.y[i]);
 }
 
 /// A point or a position on a line, the whole column of a bar, a cell.
 QRectF PlotMarks::box(ChartMark mark) const {
-    const Chart::Series& series = chart_.series[static_cast<std::size_t>(mark.series)];
-    const auto i = static_cast<std::size_t>(mark.index);
+    const auto [series, i] = of(mark);
     const double x = series.x[i];
     const double y = series.y[i];
     const double half = chart_.dx / 2;
@@ -153,7 +148,7 @@ ChartMark PlotMarks::beside(ChartMark from, int along, int across) const {
         from = {0, -1};
         along = 1;
         across = 0;
-    } else if (chart_.series[static_cast<std::size_t>(from.series)].mark == Chart::Mark::cell) {
+    } else if (of(from).series.mark == Chart::Mark::cell) {
         return cellBeside(from, QPointF(along, across));
     }
     const auto size = [&](int s) {

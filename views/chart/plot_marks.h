@@ -28,6 +28,14 @@ public:
     void setAxes(QCPAxis* key, QCPAxis* value); ///< axes of the chart's x and y
 
     [[nodiscard]] bool isShown(std::size_t series) const;
+    struct Place {
+        const Chart::Series& series;
+        std::size_t i;
+    };
+    /// The series of a valid mark, and the mark's place in it.
+    [[nodiscard]] Place of(ChartMark mark) const {
+        return {chart_.series[static_cast<std::size_t>(mark.series)], static_cast<std::size_t>(mark.index)};
+    }
     /// Whether the current chart still has the mark.
     [[nodiscard]] bool has(ChartMark mark) const;
     [[nodiscard]] QString text(ChartMark mark) const;

@@ -18,18 +18,6 @@ constexpr float band_alpha = 0.22F;    ///< one band does not hide another, nor 
 constexpr double bar_share = 0.72;
 constexpr std::size_t many_points = 150; ///< more of them are drawn small and translucent
 
-QPen pen_of(const ChartInks& inks, const Chart::Series& series, const QColor& colour) {
-    QPen pen(colour, stroke, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
-    QList<qreal> dashes;
-    for (const double length : dashes_of(inks, series)) {
-        dashes << length / stroke;
-    }
-    if (!dashes.isEmpty()) {
-        pen.setDashPattern(dashes);
-    }
-    return pen;
-}
-
 /// A graph whose points at the edge of the plot are drawn whole.
 class WholeGraph : public QCPGraph {
 public:
@@ -75,7 +63,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
         x.append(there ? series.x[i] : x.back()); // a gap
         y.append(there ? series.y[i] : nothing);
     }
-    const QPen pen = pen_of(inks_, series, colour_of(inks_, series));
+    const QPen pen = line_pen(inks_, series, colour_of(inks_, series));
     if (std::is_sorted(x.begin(), x.end())) {
         auto* graph = new WholeGraph(key_, value_);
         graph->setData(x, y, true);
@@ -223,6 +211,18 @@ void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
 }
 
 } // namespace
+
+QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& colour) {
+    QPen pen(colour, stroke, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin);
+    QList<qreal> dashes;
+    for (const double length : dashes_of(inks, series)) {
+        dashes << length / stroke;
+    }
+    if (!dashes.isEmpty()) {
+        pen.setDashPattern(dashes);
+    }
+    return pen;
+}
 
 bool can_plot(const Chart& chart, double x, double y) {
     return std::isfinite(x) && std::isfinite(y) && !(chart.x.log && x <= 0) && !(chart.y.log && y <= 0);

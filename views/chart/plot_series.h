@@ -3,6 +3,8 @@
 
 #include "views/chart/chart.h"
 
+#include <QPen>
+
 #include <vector>
 
 class QCPAbstractPlottable;
@@ -13,6 +15,9 @@ namespace ponderscope {
 
 /// Whether a point has a place on the axes.
 bool can_plot(const Chart& chart, double x, double y);
+
+/// The pen of a series' line, with its dashes.
+QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& colour);
 
 /// Adds the series of a chart to a plot of QCustomPlot, with \p key as the axis of the chart's x. Returns the
 /// plottables of each series; the plot owns them.

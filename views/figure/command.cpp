@@ -12,25 +12,14 @@
 #include <algorithm>
 #include <clocale>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <string_view>
 
 namespace ponderscope::figure {
 namespace {
 
-std::string format_of(std::string extension) {
-    if (!extension.empty() && extension.front() == '.') {
-        extension.erase(0, 1);
-    }
-    std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) {
-        return c < 0x80 ? static_cast<char>(std::tolower(c)) : static_cast<char>(c);
-    });
-    return extension;
-}
-
-std::string_view view_of(const QByteArray& bytes) {
-    return {bytes.constData(), static_cast<std::size_t>(bytes.size())};
+std::string format_of(const std::string& extension) {
+    return QString::fromStdString(extension).toLower().remove(u'.').toStdString();
 }
 
 void check_ending(const std::filesystem::path& path) {
@@ -100,7 +89,7 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
     check_ending(path);
     std::vector<std::filesystem::path> written;
     if (format_of(path.extension().string()) != "csv") {
-        write_file_atomically(path, view_of(encode(figure, fonts, path.extension().string(), dpi)));
+        write_file_atomically(path, encode(figure, fonts, path.extension().string(), dpi).toStdString());
         written.push_back(path);
     }
     for (const Table& table : figure.tables) {

@@ -35,39 +35,18 @@ Style::Style(const FigureSpec& spec, const Fonts& f)
     small = {size * 7 / 8, false, colours.soft};
 }
 
-namespace {
-
-struct LegendTexts {
-    QString low, high;
-};
-
-LegendTexts legend_texts(const ScaleLegend& legend) {
-    const QString sign = legend.signs ? u"+"_s : QString();
-    return {(legend.clipped_low ? u"≤ "_s : QString()) + tick_label(legend.scale.low),
-            (legend.clipped_high ? u"≥ "_s : QString()) + sign + tick_label(legend.scale.high)};
-}
-
-constexpr double legend_gap = 3;
-
-double label_width(const Style& style, const ScaleLegend& legend) {
-    return legend.label.isEmpty() ? 0 : style.fonts.width(legend.label, style.soft) + 2 * legend_gap;
-}
-
-} // namespace
-
-double scale_legend_width(const Style& style, const ScaleLegend& legend) {
-    const LegendTexts texts = legend_texts(legend);
-    return label_width(style, legend) + style.fonts.width(texts.low, style.small) + legend_gap + legend.bar +
-           legend_gap + style.fonts.width(texts.high, style.small);
-}
-
 double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend) {
-    const LegendTexts texts = legend_texts(legend);
+    constexpr double gap = 3;
     double x = baseline.x();
-    list.text(legend.label, baseline, style.soft);
-    x += label_width(style, legend);
-    list.text(texts.low, {x, baseline.y()}, style.small);
-    x += style.fonts.width(texts.low, style.small) + legend_gap;
+    const auto write = [&](const QString& text, const TextStyle& letters) {
+        list.text(text, {x, baseline.y()}, letters);
+        x += style.fonts.width(text, letters) + gap;
+    };
+    if (!legend.label.isEmpty()) {
+        write(legend.label, style.soft);
+        x += gap;
+    }
+    write((legend.clipped_low ? u"≤ "_s : QString()) + tick_label(legend.scale.low), style.small);
     const double height = style.fonts.cap_height(style.small);
     const QRectF bar(x, baseline.y() - height, legend.bar, height);
     // 64 flat pieces: a smooth gradient to the eye, and the same in every viewer. Each reaches under the
@@ -80,9 +59,16 @@ double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline
                   QColor(legend.map.at((i + 0.5) / pieces)));
     }
     list.rect(bar, {}, {style.colours.border, 0.35, {}, false});
-    x += legend.bar + legend_gap;
-    list.text(texts.high, {x, baseline.y()}, style.small);
-    return x + style.fonts.width(texts.high, style.small) - baseline.x();
+    x += legend.bar + gap;
+    write((legend.clipped_high ? u"≥ "_s : QString()) + (legend.signs ? u"+"_s : QString()) +
+              tick_label(legend.scale.high),
+          style.small);
+    return x - gap - baseline.x();
+}
+
+double scale_legend_width(const Style& style, const ScaleLegend& legend) {
+    DisplayList unseen;
+    return draw_scale_legend(unseen, style, {}, legend);
 }
 
 std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most) {

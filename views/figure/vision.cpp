@@ -67,10 +67,6 @@ Linear lab(QRgb rgb) {
 
 } // namespace
 
-QColor as_seen(const QColor& colour, Vision vision) {
-    return vision == Vision::normal ? colour : QColor(seen(colour.rgb(), vision));
-}
-
 QImage as_seen(const QImage& image, Vision vision) {
     if (vision == Vision::normal) {
         return image;

@@ -14,7 +14,6 @@ enum class Vision {
     deuteranopia, ///< no green cones: G. M. Machado, M. M. Oliveira, L. A. F. Fernandes (2009), severity 1
 };
 
-QColor as_seen(const QColor& colour, Vision vision);
 /// The image as seen with \p vision, in opaque pixels; unchanged for Vision::normal.
 QImage as_seen(const QImage& image, Vision vision);
 
