@@ -11,39 +11,18 @@
 
 #include <ATen/ATen.h>
 
-#include <numeric>
 #include <utility>
 
 namespace ponderscope {
 
-PackedBatch PackedBatch::pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device) {
-    PackedBatch batch;
-    std::vector<std::int64_t> ids;
-    std::vector<std::int64_t> targets;
-    for (const auto& sequence : sequences) {
-        batch.lengths.push_back(static_cast<std::int64_t>(sequence.size()));
-        ids.insert(ids.end(), sequence.begin(), sequence.end());
-        if (!sequence.empty()) {
-            targets.insert(targets.end(), sequence.begin() + 1, sequence.end());
-            targets.push_back(-1);
-        }
-    }
-    batch.ids = send(ids, device);
-    batch.targets = send(targets, device);
-    return batch;
-}
-
 PackedBatch PackedBatch::from_windows(const std::vector<std::span<const std::int32_t>>& windows,
                                       at::Device device) {
     PackedBatch batch;
-    std::vector<std::int64_t> ids;
     std::vector<std::int64_t> targets;
     for (const std::span<const std::int32_t> window : windows) {
-        batch.lengths.push_back(static_cast<std::int64_t>(window.size()) - 1);
-        ids.insert(ids.end(), window.begin(), window.end() - 1);
+        batch.sequences.emplace_back(window.begin(), window.end() - 1);
         targets.insert(targets.end(), window.begin() + 1, window.end());
     }
-    batch.ids = send(ids, device);
     batch.targets = send(targets, device);
     return batch;
 }
@@ -67,11 +46,8 @@ ForwardResult Model::forward(const PackedBatch& batch, const ForwardForm& form) 
     if (form.training && !method.halts_in_training()) {
         options.plan.rule = full_halting();
     }
-    TORCH_CHECK(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::int64_t{0}) ==
-                    batch.ids.size(0),
-                "forward: the lengths do not add up to the ids");
-    const TokenBatch tokens =
-        TokenBatch::from_ids(backbone, batch.ids, batch.lengths, options.plan.keeps_rows(method));
+    const TokenBatch tokens = TokenBatch::make(backbone, {batch.sequences.begin(), batch.sequences.end()},
+                                               parameters_->device(), options.plan.keeps_rows(method));
     options.keep_states = true;
     StepsResult run = run_steps(backbone, method, tokens, options);
     ForwardResult result;

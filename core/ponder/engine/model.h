@@ -19,15 +19,12 @@ namespace ponderscope {
 
 class Method;
 
-/// Sequences of any lengths, packed one after the other without padding.
+/// Sequences of any lengths; N tokens.
 struct PackedBatch {
-    at::Tensor ids;                    ///< int64 [N], on the model's device
-    std::vector<std::int64_t> lengths; ///< lengths of the sequences; the sum is N
+    std::vector<std::vector<std::int32_t>> sequences;
     at::Tensor targets; ///< int64 [N], on the model's device; -1: no target. Undefined: no loss
 
-    /// Packs host ids. Each token's target is the next id of its sequence; the last token has no target.
-    static PackedBatch pack(const std::vector<std::vector<std::int32_t>>& sequences, at::Device device);
-    /// Packs windows of T + 1 host ids, for training. Inputs are the first T ids, targets the last T ids.
+    /// Windows of T + 1 ids, for training. Inputs are the first T ids, targets the last T ids.
     static PackedBatch from_windows(const std::vector<std::span<const std::int32_t>>& windows,
                                     at::Device device);
 };

@@ -29,12 +29,7 @@ std::int64_t last_block(const ModelConfig& config) {
 /// What the blocks' queries see, and where their keys go.
 class LayerRows {
 public:
-    LayerRows(const TokenBatch& batch, StepCache* cache, bool halts) {
-        std::int64_t begin = 0;
-        for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
-            causal_.push_back({begin, batch.lengths[i], batch.first_rows[i], batch.past[i]});
-            begin += batch.lengths[i];
-        }
+    LayerRows(const TokenBatch& batch, StepCache* cache, bool halts) : causal_(batch.causal_blocks()) {
         if (cache == nullptr && !halts) {
             return;
         }

@@ -85,15 +85,8 @@ public:
             }
             prefix_ = send(all, batch.ids.device());
         }
-        if (cache == nullptr) {
-            std::int64_t begin = 0;
-            for (const std::int64_t length : batch.lengths) {
-                causal_.push_back({begin, length, begin, 0});
-                begin += length;
-            }
-            if (!plan.keeps_rows(method)) {
-                return;
-            }
+        if (cache == nullptr && !plan.keeps_rows(method)) {
+            return;
         }
         copies_ = cache != nullptr && per_step && halts && kv == KvPolicy::per_step;
         plain_ = cache != nullptr && per_step && !(halts && kv != KvPolicy::shared);
@@ -119,7 +112,7 @@ public:
     void prepare_outside(const at::Tensor& tokens, std::int64_t step, Pass& pass) const {
         if (cache_ == nullptr) {
             TORCH_CHECK(!tokens.defined(), "blocks outside of the steps run all tokens together");
-            pass.visibility.causal = causal_;
+            pass.visibility.causal = batch_.causal_blocks();
             return;
         }
         const std::int64_t segment = step * cache_->segment_rows;
@@ -129,7 +122,7 @@ public:
         if (tokens.defined() || on_device_) {
             see(pass, at::stack({begin, pass.rows + 1}, 1).unsqueeze(1).to(at::kInt));
         } else {
-            pass.visibility.causal = causal_in_cache(segment);
+            pass.visibility.causal = batch_.causal_blocks(segment);
         }
     }
 
@@ -158,7 +151,7 @@ public:
             pass.window_ranges = rows.window_ranges;
             return;
         }
-        pass.visibility.causal = causal_in_cache(planner_->segment(slots.step));
+        pass.visibility.causal = batch_.causal_blocks(planner_->segment(slots.step));
     }
 
     /// After the last step that ran: the steps that no token reached see the same rows.
@@ -175,12 +168,12 @@ public:
 private:
     /// Rows lie as the tokens do.
     void see_all_in_order(Pass& pass) const {
+        Visibility plain;
+        plain.causal = batch_.causal_blocks();
         if (!prefix_.defined()) {
-            pass.visibility.causal = causal_;
+            pass.visibility = plain;
             return;
         }
-        Visibility plain;
-        plain.causal = causal_;
         see(pass, with_prefix(visible_ranges(plain, batch_.size(), prefix_.device()).to(at::kInt), {}));
     }
 
@@ -209,20 +202,9 @@ private:
         }
     }
 
-    [[nodiscard]] std::vector<Visibility::CausalBlock> causal_in_cache(std::int64_t segment) const {
-        std::vector<Visibility::CausalBlock> blocks;
-        std::int64_t begin = 0;
-        for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
-            blocks.push_back({begin, batch_.lengths[i], segment + batch_.first_rows[i], batch_.past[i]});
-            begin += batch_.lengths[i];
-        }
-        return blocks;
-    }
-
     const TokenBatch& batch_;
     StepCache* cache_;
     const ModelConfig& config_;
-    std::vector<Visibility::CausalBlock> causal_;
     std::optional<KvRows> own_;
     std::int64_t own_segments_ = 0;
     std::optional<StepRowPlanner> planner_;
@@ -234,64 +216,6 @@ private:
     bool copies_ = false;
     bool plain_ = false;
 };
-
-} // namespace
-
-namespace {
-
-/// Everything about a batch but its ids, which are written too where \p sequences has them.
-TokenBatch index_tokens(const Backbone& backbone, std::vector<std::int64_t> lengths,
-                        std::vector<std::int64_t> past, at::Device device, bool plan_rows,
-                        const std::vector<std::span<const std::int32_t>>* sequences,
-                        const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
-    TokenBatch batch;
-    std::vector<std::int64_t> whole(lengths);
-    for (std::size_t i = 0; i < past.size(); ++i) {
-        whole[i] += past[i];
-    }
-    past.resize(lengths.size(), 0);
-    const RotationTable table = backbone.rotation(whole);
-    const std::int64_t total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-    // Rows: positions, rotation rows, [first row of the sequence, its number], [ids].
-    const std::int64_t planes = 2 + (plan_rows ? 2 : 0) + (sequences != nullptr ? 1 : 0);
-    at::Tensor host =
-        at::empty({planes, total}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
-    auto* positions = host.mutable_data_ptr<std::int64_t>();
-    std::int64_t* rotation = positions + total;
-    std::int64_t* sequence_row = rotation + total;
-    std::int64_t* sequence = sequence_row + total;
-    std::int64_t* ids = positions + (planes - 1) * total;
-    std::int64_t first = 0;
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-        batch.first_rows.push_back(sequence_rows.empty() ? first : sequence_rows[i]);
-        std::iota(positions + first, positions + first + lengths[i], past[i]);
-        std::iota(rotation + first, rotation + first + lengths[i], table.row_base[i] + past[i]);
-        if (plan_rows) {
-            std::fill_n(sequence_row + first, lengths[i], batch.first_rows[i]);
-            std::fill_n(sequence + first, lengths[i], static_cast<std::int64_t>(i));
-        }
-        if (sequences != nullptr) {
-            std::copy((*sequences)[i].begin(), (*sequences)[i].end(), ids + first);
-        }
-        first += lengths[i];
-    }
-    batch.numbers = host.to(device, at::kLong, /*non_blocking=*/true);
-    const at::Tensor& there = batch.numbers;
-    batch.positions = there.select(0, 0);
-    batch.rotation_rows = there.select(0, 1);
-    batch.cos = table.cos;
-    batch.sin = table.sin;
-    if (plan_rows) {
-        batch.space = {segment_rows > 0 ? segment_rows : total, there.select(0, 2), there.select(0, 3),
-                       batch.positions};
-    }
-    if (sequences != nullptr) {
-        batch.ids = there.select(0, planes - 1);
-    }
-    batch.lengths = std::move(lengths);
-    batch.past = std::move(past);
-    return batch;
-}
 
 } // namespace
 
@@ -311,19 +235,55 @@ TokenBatch TokenBatch::make(const Backbone& backbone,
                             const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
                             bool plan_rows, const std::vector<std::int64_t>& past,
                             const std::vector<std::int64_t>& sequence_rows, std::int64_t segment_rows) {
-    std::vector<std::int64_t> lengths;
-    for (const auto& sequence : sequences) {
-        lengths.push_back(static_cast<std::int64_t>(sequence.size()));
+    TokenBatch batch;
+    std::vector<std::int64_t> whole;
+    std::int64_t total = 0;
+    batch.past = past;
+    batch.past.resize(sequences.size(), 0);
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const auto length = static_cast<std::int64_t>(sequences[i].size());
+        batch.lengths.push_back(length);
+        batch.first_rows.push_back(sequence_rows.empty() ? total : sequence_rows[i]);
+        whole.push_back(batch.past[i] + length);
+        total += length;
     }
-    return index_tokens(backbone, std::move(lengths), past, device, plan_rows, &sequences, sequence_rows,
-                        segment_rows);
+    const RotationTable table = backbone.rotation(whole);
+    // Rows: positions, rotation rows, ids, [first row of the sequence, its number].
+    at::Tensor host =
+        at::empty({plan_rows ? 5 : 3, total}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
+    auto* next = host.mutable_data_ptr<std::int64_t>();
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        const std::int64_t length = batch.lengths[i];
+        std::iota(next, next + length, batch.past[i]);
+        std::iota(next + total, next + total + length, table.row_base[i] + batch.past[i]);
+        std::copy(sequences[i].begin(), sequences[i].end(), next + 2 * total);
+        if (plan_rows) {
+            std::fill_n(next + 3 * total, length, batch.first_rows[i]);
+            std::fill_n(next + 4 * total, length, static_cast<std::int64_t>(i));
+        }
+        next += length;
+    }
+    batch.numbers = host.to(device, at::kLong, /*non_blocking=*/true);
+    batch.positions = batch.numbers.select(0, 0);
+    batch.rotation_rows = batch.numbers.select(0, 1);
+    batch.ids = batch.numbers.select(0, 2);
+    batch.cos = table.cos;
+    batch.sin = table.sin;
+    if (plan_rows) {
+        batch.space = {segment_rows > 0 ? segment_rows : total, batch.numbers.select(0, 3),
+                       batch.numbers.select(0, 4), batch.positions};
+    }
+    return batch;
 }
 
-TokenBatch TokenBatch::from_ids(const Backbone& backbone, const at::Tensor& ids,
-                                const std::vector<std::int64_t>& lengths, bool plan_rows) {
-    TokenBatch batch = index_tokens(backbone, lengths, {}, ids.device(), plan_rows, nullptr, {}, 0);
-    batch.ids = ids;
-    return batch;
+std::vector<Visibility::CausalBlock> TokenBatch::causal_blocks(std::int64_t first_row) const {
+    std::vector<Visibility::CausalBlock> blocks;
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        blocks.push_back({begin, lengths[i], first_row + first_rows[i], past[i]});
+        begin += lengths[i];
+    }
+    return blocks;
 }
 
 Schedule schedule_of(const Backbone& backbone, const Method& method, const StepsOptions& options) {

@@ -37,17 +37,16 @@ struct TokenBatch {
     at::Tensor start;                 ///< [N, d], the start state, if the stack has one
     std::vector<std::int64_t> prefix; ///< for each sequence: first tokens that see each other; empty: none
 
-    /// Makes a batch from host ids. \p past and \p sequence_rows (a generation's rows in the cache) are empty
-    /// for a run without a cache. \p plan_rows: fills in `space`. All host tensors are copied together.
+    /// \p past and \p sequence_rows (a generation's rows in the cache) are empty for a run without a cache.
+    /// \p plan_rows: fills in `space`. All host tensors are copied together.
     static TokenBatch make(const Backbone& backbone,
                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
                            bool plan_rows, const std::vector<std::int64_t>& past = {},
                            const std::vector<std::int64_t>& sequence_rows = {},
                            std::int64_t segment_rows = 0);
-    /// Makes a batch from ids [N] on the device.
-    static TokenBatch from_ids(const Backbone& backbone, const at::Tensor& ids,
-                               const std::vector<std::int64_t>& lengths, bool plan_rows);
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
+    /// Without other slots: what each token sees, in the segment that begins at \p first_row.
+    [[nodiscard]] std::vector<Visibility::CausalBlock> causal_blocks(std::int64_t first_row = 0) const;
     /// Whether the batch has one token of every sequence, as in decoding.
     [[nodiscard]] bool single() const;
     /// Largest number of tokens of a sequence, including earlier and future runs.

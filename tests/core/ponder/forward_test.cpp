@@ -36,6 +36,18 @@ std::vector<nlohmann::json> configs() {
             with_ponderlm(tiny_llama(), 2)};
 }
 
+/// The next id is each token's target; the last token of a text has none.
+PackedBatch packed(std::vector<std::vector<std::int32_t>> texts) {
+    PackedBatch batch{std::move(texts), {}};
+    std::vector<std::int64_t> targets;
+    for (const std::vector<std::int32_t>& text : batch.sequences) {
+        targets.insert(targets.end(), text.begin() + 1, text.end());
+        targets.push_back(-1);
+    }
+    batch.targets = at::tensor(targets, at::kLong);
+    return batch;
+}
+
 TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
     for (const char* const method :
          {"looped", "pause", "ponderlm", "ponderlm_reset", "ponderlm_hidden", "ponderlm2"}) {
@@ -46,7 +58,7 @@ TEST(Forward, EveryMethodWithoutAPenaltyHasAGradient) {
         const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
         Model model = load(checkpoint, at::kDouble);
         model.parameters().requires_grad(true);
-        const PackedBatch batch = PackedBatch::pack({random_ids(7, 61, 3), random_ids(5, 61, 4)}, at::kCPU);
+        const PackedBatch batch = packed({random_ids(7, 61, 3), random_ids(5, 61, 4)});
         const ForwardForm passes{3, true, {}}; // a fixed number of them
         model.forward(batch, passes).cross_entropy.backward();
         // Against a central difference along one matrix.
@@ -71,7 +83,7 @@ TEST(Forward, GivesTheNumbersOfTheEngine) {
         Model model = load(checkpoint);
         model.parameters().requires_grad(true);
         const std::vector<std::vector<std::int32_t>> texts{random_ids(11, 61, 1), random_ids(19, 61, 2)};
-        const ForwardResult result = model.forward(PackedBatch::pack(texts, at::kCPU));
+        const ForwardResult result = model.forward(packed(texts));
         ASSERT_TRUE(result.cross_entropy.requires_grad());
         EXPECT_EQ(static_cast<std::int64_t>(result.steps.size()), model.config().ponder.max_steps + 1);
         const Engine engine = Engine::load(checkpoint);
@@ -96,8 +108,8 @@ TEST(Forward, WindowsAreTheSameAsPackedSequences) {
     const auto a = random_ids(9, 61, 3);
     const auto b = random_ids(9, 61, 4);
     const ForwardResult square = model.forward(PackedBatch::from_windows({a, b}, at::kCPU));
-    const ForwardResult packed = model.forward(PackedBatch::pack({a, b}, at::kCPU));
-    EXPECT_NEAR(square.cross_entropy.item<double>(), packed.cross_entropy.item<double>(), 1e-6);
+    const ForwardResult whole = model.forward(packed({a, b}));
+    EXPECT_NEAR(square.cross_entropy.item<double>(), whole.cross_entropy.item<double>(), 1e-6);
     EXPECT_EQ(square.readout.size(0), 16);
 }
 
@@ -108,7 +120,7 @@ TEST(Forward, GradientsAreThoseOfFiniteDifferences) {
         const Checkpoint checkpoint = make_checkpoint(folder.path(), config);
         Model model = load(checkpoint);
         model.parameters().requires_grad(true);
-        const PackedBatch batch = PackedBatch::pack({random_ids(13, 61, 5), random_ids(6, 61, 6)}, at::kCPU);
+        const PackedBatch batch = packed({random_ids(13, 61, 5), random_ids(6, 61, 6)});
         model.forward(batch).cross_entropy.backward();
         int checked = 0;
         for (auto& [name, tensor] : model.parameters().items()) {
@@ -159,8 +171,7 @@ TEST(Forward, FreshWeightsDependOnTheSeedAlone) {
     EXPECT_FALSE(at::equal(a.at("embed_out.weight"), c.at("embed_out.weight")));
     const Model model(config, a);
     const at::NoGradGuard no_gradients;
-    const double loss =
-        model.forward(PackedBatch::pack({random_ids(40, 61, 9)}, at::kCPU)).cross_entropy.item<double>();
+    const double loss = model.forward(packed({random_ids(40, 61, 9)})).cross_entropy.item<double>();
     EXPECT_NEAR(loss, std::log(61.0), 0.1) << "a fresh model knows nothing";
 }
 
@@ -171,7 +182,7 @@ TEST(Forward, FreshDepthMixingBeginsAsThePlainModel) {
         const ModelConfig config = make_checkpoint(folder.path(), document).config;
         const Model model(config, Parameters::initialise(parameter_layout(config), 7, at::kCPU));
         const at::NoGradGuard no_gradients;
-        return model.forward(PackedBatch::pack({random_ids(30, 61, 9)}, at::kCPU)).readout;
+        return model.forward(packed({random_ids(30, 61, 9)})).readout;
     };
     nlohmann::json plain = tiny_llama();
     plain["use_qk_norm"] = true;

@@ -90,12 +90,15 @@ TEST_P(PenaltyGolden, LossAndGradientsEqualTheReference) {
     parameters.requires_grad(true);
     const Model model(checkpoint.config, std::move(parameters));
     const at::Tensor& ids = golden.at("train.input_ids");
-    std::vector<std::vector<std::int32_t>> rows;
+    PackedBatch batch;
+    std::vector<std::int64_t> targets;
     for (std::int64_t row = 0; row < ids.size(0); ++row) {
         const auto* begin = ids[row].const_data_ptr<std::int64_t>();
-        rows.emplace_back(begin, begin + ids.size(1));
+        batch.sequences.emplace_back(begin, begin + ids.size(1));
+        targets.insert(targets.end(), begin + 1, begin + ids.size(1));
+        targets.push_back(-1);
     }
-    const PackedBatch batch = PackedBatch::pack(rows, at::kCPU);
+    batch.targets = at::tensor(targets, at::kLong);
 
     ForwardForm form;
     form.training = true;
