@@ -4,24 +4,9 @@
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
-#include <array>
 
 namespace ponderscope {
 namespace {
-
-struct NamedBaseline {
-    std::string_view name;
-    DepthMixing mixing;
-};
-
-constexpr std::array<NamedBaseline, 8> baselines{{{"mhc", DepthMixing::mhc},
-                                                  {"attnres", DepthMixing::attnres},
-                                                  {"block_attnres", DepthMixing::attnres},
-                                                  {"block-attnres", DepthMixing::attnres},
-                                                  {"attention_residual", DepthMixing::attnres},
-                                                  {"attention-residual", DepthMixing::attnres},
-                                                  {"denseformer", DepthMixing::denseformer},
-                                                  {"densetransformer", DepthMixing::denseformer}}};
 
 /// A selector's text, where "" and "none" select nothing.
 std::optional<std::string> selected(const JsonObject& json, std::string_view key) {
@@ -30,16 +15,19 @@ std::optional<std::string> selected(const JsonObject& json, std::string_view key
 }
 
 DepthMixing baseline_of(const JsonObject& json, std::string_view key) {
-    const std::optional<std::string> name = selected(json, key);
-    if (!name) {
+    if (!selected(json, key)) {
         return DepthMixing::none;
     }
-    const auto* const found = std::find_if(baselines.begin(), baselines.end(),
-                                           [&](const NamedBaseline& entry) { return entry.name == *name; });
-    if (found == baselines.end()) {
-        json.fail(key, "none, mhc, attnres or denseformer", "this build cannot run the checkpoint");
-    }
-    return found->mixing;
+    return choice<DepthMixing>(json, key,
+                               {{"mhc", DepthMixing::mhc},
+                                {"attnres", DepthMixing::attnres},
+                                {"block_attnres", DepthMixing::attnres},
+                                {"block-attnres", DepthMixing::attnres},
+                                {"attention_residual", DepthMixing::attnres},
+                                {"attention-residual", DepthMixing::attnres},
+                                {"denseformer", DepthMixing::denseformer},
+                                {"densetransformer", DepthMixing::denseformer}},
+                               std::nullopt, cannot_run);
 }
 
 DepthMixing read_baseline(const JsonObject& json) {
@@ -84,8 +72,7 @@ bool depth_attention_selected(const ConfigReader& reader) {
     const std::optional<bool> flag = json.boolean("use_depth_attention");
     const std::optional<std::string> pattern = selected(json, "cross_layer_pattern");
     if (pattern && *pattern != "depth_softmax" && *pattern != "depth_attention") {
-        json.fail("cross_layer_pattern", "none, depth_softmax or depth_attention",
-                  "this build cannot run the checkpoint");
+        json.fail("cross_layer_pattern", "none, depth_softmax or depth_attention", cannot_run);
     }
     if (pattern && flag == false) {
         json.fail("cross_layer_pattern", "nothing beside \"use_depth_attention\": false",
@@ -132,7 +119,7 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config) {
         const char* const selector = selected(json, "baseline_mode") ? "baseline_mode" : "residual_baseline";
         if (!is_llama) {
             json.fail(selector, "none, since the cross-layer baselines are defined on Llama layers,",
-                      "this build cannot run the checkpoint");
+                      cannot_run);
         }
         if (json.boolean("use_depth_attention") == true) {
             json.fail("use_depth_attention",
@@ -168,7 +155,7 @@ void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config) {
         depth.kind = DepthMixing::depth_attention;
         depth.stride = stride_of(reader.json(), "depth_attention_stride")
                            .value_or(std::max<std::int64_t>(config.layers / 2, 1));
-        reader.refuse_unless("depth_attention_recent_window", 0, "this build cannot run the checkpoint");
+        reader.refuse_unless("depth_attention_recent_window", 0, cannot_run);
     }
     config.depth = depth;
 }

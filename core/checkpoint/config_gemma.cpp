@@ -27,7 +27,7 @@ void read_gemma(const ConfigReader& reader, ModelConfig& config, std::int64_t vo
                 .bos = 2,
                 .eos = 1,
                 .tied = true,
-                .activation = "gelu_pytorch_tanh",
+                .activation = Activation::gelu_tanh,
                 .activation_key = "hidden_activation"});
     (void)reader.json().has("hidden_act"); // files have it beside hidden_activation; nobody reads it
     (void)reader.json().has("cache_implementation");

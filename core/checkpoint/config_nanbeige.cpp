@@ -7,19 +7,18 @@
 namespace ponderscope {
 
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method) {
-    const std::string why = "this build cannot run the checkpoint";
     for (const char* const key : {"enable_double_loop_split", "loop_share_kv", "enable_hyper_connection",
                                   "enable_mhc", "ngram_insert_all_layers"}) {
-        reader.refuse_unless(key, false, why);
+        reader.refuse_unless(key, false, cannot_run);
     }
     for (const char* const key :
          {"loop_middle_layers", "ngram_vocab_size_ratio", "emb_neighbor_num", "emb_split_num"}) {
-        reader.refuse_unless(key, nullptr, why);
+        reader.refuse_unless(key, nullptr, cannot_run);
     }
     const JsonObject& json = reader.json();
     if (const nlohmann::json* inserted = json.array("insert_ngram_layer_idx");
         inserted != nullptr && !inserted->empty()) {
-        json.fail("insert_ngram_layer_idx", "an empty array", why);
+        json.fail("insert_ngram_layer_idx", "an empty array", cannot_run);
     }
     std::int64_t passes = reader.size("num_loops", 1, config_limits::steps);
     if (const nlohmann::json* weights = json.array("loop_loss_weights");

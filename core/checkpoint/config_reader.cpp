@@ -2,37 +2,9 @@
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace ponderscope {
-namespace {
-
-struct NamedActivation {
-    std::string_view name;
-    Activation activation;
-};
-
-/// The names of transformers' ACT2FN. Variants that differ only in how the same function is written share an
-/// entry.
-constexpr std::array<NamedActivation, 16> activations{{{"gelu", Activation::gelu},
-                                                       {"gelu_python", Activation::gelu},
-                                                       {"gelu_new", Activation::gelu_tanh},
-                                                       {"gelu_fast", Activation::gelu_tanh},
-                                                       {"gelu_accurate", Activation::gelu_tanh},
-                                                       {"gelu_pytorch_tanh", Activation::gelu_tanh},
-                                                       {"gelu_python_tanh", Activation::gelu_tanh},
-                                                       {"quick_gelu", Activation::quick_gelu},
-                                                       {"relu", Activation::relu},
-                                                       {"relu2", Activation::relu_squared},
-                                                       {"silu", Activation::silu},
-                                                       {"swish", Activation::silu},
-                                                       {"sigmoid", Activation::sigmoid},
-                                                       {"tanh", Activation::tanh},
-                                                       {"mish", Activation::mish},
-                                                       {"linear", Activation::linear}}};
-
-} // namespace
 
 std::int64_t ConfigReader::size(std::string_view key, std::int64_t otherwise, std::int64_t max) const {
     if (is_null(key)) {
@@ -69,16 +41,27 @@ double ConfigReader::positive(std::string_view key, double otherwise, bool or_ze
     return positive_if_given(key, or_zero).value_or(otherwise);
 }
 
-Activation ConfigReader::activation(std::string_view key, std::string_view otherwise) const {
-    const std::string name = object_.text(key).value_or(std::string(otherwise));
-    std::string known;
-    for (const NamedActivation& entry : activations) {
-        if (entry.name == name) {
-            return entry.activation;
-        }
-        known += (known.empty() ? "" : ", ") + std::string(entry.name);
-    }
-    object_.fail(key, "one of the activations " + known, "this build cannot run the checkpoint");
+Activation ConfigReader::activation(std::string_view key, Activation otherwise) const {
+    // The names of transformers' ACT2FN. Variants that differ only in how the same function is written share
+    // a value.
+    return choice<Activation>(object_, key,
+                              {{"gelu", Activation::gelu},
+                               {"gelu_python", Activation::gelu},
+                               {"gelu_new", Activation::gelu_tanh},
+                               {"gelu_fast", Activation::gelu_tanh},
+                               {"gelu_accurate", Activation::gelu_tanh},
+                               {"gelu_pytorch_tanh", Activation::gelu_tanh},
+                               {"gelu_python_tanh", Activation::gelu_tanh},
+                               {"quick_gelu", Activation::quick_gelu},
+                               {"relu", Activation::relu},
+                               {"relu2", Activation::relu_squared},
+                               {"silu", Activation::silu},
+                               {"swish", Activation::silu},
+                               {"sigmoid", Activation::sigmoid},
+                               {"tanh", Activation::tanh},
+                               {"mish", Activation::mish},
+                               {"linear", Activation::linear}},
+                              otherwise, cannot_run);
 }
 
 bool ConfigReader::is_null(std::string_view key) const {

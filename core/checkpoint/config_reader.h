@@ -55,7 +55,7 @@ public:
     /// A number in the range of fp32: above 0, or at least 0 with \p or_zero.
     [[nodiscard]] std::optional<double> positive_if_given(std::string_view key, bool or_zero = false) const;
     [[nodiscard]] double positive(std::string_view key, double otherwise, bool or_zero = false) const;
-    [[nodiscard]] Activation activation(std::string_view key, std::string_view otherwise) const;
+    [[nodiscard]] Activation activation(std::string_view key, Activation otherwise) const;
     /// Whether the key is present with the value null. Some classes distinguish null from an absent key.
     [[nodiscard]] bool is_null(std::string_view key) const;
     /// The name to read if a value has two names: \p alias if the file has only \p alias, else \p name.
@@ -107,7 +107,7 @@ struct SizeDefaults {
     std::optional<std::int64_t> eos = 2;
     double norm_eps = 1e-6;
     bool tied = false;
-    std::string_view activation = "silu";
+    Activation activation = Activation::silu;
     NormKind norm = NormKind::rms_norm;
     bool null_head_dim_divides = false; ///< a null head_dim is hidden_size / query heads, not the default
 

@@ -12,32 +12,27 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::pair<RopeConfig::Kind, std::string_view> rope_kinds[] = {
-    {RopeConfig::Kind::standard, "default"}, {RopeConfig::Kind::linear, "linear"},
-    {RopeConfig::Kind::dynamic, "dynamic"},  {RopeConfig::Kind::llama3, "llama3"},
-    {RopeConfig::Kind::yarn, "yarn"},        {RopeConfig::Kind::longrope, "longrope"},
-    {RopeConfig::Kind::none, "none"}};
-
 /// Phi-3 has two kinds, and two older names of the second.
 RopeConfig::Kind phi3_kind(const JsonObject& section, std::string_view key) {
-    const std::string wanted = section.text(key).value_or("default");
-    if (wanted == "longrope" || wanted == "su" || wanted == "yarn") {
-        return RopeConfig::Kind::longrope;
-    }
-    if (wanted != "default") {
-        section.fail(key, "default, longrope or an older name of it (su, yarn)", cannot_run);
-    }
-    return RopeConfig::Kind::standard;
+    using Kind = RopeConfig::Kind;
+    return choice<Kind>(section, key,
+                        {{"default", Kind::standard},
+                         {"longrope", Kind::longrope},
+                         {"su", Kind::longrope},
+                         {"yarn", Kind::longrope}},
+                        Kind::standard, cannot_run);
 }
 
 RopeConfig::Kind kind_of(const JsonObject& section, std::string_view key) {
-    const std::string wanted = section.text(key).value_or("default");
-    for (const auto& [kind, name] : rope_kinds) {
-        if (name == wanted && kind != RopeConfig::Kind::none) {
-            return kind;
-        }
-    }
-    section.fail(key, "default, linear, dynamic, llama3, yarn or longrope", cannot_run);
+    using Kind = RopeConfig::Kind;
+    return choice<Kind>(section, key,
+                        {{"default", Kind::standard},
+                         {"linear", Kind::linear},
+                         {"dynamic", Kind::dynamic},
+                         {"llama3", Kind::llama3},
+                         {"yarn", Kind::yarn},
+                         {"longrope", Kind::longrope}},
+                        Kind::standard, cannot_run);
 }
 
 double required_positive(const ConfigReader& reader, std::string_view key) {
@@ -275,12 +270,9 @@ void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const Ro
 }
 
 std::string to_string(RopeConfig::Kind kind) {
-    for (const auto& [known, name] : rope_kinds) {
-        if (known == kind) {
-            return std::string(name);
-        }
-    }
-    return "?";
+    static constexpr const char* names[] = {"none",   "default", "linear",  "dynamic",
+                                            "llama3", "yarn",    "longrope"};
+    return names[static_cast<std::size_t>(kind)];
 }
 
 } // namespace ponderscope

@@ -71,7 +71,7 @@ void read_nanochat(const ConfigReader& reader, ModelConfig& config) {
                 .heads = 6,
                 .bos = 0,
                 .eos = 1,
-                .activation = "relu2"});
+                .activation = Activation::relu_squared});
     config.attention_bias = reader.flag("attention_bias", false);
     config.norm_weight = NormWeight::none;
     config.qk_norm = true;

@@ -27,41 +27,16 @@ constexpr ArchitectureReader architectures[] = {
 #undef PONDERSCOPE_ARCHITECTURE
 };
 
-constexpr std::pair<MethodKind, std::string_view> methods[] = {
-#define PONDERSCOPE_METHOD(name) {MethodKind::name, #name},
+// Names in the order of the enumerations.
+constexpr const char* method_names_in_order[] = {
+#define PONDERSCOPE_METHOD(name) #name,
 #include "core/checkpoint/methods/methods.def"
 #undef PONDERSCOPE_METHOD
 };
-
-constexpr std::pair<DepthMixing, std::string_view> mixings[] = {
-    {DepthMixing::none, "none"},
-    {DepthMixing::depth_attention, "depth_attention"},
-    {DepthMixing::denseformer, "denseformer"},
-    {DepthMixing::attnres, "attnres"},
-    {DepthMixing::mhc, "mhc"}};
-
-constexpr std::pair<Activation, std::string_view> activation_names[] = {
-    {Activation::gelu, "gelu"},
-    {Activation::gelu_tanh, "gelu_tanh"},
-    {Activation::quick_gelu, "quick_gelu"},
-    {Activation::relu, "relu"},
-    {Activation::relu_squared, "relu_squared"},
-    {Activation::half_relu_squared, "half_relu_squared"},
-    {Activation::silu, "silu"},
-    {Activation::sigmoid, "sigmoid"},
-    {Activation::tanh, "tanh"},
-    {Activation::mish, "mish"},
-    {Activation::linear, "linear"}};
-
-template <typename Table, typename Value>
-std::string name_in(const Table& table, Value value) {
-    for (const auto& [entry, name] : table) {
-        if (entry == value) {
-            return std::string(name);
-        }
-    }
-    return "?";
-}
+constexpr const char* mixing_names[] = {"none", "depth_attention", "denseformer", "attnres", "mhc"};
+constexpr const char* activation_names[] = {
+    "gelu", "gelu_tanh", "quick_gelu", "relu", "relu_squared", "half_relu_squared",
+    "silu", "sigmoid",   "tanh",       "mish", "linear"};
 
 const ArchitectureReader& find_architecture(const JsonObject& json) {
     std::optional<std::string> name = json.text("model_type");
@@ -77,12 +52,12 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
     }
     if (!name && json.has("_class_name")) {
         json.fail("_class_name", "ParcaeConfig, the one class without a model_type that runs here,",
-                  "this build cannot run the checkpoint");
+                  cannot_run);
     }
     if (name) { // the folder is of another model; its config.json is all right
         throw InputError(ErrorId::checkpoint_architecture, json.source().parent_path(),
                          "one of the architectures " + known + " for \"model_type\"",
-                         '"' + printable(*name) + '"', "this build cannot run the checkpoint");
+                         '"' + printable(*name) + '"', cannot_run);
     }
     json.fail("model_type", "one of the architectures " + known,
               "check that it is a Hugging Face model's config.json");
@@ -238,33 +213,24 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
 }
 
 std::string to_string(Architecture architecture) {
-    for (const ArchitectureReader& reader : architectures) {
-        if (reader.architecture == architecture) {
-            return std::string(reader.name);
-        }
-    }
-    return "?";
+    return std::string(architectures[static_cast<std::size_t>(architecture)].name);
 }
 
 std::string to_string(MethodKind method) {
-    return name_in(methods, method);
+    return method_names_in_order[static_cast<std::size_t>(method)];
 }
 
 std::string to_string(Activation activation) {
-    return name_in(activation_names, activation);
+    return activation_names[static_cast<std::size_t>(activation)];
 }
 
 std::string to_string(DepthMixing mixing) {
-    return name_in(mixings, mixing);
+    return mixing_names[static_cast<std::size_t>(mixing)];
 }
 
 std::optional<MethodKind> method_from_string(const std::string& name) {
-    for (const auto& [method, known] : methods) {
-        if (known == name) {
-            return method;
-        }
-    }
-    return std::nullopt;
+    const MethodInfo* const info = method_info(name);
+    return info != nullptr ? std::optional(info->kind) : std::nullopt;
 }
 
 } // namespace ponderscope
