@@ -230,41 +230,6 @@ at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::T
     return mixture;
 }
 
-/// Statistics of rows of logits, which it consumes, by plain operations.
-struct PlainLogitRows {
-    HeadStatistics found;
-    Softmax softmax;
-};
-
-PlainLogitRows plain_rows(at::Tensor logits, const at::Tensor& targets, bool entropy, std::int64_t length) {
-    HeadStatistics found;
-    at::Tensor has_target, target_logits;
-    if (length > 0) {
-        std::tie(found.values, found.ids) = largest(logits, length);
-    }
-    if (targets.defined()) {
-        has_target = targets.ge(0);
-        target_logits = logits.gather(1, targets.clamp_min(0).unsqueeze(1));
-        at::Tensor larger = at::empty_like(logits);
-        at::gt_out(larger, logits, target_logits);
-        found.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
-    }
-    Softmax now(std::move(logits));
-    found.maximum = now.maximum;
-    found.sum = now.sum;
-    if (targets.defined()) {
-        found.nll = now.log_probabilities(target_logits)
-                        .neg_()
-                        .squeeze(1)
-                        .masked_fill_(has_target.logical_not(), std::numeric_limits<double>::quiet_NaN())
-                        .to(at::kFloat);
-    }
-    if (entropy) {
-        found.entropy = not_negative(now.log_sum - now.mean(now.distances));
-    }
-    return {std::move(found), std::move(now)};
-}
-
 /// Rows of logits with their statistics: from a GPU's kernels, or from plain operations.
 class LogitRows {
 public:
@@ -276,9 +241,7 @@ public:
             logits_ = std::move(logits);
             found_ = cuda->head_statistics(logits_, targets, entropy, length);
         } else {
-            PlainLogitRows plain = plain_rows(std::move(logits), targets, entropy, length);
-            found_ = std::move(plain.found);
-            plain_.emplace(std::move(plain.softmax));
+            read_plain(std::move(logits), targets, entropy, length);
         }
     }
 
@@ -313,6 +276,33 @@ public:
     }
 
 private:
+    void read_plain(at::Tensor logits, const at::Tensor& targets, bool entropy, std::int64_t length) {
+        if (length > 0) {
+            std::tie(found_.values, found_.ids) = largest(logits, length);
+        }
+        at::Tensor has_target, target_logits;
+        if (targets.defined()) {
+            has_target = targets.ge(0);
+            target_logits = logits.gather(1, targets.clamp_min(0).unsqueeze(1));
+            at::Tensor larger = at::empty_like(logits);
+            at::gt_out(larger, logits, target_logits);
+            found_.rank = larger.sum(1).to(at::kLong).add_(1).mul_(has_target);
+        }
+        const Softmax& now = plain_.emplace(std::move(logits));
+        found_.maximum = now.maximum;
+        found_.sum = now.sum;
+        if (targets.defined()) {
+            found_.nll = now.log_probabilities(target_logits)
+                             .neg_()
+                             .squeeze(1)
+                             .masked_fill_(has_target.logical_not(), std::numeric_limits<double>::quiet_NaN())
+                             .to(at::kFloat);
+        }
+        if (entropy) {
+            found_.entropy = not_negative(now.log_sum - now.mean(now.distances));
+        }
+    }
+
     const CudaKernels* cuda_;
     at::Tensor logits_; ///< with cuda_
     HeadStatistics found_;

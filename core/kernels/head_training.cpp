@@ -13,15 +13,11 @@ namespace ponderscope {
 namespace {
 
 /// The head of a CPU multiplies in the table's type: autocast may have left the states in bf16.
-class HeadAutocast {
-public:
-    explicit HeadAutocast(const at::Tensor& h)
-        : autocast_(h.device().type(), !h.is_cpu() && at::autocast::is_autocast_enabled(h.device().type()),
-                    at::autocast::get_autocast_dtype(h.device().type())) {}
-
-private:
-    Autocast autocast_;
-};
+Autocast head_autocast(const at::Tensor& h) {
+    const at::DeviceType device = h.device().type();
+    return {device, !h.is_cpu() && at::autocast::is_autocast_enabled(device),
+            at::autocast::get_autocast_dtype(device)};
+}
 
 at::Tensor training_logits(const at::Tensor& h, const HeadWeights& weights) {
     TORCH_CHECK(weights.softcap == 0, "capped logits have no gradient here");
@@ -44,7 +40,7 @@ at::Tensor largest_ids(const at::Tensor& h, const HeadWeights& weights, std::int
 at::Tensor expected_embedding(const at::Tensor& states, const HeadWeights& weights, double temperature,
                               std::int64_t top_k) {
     TORCH_CHECK(temperature > 0, "expected_embedding: temperature ", temperature);
-    const HeadAutocast autocast(states);
+    const Autocast autocast = head_autocast(states);
     at::Tensor logits = training_logits(states, weights) / temperature;
     if (top_k > 0 && top_k < weights.head.size(0)) {
         const at::Tensor kept = at::zeros_like(logits, logits.options().dtype(at::kBool))
@@ -57,7 +53,7 @@ at::Tensor expected_embedding(const at::Tensor& states, const HeadWeights& weigh
 at::Tensor cross_entropy(const at::Tensor& states, const HeadWeights& weights, const at::Tensor& targets) {
     TORCH_CHECK(targets.sizes() == at::IntArrayRef({states.size(0)}), "cross_entropy: targets are ",
                 targets.sizes(), " for states ", states.sizes());
-    const HeadAutocast autocast(states);
+    const Autocast autocast = head_autocast(states);
     return at::cross_entropy_loss(training_logits(states, weights), targets, {}, at::Reduction::Mean, -1);
 }
 

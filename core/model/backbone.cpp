@@ -193,20 +193,21 @@ at::Tensor Backbone::block(std::int64_t l, const at::Tensor& x, const Pass& pass
 }
 
 at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
-    if (residual_ != nullptr) {
-        stream = residual_->run(
-            stream,
-            [&](std::int64_t c, const at::Tensor& input) {
-                pass.check_stop();
-                return sublayer(c, input, pass);
-            },
-            pass);
-        if (pass.stream != nullptr) {
-            *pass.stream = stream;
-        }
-        return stream;
+    const auto apply = [&](std::int64_t c, const at::Tensor& input) {
+        pass.check_stop();
+        return sublayer(c, input, pass);
+    };
+    stream = residual_ != nullptr ? residual_->run(stream, apply, pass)
+                                  : run_blocks(stream, 0, config_.layers, pass);
+    if (pass.stream != nullptr) {
+        *pass.stream = stream;
     }
-    for (std::int64_t l = 0; l < config_.layers; ++l) {
+    return stream;
+}
+
+at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last,
+                                const Pass& pass) const {
+    for (std::int64_t l = first; l < last; ++l) {
         pass.check_stop();
         stream = layer(l, stream, pass);
         at::Tensor part = part_of(l, stream, config_);
@@ -223,19 +224,6 @@ at::Tensor Backbone::run_layers(at::Tensor stream, const Pass& pass) const {
                 }
             }
         }
-    }
-    if (pass.stream != nullptr) {
-        *pass.stream = stream;
-    }
-    return stream;
-}
-
-at::Tensor Backbone::run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last,
-                                const Pass& pass) const {
-    for (std::int64_t l = first; l < last; ++l) {
-        pass.check_stop();
-        stream = edited(l, layer(l, stream, pass), pass);
-        pass.tap("layer_output", stream, l);
     }
     return stream;
 }

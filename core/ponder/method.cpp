@@ -53,22 +53,6 @@ bool Method::exits_select() const {
     return method_info(config_.method).exits_select;
 }
 
-at::Tensor Method::next_input(const Slots& slots, const Decision&, const at::Tensor&) const {
-    return slots.hidden;
-}
-
-at::Tensor Method::mixture_state(const Slots& slots, const Decision&) const {
-    return slots.hidden;
-}
-
-Decision Method::decide(const Slots&) const {
-    return {};
-}
-
-std::int64_t Method::decision_flops(std::int64_t) const {
-    return 0;
-}
-
 std::int64_t Method::mixture_flops(std::int64_t top_k) const {
     const std::int64_t mixed = top_k > 0 ? std::min(top_k, vocab_size_) : vocab_size_;
     return 2 * vocab_size_ * hidden_size_ + 2 * mixed * hidden_size_;

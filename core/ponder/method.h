@@ -74,13 +74,13 @@ public:
     // 1. The input of slot (t, k).
     /// \p embedded: c·W_emb[x_t], [N, d], after the prelude if there is one. \p start: the start state [N,
     /// d], if the stack has one.
-    [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded, const at::Tensor& start) const {
-        (void)start;
+    [[nodiscard]] virtual at::Tensor first_input(const at::Tensor& embedded,
+                                                 const at::Tensor& /*start*/) const {
         return embedded;
     }
     /// The state before step 0, for the comparison with step 0; undefined: none.
-    [[nodiscard]] virtual at::Tensor state_before(const at::Tensor& embedded, const at::Tensor& start) const {
-        (void)embedded;
+    [[nodiscard]] virtual at::Tensor state_before(const at::Tensor& /*embedded*/,
+                                                  const at::Tensor& start) const {
         return start;
     }
     /// Blocks whose outputs decide() reads, ascending.
@@ -89,10 +89,7 @@ public:
         return none;
     }
     /// Whether the step uses the weights with adapters.
-    [[nodiscard]] virtual bool adapts(std::int64_t step) const {
-        (void)step;
-        return false;
-    }
+    [[nodiscard]] virtual bool adapts(std::int64_t /*step*/) const { return false; }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
     /// Interleaved rule: next_input does not need the result of a pass, so all slots run in one pass.
@@ -100,21 +97,25 @@ public:
     /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
     /// The state from which the expected embedding is computed, [n, d].
-    [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision& decision) const;
+    [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision&) const {
+        return slots.hidden;
+    }
     /// \p slots continue, and \p decision has their rows. \p expected is c times their expected embedding [n,
     /// d], if mixture() requests it.
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
-                                                const at::Tensor& expected) const;
+                                                const at::Tensor& expected) const {
+        (void)decision, (void)expected;
+        return slots.hidden;
+    }
 
     // 2. Visibility.
     [[nodiscard]] virtual VisibilityRule visibility() const { return VisibilityRule::per_step; }
 
     // 3. and 4. Which tokens continue, and the masses. The last step uses mass_stop only.
     [[nodiscard]] virtual bool halts() const { return false; } ///< whether decide() may stop a token before K
-    [[nodiscard]] virtual bool mixes_states() const {
-        return false;
-    } ///< whether the output has masses other than 1 at K_t
-    [[nodiscard]] virtual Decision decide(const Slots& slots) const;
+    /// Whether the output has masses other than 1 at K_t.
+    [[nodiscard]] virtual bool mixes_states() const { return false; }
+    [[nodiscard]] virtual Decision decide(const Slots&) const { return {}; }
 
     // 5. The method's signals, in addition to those of every method.
     /// Whether to compute Decision::value also after the last step, where the value has no effect.
@@ -123,7 +124,7 @@ public:
 
     // FLOPs (methods.md section 11) to make slot k+1's input from slot k's state, and of one decision.
     [[nodiscard]] virtual std::int64_t input_flops() const { return 0; }
-    [[nodiscard]] virtual std::int64_t decision_flops(std::int64_t step) const;
+    [[nodiscard]] virtual std::int64_t decision_flops(std::int64_t /*step*/) const { return 0; }
 
     // Training.
     /// The penalty on steps, fp32 scalar; the loss adds it times lambda. Undefined: none.

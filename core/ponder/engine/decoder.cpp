@@ -106,8 +106,8 @@ void Decoder::compute() {
     if (!wish_.likeliest) {
         return;
     }
-    if (recorder != nullptr && recorder->argmax.defined()) {
-        newest_.likeliest = recorder->argmax; // of what was recorded, the last tokens
+    if (recorder != nullptr && recorder->output.argmax.defined()) {
+        newest_.likeliest = recorder->output.argmax; // of what was recorded, the last tokens
         return;
     }
     HeadRequest request;

@@ -358,8 +358,8 @@ void Recorder::finish(const StepsResult& result) {
         all->narrow(1, 0, ran).copy_(select_rows(result.differences.narrow(1, 0, ran), reported_.tokens));
     }
     if (reported_.count == 0) {
-        nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
-        rank = at::empty({0}, nll.options().dtype(at::kLong));
+        output.nll = at::empty({0}, at::TensorOptions(at::kFloat).device(result.readout.device()));
+        output.rank = at::empty({0}, output.nll.options().dtype(at::kLong));
         return;
     }
     read_output(result);
@@ -389,27 +389,22 @@ void Recorder::read_output(const StepsResult& result) {
             return last.defined() ? all.gather(1, last.unsqueeze(1)).select(1, 0)
                                   : all.select(1, method_.max_steps());
         };
-        nll = of_last(signal::nll);
-        entropy = of_last(signal::entropy);
-        max_probability = of_last(signal::max_probability);
-        rank = of_last(signal::rank);
-        argmax = of_last(signal::argmax);
+        output.nll = of_last(signal::nll);
+        output.entropy = of_last(signal::entropy);
+        output.max_probability = of_last(signal::max_probability);
+        output.rank = of_last(signal::rank);
+        output.argmax = of_last(signal::argmax);
         return;
     }
     HeadRequest wanted = request({}, method_.max_steps());
     if (wanted.previous.defined() && last.defined()) {
         wanted.previous_rows = last > 0;
     }
-    const HeadResult read = read_out(select_rows(result.readout, reported_.tokens), backbone_.head(), wanted);
-    nll = read.nll;
-    rank = read.rank;
-    entropy = read.entropy;
-    max_probability = read.max_probability;
-    argmax = read.argmax;
+    output = read_out(select_rows(result.readout, reported_.tokens), backbone_.head(), wanted);
     if (!last.defined()) {
-        keep(read, {}, method_.max_steps());
+        keep(output, {}, method_.max_steps());
     } else if (free_steps_) {
-        put_last(read, last);
+        put_last(output, last);
     }
 }
 

@@ -47,7 +47,7 @@ public:
     void finish(const StepsResult& result);
 
     /// Read-outs of the reported tokens' outputs; [M]. At level nll only nll and rank are defined.
-    at::Tensor nll, entropy, max_probability, rank, argmax;
+    HeadResult output;
     /// Per-step signals by name: fp32 or int64 [M, K + 1]; [M, K + 1, 10] for candidates; [M, K] for a
     /// method's own values.
     struct Signal {

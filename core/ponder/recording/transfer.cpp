@@ -106,11 +106,12 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
 
 ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindow> windows)
     : windows_(std::move(windows)) {
-    std::vector<at::Tensor> tensors{recorder.nll, recorder.rank};
-    has_distribution_ = recorder.entropy.defined();
+    const HeadResult& output = recorder.output;
+    std::vector<at::Tensor> tensors{output.nll, output.rank};
+    has_distribution_ = output.entropy.defined();
     if (has_distribution_) {
-        tensors.push_back(recorder.entropy);
-        tensors.push_back(recorder.max_probability);
+        tensors.push_back(output.entropy);
+        tensors.push_back(output.max_probability);
     }
     has_steps_ = recorder.steps.defined();
     all_ran_ = recorder.all_ran;

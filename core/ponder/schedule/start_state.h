@@ -29,10 +29,8 @@ public:
     /// Whether equal positions of two sequences start from equal states.
     [[nodiscard]] bool is_zero(const ModelConfig& config) const;
     [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
-    [[nodiscard]] const std::string& digest() const {
-        return digest_;
-    } ///< digest of a file's states; empty
-      ///< without a file
+    /// Digest of a file's states; empty without a file.
+    [[nodiscard]] const std::string& digest() const { return digest_; }
 
 private:
     enum class Kind : std::uint8_t { random, zero, file };
