@@ -148,10 +148,8 @@ TEST_F(CheckpointTest, ATokenizerMayBeALinkAndOneThatLeadsNowhereIsNotOverlooked
     fs::create_symlink("../tokenizer/tokenizer.json", folder_ / "tokenizer.json");
     const auto file = Checkpoint::open(folder_.path()).vocabulary;
     ASSERT_TRUE(file);
-    EXPECT_EQ(
-        sentence(folder_.path(), [&] { (void)read_file(*file); }),
-        "tokenizer.json: expected a file, found a link to a missing file; restore the file that the link "
-        "points to.");
+    const std::string missing = sentence(folder_.path(), [&] { (void)read_file(*file); });
+    EXPECT_TRUE(missing.starts_with("tokenizer.json: ") && missing.ends_with("[file.missing]")) << missing;
 }
 
 TEST_F(CheckpointTest, TheMethodIsPassedOn) {
@@ -162,44 +160,41 @@ TEST_F(CheckpointTest, TheMethodIsPassedOn) {
     EXPECT_EQ(Checkpoint::open(folder_.path(), MethodKind::looped).config.ponder.method, MethodKind::looped);
 }
 
-TEST_F(CheckpointTest, WrongPathsEachHaveTheirSentence) {
-    EXPECT_EQ(
-        opening(folder_.path()),
-        ": expected a checkpoint folder, found an empty one; put config.json and model.safetensors there.");
-    EXPECT_EQ(opening(folder_ / "none"),
-              "none: expected a checkpoint folder, found nothing there; check the path.");
+TEST_F(CheckpointTest, WrongPathsAreNamed) {
+    const auto expect_error = [&](const fs::path& path, const std::string& place, const std::string& part) {
+        const std::string error = opening(path);
+        EXPECT_TRUE(error.starts_with(place + ": ")) << error;
+        EXPECT_NE(error.find(part), std::string::npos) << error;
+    };
+    expect_error(folder_.path(), "", "put config.json and model.safetensors there");
+    expect_error(folder_ / "none", "none", "nothing there");
     put("model.safetensors", tiny_weights);
-    EXPECT_EQ(opening(folder_.path()),
-              ": expected a config.json, found none; get it from the source of the weights.");
-    EXPECT_EQ(opening(folder_ / "model.safetensors"),
-              ": expected a config.json, found none; get it from the source of the weights.");
+    expect_error(folder_.path(), "", "expected a config.json");
+    expect_error(folder_ / "model.safetensors", "", "expected a config.json");
     fs::remove(folder_ / "model.safetensors");
     put("config.json", tiny_config);
-    EXPECT_EQ(opening(folder_.path()), ": expected model.safetensors or model.safetensors.index.json, found "
-                                       "no weights; give the folder that "
-                                       "holds config.json and the weights.");
+    expect_error(folder_.path(), "", "no weights");
     put("other.txt", "x");
-    EXPECT_EQ(
-        opening(folder_ / "other.txt"),
-        "other.txt: expected a checkpoint folder, found a file; give the folder that holds config.json.");
+    expect_error(folder_ / "other.txt", "other.txt", "found a file");
     fs::create_symlink("loop", folder_ / "loop");
-    EXPECT_EQ(opening(folder_ / "loop"), "loop: expected a file, found a loop of links; repair the links.");
-    fs::create_directory(folder_ / "sub");
-    fs::create_directory(folder_.path() / "sub" / "config.json");
-    EXPECT_EQ(opening(folder_ / "sub"),
-              "sub/config.json: expected a file, found a folder; give the path of a file.");
+    expect_error(folder_ / "loop", "loop", "[file.kind]");
+    fs::create_directories(folder_ / "sub/config.json");
+    expect_error(folder_ / "sub", "sub/config.json", "[file.kind]");
 }
 
 TEST_F(CheckpointTest, OnlyAPickle) {
     const std::string pickle("PK\x03\x04\0\0\0\0\0\0archive/data.pkl", 26);
     put("pytorch_model.bin", pickle);
-    const std::string start = "pytorch_model.bin: expected safetensors weights, found a PyTorch pickle, ";
-    EXPECT_EQ(opening(folder_.path()).rfind(start, 0), 0U) << "without a config";
-    EXPECT_EQ(opening(folder_ / "pytorch_model.bin").rfind(start, 0), 0U) << "given itself";
+    const auto is_refused = [&](const fs::path& path) {
+        const std::string error = opening(path);
+        return error.starts_with("pytorch_model.bin: ") && error.ends_with("[checkpoint.kind]");
+    };
+    EXPECT_TRUE(is_refused(folder_.path())) << "without a config";
+    EXPECT_TRUE(is_refused(folder_ / "pytorch_model.bin")) << "given itself";
     put("config.json", tiny_config);
-    EXPECT_EQ(opening(folder_.path()).rfind(start, 0), 0U) << "with a config";
+    EXPECT_TRUE(is_refused(folder_.path())) << "with a config";
     put("model.safetensors", tiny_weights);
-    EXPECT_EQ(opening(folder_.path()), "(no error)") << "safetensors beside it are enough";
+    EXPECT_EQ(opening(folder_.path()), "") << "safetensors beside it are enough";
 }
 
 TEST_F(CheckpointTest, DigestOfOneFile) {

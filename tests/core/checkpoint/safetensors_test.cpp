@@ -50,8 +50,8 @@ TEST_F(SafetensorsTest, ReadsWhatTheFormatAllows) {
     EXPECT_TRUE(file.find("scalar")->shape.empty());
     EXPECT_EQ(file.find("nothing"), nullptr);
     EXPECT_EQ(file.metadata().at("format"), "pt");
-    EXPECT_EQ(opening(safetensors("{}")), "(no error)") << "no tensors at all";
-    EXPECT_EQ(opening(safetensors("{\"__metadata__\":null}")), "(no error)") << "some writers do this";
+    EXPECT_EQ(opening(safetensors("{}")), "") << "no tensors at all";
+    EXPECT_EQ(opening(safetensors("{\"__metadata__\":null}")), "") << "some writers do this";
 }
 
 TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
@@ -59,11 +59,11 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
         safetensors("{" + tensor("a", "F32", "[2]", "[0,8]") + "," + tensor("b", "BF16", "[0,3]", "[8,8]") +
                         "," + tensor("c", "I64", "[1]", "[8,16]") + "}",
                     "abcdefgh12345678");
-    EXPECT_EQ(opening(whole), "(no error)");
+    EXPECT_EQ(opening(whole), "");
     for (std::size_t size = 0; size < whole.size(); ++size) {
-        EXPECT_NE(opening(std::string_view(whole).substr(0, size)), "(no error)") << size;
+        EXPECT_NE(opening(std::string_view(whole).substr(0, size)), "") << size;
     }
-    EXPECT_NE(opening(whole + '\0'), "(no error)");
+    EXPECT_NE(opening(whole + '\0'), "");
 }
 
 // Every rule of the format, broken once.
@@ -80,6 +80,13 @@ TEST_F(SafetensorsTest, TensorsOfOtherDtypesAreSetApart) {
 
 TEST_F(SafetensorsTest, EveryBrokenRuleIsRefused) {
     const std::string good = tensor("w", "F32", "[2]", "[0,8]");
+    const auto one = [](const char* shape, const char* offsets, const char* data = "12345678") {
+        return safetensors("{" + tensor("w", "F32", shape, offsets) + "}", data);
+    };
+    const auto after_four_bytes = [](const char* offsets, const char* data) {
+        return safetensors(
+            "{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", offsets) + "}", data);
+    };
     const std::pair<std::string, const char*> cases[]{
         // and what is said to be there
         {"", "an empty file"},
@@ -103,28 +110,19 @@ TEST_F(SafetensorsTest, EveryBrokenRuleIsRefused) {
         {safetensors(R"({"w":{"shape":[],"data_offsets":[0,4]}})", "1234"), "no such key"},
         {safetensors(R"({"w":{"dtype":"F32","data_offsets":[0,4]}})", "1234"), "no such key"},
         {safetensors(R"({"w":{"dtype":"F32","shape":[1]}})", "1234"), "no such key"},
-        {safetensors("{" + tensor("w", "F32", "[-2]", "[0,8]") + "}", "12345678"), "-2"},
-        {safetensors("{" + tensor("w", "F32", "[2.0]", "[0,8]") + "}", "12345678"), "2.0"},
-        {safetensors("{" + tensor("w", "F32", "[true]", "[0,8]") + "}", "12345678"), "true"},
-        {safetensors("{" + tensor("w", "F32", "[4294967296,4294967296]", "[0,8]") + "}", "12345678"),
-         "[4294967296,4294967296]"},
-        {safetensors("{" + tensor("w", "F32", "[4611686018427387904,4,0]", "[0,0]") + "}"),
-         "[4611686018427387904,4,0]"},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[0,4]") + "}", "1234"), "data_offsets [0,4]"},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[8,0]") + "}", "12345678"), "data_offsets [8,0]"},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[0,8,9]") + "}", "12345678"), "an array of 3"},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[-8,0]") + "}", "12345678"), "-8"},
-        {safetensors("{" + tensor("w", "F32", "[2]", "[0,18446744073709551615]") + "}", "12345678"),
-         "18446744073709551615"},
-        {safetensors("{" + tensor("w", "F32", "[1]", "[4,8]") + "}", "12345678"), "byte 4, after a hole"},
-        {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[2,6]") +
-                         "}",
-                     "12345678"),
-         "byte 2, inside another tensor"},
-        {safetensors("{" + tensor("v", "F32", "[1]", "[0,4]") + "," + tensor("w", "F32", "[1]", "[0,4]") +
-                         "}",
-                     "1234"),
-         "byte 0, inside another tensor"},
+        {one("[-2]", "[0,8]"), "-2"},
+        {one("[2.0]", "[0,8]"), "2.0"},
+        {one("[true]", "[0,8]"), "true"},
+        {one("[4294967296,4294967296]", "[0,8]"), "[4294967296,4294967296]"},
+        {one("[4611686018427387904,4,0]", "[0,0]", ""), "[4611686018427387904,4,0]"},
+        {one("[2]", "[0,4]", "1234"), "data_offsets [0,4]"},
+        {one("[2]", "[8,0]"), "data_offsets [8,0]"},
+        {one("[2]", "[0,8,9]"), "an array of 3"},
+        {one("[2]", "[-8,0]"), "-8"},
+        {one("[2]", "[0,18446744073709551615]"), "18446744073709551615"},
+        {one("[1]", "[4,8]"), "byte 4, after a hole"},
+        {after_four_bytes("[2,6]", "12345678"), "byte 2, inside another tensor"},
+        {after_four_bytes("[0,4]", "1234"), "byte 0, inside another tensor"},
         {safetensors("{" + good + "}", "1234567"), "7"},
         {safetensors("{" + good + "}", "123456789"), "9 bytes"},
         {safetensors("{}", "x"), "1 bytes"}};
@@ -136,46 +134,33 @@ TEST_F(SafetensorsTest, EveryBrokenRuleIsRefused) {
 }
 
 TEST_F(SafetensorsTest, OtherFilesAreRecognisedByContent) {
-    const std::string start = "f: expected safetensors weights, found ";
-    EXPECT_EQ(opening("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 2669283096\n"),
-              start + "a Git LFS pointer instead of the file; fetch it with: git lfs pull.");
-    const std::string zip("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0archive/data.pkl", 32);
-    for (const std::string& pickle :
-         {zip, std::string("\x80\x02}q\0.", 6), std::string("\x80\x05\x95\0\0\0\0\0\0\0\0.", 12),
-          std::string("\x80\x02\x8A\nl\xFC\x9C"
-                      "F\xF9 j\xA8P\x19.",
-                      16)}) {
-        const std::string said = opening(pickle);
-        EXPECT_EQ(said.rfind(start + "a PyTorch pickle, which can run any code when it is opened and is "
-                                     "never opened here; if you trust "
-                                     "its source, convert it: python3 -c \"from transformers import "
-                                     "AutoModelForCausalLM as M; ",
-                             0),
-                  0U)
-            << said;
-        EXPECT_NE(said.find("safe_serialization=True"), std::string::npos);
+    const std::pair<std::string, const char*> cases[]{
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 2669283096\n", "git lfs pull"},
+        {std::string("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0archive/data.pkl", 32), "safe_serialization=True"},
+        {std::string("\x80\x02}q\0.", 6), "safe_serialization=True"},
+        {std::string("\x80\x05\x95\0\0\0\0\0\0\0\0.", 12), "safe_serialization=True"},
+        {std::string("\x80\x02\x8A\nl\xFC\x9C"
+                     "F\xF9 j\xA8P\x19.",
+                     16),
+         "safe_serialization=True"},
+        {std::string("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0weights.npy", 27), "zip"},
+        {"GGUF\x03", "GGUF"},
+        {"\n<!DOCTYPE HTML>\n<html>", "a web page"},
+        {"<html><body>404", "a web page"},
+        {std::string("SQLite format 3\0....", 20), "SQLite"},
+        {"{\"error\": \"Repository not found\"}", "JSON"},
+        {"\x89HDF\r\n\x1A\n", "HDF5"}};
+    for (const auto& [content, kind] : cases) {
+        const std::string said = opening(content);
+        EXPECT_TRUE(said.starts_with("f: ") && said.ends_with(" [checkpoint.kind]")) << said;
+        EXPECT_NE(said.find(kind), std::string::npos) << said;
     }
-    EXPECT_EQ(opening(std::string("PK\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0weights.npy", 27)),
-              start + "a zip archive; unpack it and give the folder.");
-    EXPECT_EQ(opening("GGUF\x03"),
-              start +
-                  "a GGUF file; get the checkpoint's original Hugging Face folder with safetensors files.");
-    EXPECT_EQ(opening("\n<!DOCTYPE HTML>\n<html>"),
-              start + "a web page; the download went wrong: get the file itself again.");
-    EXPECT_EQ(opening("<html><body>404"),
-              start + "a web page; the download went wrong: get the file itself again.");
-    EXPECT_EQ(opening(std::string("SQLite format 3\0....", 20)),
-              start + "an SQLite file; if it is a trace, open it as a trace.");
-    EXPECT_EQ(opening("{\"error\": \"Repository not found\"}"), start + "a JSON file; get the file again.");
-    EXPECT_EQ(opening("\x89HDF\r\n\x1A\n"),
-              start + "an HDF5 file of TensorFlow or Keras; get the checkpoint's original Hugging Face "
-                      "folder with safetensors files.");
 }
 
 TEST_F(SafetensorsTest, AHeaderThatBeginsLikeAPickleIsStillAHeader) {
     std::string header = "{" + tensor("w", "F32", "[2]", "[0,8]") + "}";
     header.resize(0x280, ' ');
-    EXPECT_EQ(opening(safetensors(header, "12345678")), "(no error)");
+    EXPECT_EQ(opening(safetensors(header, "12345678")), "");
 }
 
 TEST_F(SafetensorsTest, WritesWhatItReads) {
@@ -258,7 +243,7 @@ TEST_F(SafetensorsTest, EveryPickleOfTheCollectionIsRecognised) {
          fs::directory_iterator(testing::test_data() / "external" / "checkpoints" / "torch_pickle")) {
         // Under a name that promises weights, as a careless conversion leaves it.
         const std::string said = opening(read_file(entry.path()));
-        EXPECT_EQ(testing::refusal_id([&] { SafetensorsFile::open(folder_ / "f"); }), "checkpoint.kind")
+        EXPECT_EQ(testing::error_id<Error>([&] { SafetensorsFile::open(folder_ / "f"); }), "checkpoint.kind")
             << entry.path() << ": " << said;
         ++files;
     }

@@ -40,8 +40,7 @@ protected:
     }
     /// Whether the folder is refused as no safetensors file, by the name of \p file.
     bool is_wrong_kind(const std::string& file) {
-        return opening().starts_with(file + ": ") &&
-               testing::refusal_id([&] { Weights::open(folder_.path()); }) == "checkpoint.kind";
+        return opening().starts_with(file + ": ") && opening().ends_with("[checkpoint.kind]");
     }
     TemporaryFolder folder_;
 };
@@ -173,28 +172,24 @@ TEST_F(WeightsTest, ATensorThatLiesInAnotherShardThanTheIndexSays) {
 }
 
 TEST_F(WeightsTest, FoldersWithoutWeightsSayWhatTheyHold) {
-    const std::string expected = ": expected model.safetensors or model.safetensors.index.json, found ";
-    EXPECT_EQ(
-        opening(),
-        ": expected a checkpoint folder, found an empty one; put config.json and model.safetensors there.");
+    const auto expect_found = [&](const std::string& part) {
+        EXPECT_TRUE(opening().starts_with(": ")) << opening();
+        EXPECT_NE(opening().find(part), std::string::npos) << opening();
+    };
+    expect_found("found an empty one");
     put("config.json", "{}");
-    EXPECT_EQ(opening(), expected + "no weights; give the folder that holds config.json and the weights.");
+    expect_found("found no weights");
     put("x.safetensors", shard({"a"}));
-    EXPECT_EQ(opening(),
-              expected + "x.safetensors; rename it to model.safetensors if it holds the whole model.");
+    expect_found("found x.safetensors; rename it to model.safetensors");
     for (const char* const name : {"a", "b", "c", "d"}) {
         put(std::string(name) + ".safetensors", shard({name}));
     }
-    EXPECT_EQ(
-        opening(),
-        expected +
-            "a.safetensors, b.safetensors, c.safetensors, d.safetensors and 1 more without an index; get "
-            "model.safetensors.index.json, which lists the tensors of each file.");
-    EXPECT_EQ(sentence(folder_.path(), [&] { Weights::open(folder_ / "none"); }),
-              "none: expected a checkpoint folder, found nothing there; check the path.");
-    EXPECT_EQ(
-        sentence(folder_.path(), [&] { Weights::open(folder_ / "config.json"); }),
-        "config.json: expected a checkpoint folder, found a file; give the folder that holds config.json.");
+    expect_found(
+        "found a.safetensors, b.safetensors, c.safetensors, d.safetensors and 1 more without an index");
+    for (const char* const wrong : {"none", "config.json"}) {
+        const std::string said = sentence(folder_.path(), [&] { Weights::open(folder_ / wrong); });
+        EXPECT_TRUE(said.starts_with(wrong + std::string(": expected a checkpoint folder"))) << said;
+    }
 }
 
 TEST_F(WeightsTest, AFolderWithOnlyAPickleSaysHowToConvertIt) {
@@ -211,13 +206,9 @@ TEST_F(WeightsTest, AFolderWithOnlyAPickleSaysHowToConvertIt) {
     EXPECT_TRUE(is_wrong_kind("pytorch_model.bin")) << opening();
     put("training_args.bin", "nothing known");
     fs::remove(folder_ / "pytorch_model.bin");
-    EXPECT_EQ(opening(), ": expected model.safetensors or model.safetensors.index.json, found no weights; "
-                         "give the folder that holds "
-                         "config.json and the weights.");
+    EXPECT_NE(opening().find("found no weights"), std::string::npos) << opening();
     put("model.gguf", "GGUF\x03");
-    EXPECT_EQ(opening(), "model.gguf: expected safetensors weights, found a GGUF file; get the checkpoint's "
-                         "original Hugging Face folder "
-                         "with safetensors files.");
+    EXPECT_TRUE(is_wrong_kind("model.gguf")) << opening();
 }
 
 TEST_F(WeightsTest, APickleUnderTheNameOfWeights) {
@@ -227,30 +218,28 @@ TEST_F(WeightsTest, APickleUnderTheNameOfWeights) {
 
 TEST_F(WeightsTest, APipeDoesNotBlock) {
     ASSERT_EQ(::mkfifo((folder_ / "model.safetensors").c_str(), 0600), 0);
-    EXPECT_EQ(opening(), "model.safetensors: expected a file, found a pipe; give the path of a file.");
+    EXPECT_TRUE(opening().starts_with("model.safetensors: ") && opening().ends_with("[file.kind]"))
+        << opening();
 }
 
 TEST(MalformedFolders, EachGetsItsSentence) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed");
     const fs::path root = testing::test_data() / "external" / "malformed";
-    const auto weights = [&](const std::string& name) {
-        return sentence(root / name, [&] { Weights::open(root / name); });
-    };
-    EXPECT_EQ(weights("index_without_shards"),
-              "model.safetensors.index.json: expected the shard \"model-00001-of-00005.safetensors\" beside "
-              "it, found no such file; download the missing shards.");
-    EXPECT_EQ(
-        weights("lfs_pointer"),
-        "model.safetensors: expected safetensors weights, found a Git LFS pointer instead of the file; "
-        "fetch it with: git lfs pull.");
-    EXPECT_EQ(
-        weights("mlxd_shard_glob"),
-        ": expected model.safetensors or model.safetensors.index.json, found a.safetensors, b.safetensors, "
-        "c.safetensors without an index; get model.safetensors.index.json, which lists the tensors of each "
-        "file.");
-    const std::string empty = ": expected safetensors weights, found an empty file; get the file again.";
-    EXPECT_EQ(weights("mlxd_shard_single"), "model.safetensors" + empty);
-    EXPECT_EQ(weights("mlxd_shard_index"), "model-00001-of-00002.safetensors" + empty);
+    const struct {
+        const char* folder;
+        const char* place;
+        const char* part;
+    } cases[] = {
+        {"index_without_shards", "model.safetensors.index.json: ", "\"model-00001-of-00005.safetensors\""},
+        {"lfs_pointer", "model.safetensors: ", "[checkpoint.kind]"},
+        {"mlxd_shard_glob", ": ", "found a.safetensors, b.safetensors, c.safetensors without an index"},
+        {"mlxd_shard_single", "model.safetensors: ", "[checkpoint.kind]"},
+        {"mlxd_shard_index", "model-00001-of-00002.safetensors: ", "[checkpoint.kind]"}};
+    for (const auto& [folder, place, part] : cases) {
+        const std::string said = sentence(root / folder, [&] { Weights::open(root / folder); });
+        EXPECT_TRUE(said.starts_with(place)) << said;
+        EXPECT_NE(said.find(part), std::string::npos) << said;
+    }
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "core/trace/reader.h"
 #include "core/train/trainer.h"
 #include "tests/core/train/small_recipe.h"
+#include "tests/support/errors.h"
 #include "tests/support/host_device/host_device.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -67,15 +68,6 @@ protected:
     }
     static void leave_free(std::int64_t bytes) { set_host_memory(device_memory(device)->used + bytes); }
 
-    template <typename Fault>
-    static std::string sentence_of(const std::function<void()>& action) {
-        try {
-            action();
-        } catch (const Fault& fault) {
-            return fault.what();
-        }
-        return "nothing";
-    }
     static void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
         for (const std::string& word : words) {
             EXPECT_NE(sentence.find(word), std::string::npos) << word << " is not in: " << sentence;
@@ -93,7 +85,7 @@ TEST_F(FullMemory, AtLoadingTheFolderAndTheDeviceAreNamed) {
     ASSERT_GT(weights, 0);
     for (const std::int64_t room : {std::int64_t{0}, weights / 2, weights - 1}) {
         leave_free(room);
-        expect_words(sentence_of<EnvironmentError>([&] { (void)load(); }),
+        expect_words(testing::error_of<EnvironmentError>([&] { (void)load(); }),
                      {(folder_ / "model").string(), "weights do not fit", "hostgpu:0"});
         EXPECT_EQ(device_memory(device)->used, 0) << "nothing stays of what did not fit";
     }
@@ -126,7 +118,7 @@ TEST_F(FullMemory, AWindowThatDoesNotFitNamesASmallerOne) {
     const Engine engine = load();
     const std::int64_t all = taken_by([&] { (void)recorded(engine, "all.ponder", 512); });
     leave_free(all * 3 / 4);
-    expect_words(sentence_of<EnvironmentError>([&] { (void)recorded(engine, "one.ponder", 512); }),
+    expect_words(testing::error_of<EnvironmentError>([&] { (void)recorded(engine, "one.ponder", 512); }),
                  {"hostgpu:0", "MiB", "--context 256", "marked partial"});
     EXPECT_FALSE(recorded(engine, "shorter.ponder", 256).empty());
 }
@@ -147,7 +139,7 @@ TEST_F(FullMemory, SomebodyElseFillsItMeanwhile) {
     // For good: the trace keeps what was recorded before, and says that it is partial.
     set_host_memory(plenty);
     fill_host_memory_after(10, 0);
-    expect_words(sentence_of<EnvironmentError>([&] { (void)recorded(engine, "partial.ponder"); }),
+    expect_words(testing::error_of<EnvironmentError>([&] { (void)recorded(engine, "partial.ponder"); }),
                  {"hostgpu:0", "is full", "marked partial"});
     const RunInfo run = find_run(TraceReader::open(folder_ / "partial.ponder"), "1");
     EXPECT_FALSE(run.complete);
@@ -164,12 +156,15 @@ TEST_F(FullMemory, GenerationAndInspectionSayIt) {
         SCOPED_TRACE(moment);
         set_host_memory(plenty);
         fill_host_memory_after(moment, used);
-        expect_words(sentence_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
+        expect_words(testing::error_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
                      {"The memory of hostgpu:0", "is full"});
         EXPECT_EQ(device_memory(device)->used, used) << "what was computed is let go";
     }
     leave_free(0);
-    expect_words(sentence_of<MemoryExhausted>([&] { (void)engine.inspect_batch({{1, 2, 3}}); }), {"is full"});
+    expect_words(testing::error_of<MemoryExhausted>([&] {
+                     (void)engine.inspect_batch({{1, 2, 3}});
+                 }),
+                 {"is full"});
     set_host_memory(plenty);
     EXPECT_EQ(engine.generate(prompts, options), expected) << "as if nothing had been";
 }
@@ -184,7 +179,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     std::filesystem::remove_all(options.output);
 
     leave_free(all / 16);
-    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+    expect_words(testing::error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {options.output.string(), "hostgpu:0", "do not fit", "smaller model"});
 
     set_host_memory(plenty);
@@ -193,7 +188,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
             leave_free(1000);
         }
     };
-    expect_words(sentence_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+    expect_words(testing::error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {options.output.string(), "A step of 2 contexts of 16 tokens", "the state of step",
                   "Halve training.batch."});
     set_host_memory(plenty);

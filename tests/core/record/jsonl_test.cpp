@@ -104,9 +104,8 @@ TEST(LineReader, DamageIsASentence) {
         const std::string wrong = testing::sentence(folder.path(), [&] { (void)lines_of(folder / name); });
         EXPECT_NE(wrong.find("found bytes that cannot be decoded"), std::string::npos) << wrong;
     }
-    EXPECT_NE(testing::sentence(folder.path(), [&] { LineReader reader(folder / "absent"); }).find("absent"),
-              std::string::npos);
-    EXPECT_NE(testing::sentence(folder.path(), [&] { LineReader reader(folder.path()); }), "(no error)");
+    EXPECT_EQ(testing::error_id([&] { LineReader reader(folder / "absent"); }), "file.missing");
+    EXPECT_EQ(testing::error_id([&] { LineReader reader(folder.path()); }), "file.kind");
 }
 
 TEST(LineReader, AnEndlessLineIsPassedByWithoutBeingKept) {
@@ -221,36 +220,34 @@ TEST_F(Jsonl, WrongLinesAreNamedBeforeAnythingIsRecorded) {
     const std::string good = R"({"text": "good words", "group": "g"})"
                              "\n";
     const std::string broken = sentence(good + "{\"text\": \"broken\n");
-    EXPECT_TRUE(broken.starts_with("corpus.jsonl: line 2: expected valid JSON, found ")) << broken;
+    EXPECT_TRUE(broken.starts_with("corpus.jsonl: line 2: ")) << broken;
     EXPECT_NE(broken.find("at byte 17"), std::string::npos) << broken;
-    const auto is = [&](const std::string& line, const std::string& expected, JsonlOptions options = {}) {
+    const auto expect_error = [&](const std::string& line, const std::string& part,
+                                  JsonlOptions options = {}) {
         const std::string said = sentence(good + "\n" + line + "\n" + good, std::move(options));
-        EXPECT_EQ(said, "corpus.jsonl: line 3: " + expected);
+        EXPECT_TRUE(said.starts_with("corpus.jsonl: line 3: ") && said.ends_with(" [text.line]")) << said;
+        EXPECT_NE(said.find(part), std::string::npos) << said;
     };
-    is("[1, 2]", "expected a JSON object, found an array of 2.");
-    is(R"({"body": "x", "id": 3})", "expected a field \"text\" (--text-field), found body, id.");
-    is("{}", "expected a field \"text\" (--text-field), found an empty object.");
-    is(R"({"text": 17})", "expected a text in \"text\", found 17.");
-    is(R"({"text": "a"})", "expected a text of at least two tokens, found 1.");
-    JsonlOptions grouped;
-    grouped.group_field = "group";
-    is(R"({"text": "no group here"})", "expected a field \"group\" (--group-field), found text.", grouped);
-    is(R"({"text": "words", "group": [1]})",
-       "expected a text, number or truth value in \"group\", found an array of 1.", grouped);
-    JsonlOptions labelled;
-    labelled.label_field = "group";
-    is(R"({"text": "words", "group": [{"begin": 2, "end": 9, "class": "x"}]})",
-       "expected labels within the text's 5 bytes, found one of bytes 2 to 9.", labelled);
-    is(R"({"text": "words", "group": [{"begin": 0, "end": 3, "class": "x"}, {"begin": 2, "end": 4, "class": "y"}]})",
-       "expected labels that do not overlap, found two at byte 2 of the text.", labelled);
+    expect_error("[1, 2]", "an array of 2");
+    expect_error(R"({"body": "x", "id": 3})", "\"text\" (--text-field), found body, id");
+    expect_error("{}", "\"text\" (--text-field)");
+    expect_error(R"({"text": 17})", "\"text\", found 17");
+    expect_error(R"({"text": "a"})", "two tokens");
+    const JsonlOptions grouped{.file = {}, .group_field = "group"};
+    expect_error(R"({"text": "no group here"})", "\"group\" (--group-field), found text", grouped);
+    expect_error(R"({"text": "words", "group": [1]})", "\"group\", found an array of 1", grouped);
+    const JsonlOptions labelled{.file = {}, .label_field = "group"};
+    expect_error(R"({"text": "words", "group": [{"begin": 2, "end": 9, "class": "x"}]})", "bytes 2 to 9",
+                 labelled);
+    expect_error(
+        R"({"text": "words", "group": [{"begin": 0, "end": 3, "class": "x"}, {"begin": 2, "end": 4, "class": "y"}]})",
+        "at byte 2 ", labelled);
     for (const std::string& line : {std::string(R"({"text": ""})"), std::string(R"({"text": "a\u0000b"})"),
                                     std::string("{\"text\": \"\xFF\xFE bytes\"}")}) {
         const std::string said = sentence(good + line + "\n");
         EXPECT_TRUE(said.starts_with("corpus.jsonl: line 2: ")) << said;
     }
-    EXPECT_EQ(
-        sentence(""),
-        "corpus.jsonl: expected at least one line with a text, found none; write one JSON object a line.");
+    EXPECT_TRUE(sentence("").ends_with(" [text.empty]")) << sentence("");
 }
 
 TEST_F(Jsonl, BadLinesCanBeLeftOutAndAreCounted) {
@@ -293,9 +290,7 @@ TEST_F(Jsonl, AFileThatChangesAfterItWasReadThroughIsRefused) {
             while (source.next() != nullptr) {
             }
         });
-        EXPECT_EQ(said,
-                  "corpus.jsonl: expected the texts of the first reading, found different texts; "
-                  "record a file that nobody writes to.");
+        EXPECT_TRUE(said.starts_with("corpus.jsonl: expected the texts of the first reading")) << said;
         EXPECT_EQ(source.next(), nullptr);
         (void)file(lines);
     }
@@ -345,13 +340,12 @@ TEST_F(Jsonl, WhatCameBeforeAFailureStays) {
             (void)record(Engine::load(*checkpoint), *checkpoint, source, &*tokenizer, writer, {});
         });
     }
-    EXPECT_EQ(said, "standard input: line 21: expected a JSON object, found 3. Earlier sequences are in the "
-                    "trace, marked partial.");
+    EXPECT_TRUE(said.starts_with("standard input: line 21: ") && said.ends_with(" [text.line]")) << said;
     const TraceReader reader = TraceReader::open(folder / "a.ponder");
     const RunInfo run = reader.runs()[0];
     EXPECT_FALSE(run.complete);
     EXPECT_GE(run.sequences, 8);
-    EXPECT_EQ(reader.faults(1).at(0).message, "standard input: line 21: expected a JSON object, found 3.");
+    EXPECT_TRUE(reader.faults(1).at(0).message.starts_with("standard input: line 21: "));
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 #include "core/trace/tools/summary.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/errors.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 
@@ -43,14 +44,6 @@ protected:
     }
     static void line(const nlohmann::json& wish) { ::setenv("FAR_SHELL", wish.dump().c_str(), 1); }
     std::string url(const std::filesystem::path& path) const { return "ssh://" + machine_ + path.string(); }
-    static std::string sentence(const std::function<void()>& call) {
-        try {
-            call();
-        } catch (const Error& error) {
-            return std::string(error.what()) + " [" + name_of(error.id()) + "]";
-        }
-        return {};
-    }
 
     TemporaryFolder folder_;
     std::string machine_ = ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -235,17 +228,20 @@ TEST_F(Remote, ShardsThereAreOneRun) {
     for (const char* name : {"run 1", "run 1/a.ponder"}) { // a folder, the name of the whole
         EXPECT_TRUE(all_of(TraceReader::open(url(folder_ / name))) == here) << name;
     }
-    EXPECT_NE(sentence([&] { TraceReader::open(url(folder_ / "run 1/b*.ponder")); }), "");
+    EXPECT_NE(testing::error_of<Error>([&] { TraceReader::open(url(folder_ / "run 1/b*.ponder")); }), "");
     std::filesystem::remove(folder / "a.r0002-of-0004.ponder");
-    EXPECT_NE(sentence([&] { TraceReader::open(url(folder)); }), "");
+    EXPECT_NE(testing::error_of<Error>([&] { TraceReader::open(url(folder)); }), "");
 }
 
 TEST_F(Remote, FoldersAreListedAndWhatIsNotThereIsSaid) {
     const auto path = folder_ / "whole.ponder";
     testing::write_sample_trace(path);
-    EXPECT_NE(sentence([&] { TraceReader::open(url(folder_.path())); }).find("[shard.missing]"),
-              std::string::npos);
-    EXPECT_NE(sentence([&] { TraceReader::open(url(folder_ / "none.ponder")); }).find("no such file"),
+    EXPECT_NE(
+        testing::error_of<Error>([&] { TraceReader::open(url(folder_.path())); }).find("[shard.missing]"),
+        std::string::npos);
+    EXPECT_NE(testing::error_of<Error>([&] {
+                  TraceReader::open(url(folder_ / "none.ponder"));
+              }).find("no such file"),
               std::string::npos);
     const std::vector<remote::Entry> entries = remote::list(url(folder_.path()));
     ASSERT_EQ(entries.size(), 1U);
@@ -294,7 +290,8 @@ TEST_F(Remote, ACutConnectionGoesOnWhenItIsBack) {
     ASSERT_TRUE(until([&] { return !host->state().fault.empty(); }));
     EXPECT_NE(host->state().fault.find("ssh://" + machine_ + ":"), std::string::npos);
     remote::settings().patience = 0.2; // what is not there yet fails, with the reason
-    EXPECT_NE(sentence([&] { (void)there.tokens(run, 17); }).find("ssh://" + machine_), std::string::npos);
+    EXPECT_NE(testing::error_of<Error>([&] { (void)there.tokens(run, 17); }).find("ssh://" + machine_),
+              std::string::npos);
     remote::settings().patience = 30;
     std::thread back([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -319,7 +316,7 @@ TEST_F(Remote, ATraceThatIsReplacedOrRemovedMeanwhile) {
     EXPECT_EQ(there.runs().size(), 1U);
     std::filesystem::remove(path);
     remote::File::of(url(path))->expire();
-    EXPECT_NE(sentence([&] { (void)there.runs(); }).find("no such file"), std::string::npos);
+    EXPECT_NE(testing::error_of<Error>([&] { (void)there.runs(); }).find("no such file"), std::string::npos);
     EXPECT_EQ(remote::look(url(path)).kind, remote::Kind::none);
 }
 
@@ -328,7 +325,7 @@ TEST_F(Remote, OtherSidesThatAreNoneSayWhy) {
     testing::write_sample_trace(path);
     const auto said = [&](const std::string& machine) {
         machine_ = machine;
-        return sentence([&] { TraceReader::open(url(path)); });
+        return testing::error_of<Error>([&] { TraceReader::open(url(path)); });
     };
     EXPECT_NE(said("nowhere").find("ssh: connect to host nowhere port 22"), std::string::npos);
     remote::settings().program = "/nonexistent/ponderscope";
@@ -371,7 +368,7 @@ TEST_F(Remote, OneInterruptEndsTheWaitForASilentSide) {
 TEST_F(Remote, WhatIsThereIsOnlyRead) {
     const auto path = folder_ / "a.ponder";
     testing::write_sample_trace(path);
-    EXPECT_NE(sentence([&] { TraceWriter writer(url(path)); }), "");
+    EXPECT_NE(testing::error_of<Error>([&] { TraceWriter writer(url(path)); }), "");
     const TraceReader there = TraceReader::open(url(path));
     const RunInfo run = there.runs().front();
     Annotation one{"mark", false, {}, {}};
@@ -379,11 +376,13 @@ TEST_F(Remote, WhatIsThereIsOnlyRead) {
         one.values.emplace_back(static_cast<std::size_t>(sequence.tokens), 1);
     }
     const auto sequences = there.sequences(run.id);
-    EXPECT_NE(sentence([&] {
+    EXPECT_NE(testing::error_of<Error>([&] {
                   put_annotations(url(path), run, sequences, {one});
               }).find("annotate it there (ssh " + machine_ + " ponderscope annotate " + path.string()),
               std::string::npos);
-    EXPECT_NE(sentence([&] { remove_annotations(url(path), run, {"mark"}); }).find("[trace.remote]"),
+    EXPECT_NE(testing::error_of<Error>([&] {
+                  remove_annotations(url(path), run, {"mark"});
+              }).find("[trace.remote]"),
               std::string::npos);
     // What is said there is seen here.
     put_annotations(path, run, sequences, {one});
