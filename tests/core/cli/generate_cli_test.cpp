@@ -17,6 +17,7 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::refused;
 using testing::run_ponderscope;
 using testing::succeed;
@@ -264,12 +265,9 @@ TEST_F(Generate, BranchesThatCannotBeAreRefused) {
              {{model_, "--prompt", "x"}, "usage.conflict"},
              {{model_, "--tokens", "64"}, ""},
              {{(folder_ / "other").string()}, "resume.differs"}}) {
-        EXPECT_NE(
-            refused(testing::Words{"generate", "--from", trace_, "-o", (folder_ / "new.ponder").string()} +
-                    wrong)
-                .find(id),
-            std::string::npos)
-            << id;
+        expect_refused(testing::Words{"generate", "--from", trace_, "-o", (folder_ / "new.ponder").string()} +
+                           wrong,
+                       {id});
         EXPECT_FALSE(std::filesystem::exists(folder_ / "new.ponder"));
     }
     refused({"generate", model_, "--prompt", "x", "--at", "1"});
@@ -327,8 +325,7 @@ TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
     EXPECT_NE(third.nll[5], first.nll[5]);
 
     refused({"record", model_, "--from", trace_ + "#9", "-o", trace_});
-    const std::string both = refused({"record", model_, "--from", trace_, "--prompt", "x", "-o", trace_});
-    EXPECT_NE(both.find("[usage.conflict]"), std::string::npos);
+    expect_refused({"record", model_, "--from", trace_, "--prompt", "x", "-o", trace_}, {"[usage.conflict]"});
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::ProgramResult;
 using testing::run_ponderscope;
 
@@ -184,10 +185,8 @@ TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
         std::snprintf(nll, sizeof(nll), "%.4f", cell["nll"]["value"].get<double>());
         EXPECT_NE(latex.find(nll), std::string::npos) << nll;
     }
-    const ProgramResult unknown = run_ponderscope(
-        {"referee", (folder_ / "t.ponder").string() + "#first", "--policy", "entropy:theta=1"});
-    EXPECT_EQ(unknown.code, 2);
-    EXPECT_NE(unknown.err.find("[policy.unsuited]"), std::string::npos) << unknown.err;
+    expect_refused({"referee", (folder_ / "t.ponder").string() + "#first", "--policy", "entropy:theta=1"},
+                   {"[policy.unsuited]"});
 }
 
 } // namespace

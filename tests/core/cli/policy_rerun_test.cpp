@@ -18,6 +18,7 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::ProgramResult;
 using testing::run_ponderscope;
 
@@ -280,9 +281,7 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         {{"--policy", "fixed:n=1", "--rerun", checkpoint, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
-        const ProgramResult result = run_ponderscope(testing::Words{"policy", trace} + arguments);
-        EXPECT_EQ(result.code, 2) << result.out;
-        EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+        expect_refused(testing::Words{"policy", trace} + arguments, {says});
         EXPECT_FALSE(std::filesystem::exists(folder / "o.ponder"));
     }
     EXPECT_EQ(TraceReader::open(trace).runs().size(), 1U);
@@ -304,12 +303,10 @@ TEST(RerunRefuses, WhatDoesNotFitTheModel) {
     };
     const testing::TemporaryFolder output;
     for (const auto& [folder, policy, says] : cases) {
-        const ProgramResult result =
-            run_ponderscope({"logits", testing::golden_case(folder).string(), "--ids",
-                             (testing::golden_case(folder) / "golden.safetensors").string(), "--policy",
-                             policy, "-o", (output / "o.safetensors").string()});
-        EXPECT_EQ(result.code, 2) << policy;
-        EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
+        expect_refused({"logits", testing::golden_case(folder).string(), "--ids",
+                        (testing::golden_case(folder) / "golden.safetensors").string(), "--policy", policy,
+                        "-o", (output / "o.safetensors").string()},
+                       {says});
         EXPECT_FALSE(std::filesystem::exists(output / "o.safetensors"));
     }
 }

@@ -5,6 +5,7 @@
 #include "tests/support/test_data.h"
 
 #include <cstdlib>
+#include <gtest/gtest.h>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -110,6 +111,14 @@ nlohmann::json json_of(const Words& arguments) {
 
 std::string refused(const std::vector<std::string>& arguments) {
     return ends_with(2, arguments).err;
+}
+
+void expect_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& parts) {
+    const ProgramResult result = run_ponderscope(arguments);
+    EXPECT_EQ(result.code, 2) << ::testing::PrintToString(arguments) << result.out << result.err;
+    for (const std::string& part : parts) {
+        EXPECT_NE(result.err.find(part), std::string::npos) << "expected '" << part << "' in: " << result.err;
+    }
 }
 
 } // namespace ponderscope::testing

@@ -41,5 +41,7 @@ std::string succeed(const std::vector<std::string>& arguments);
 nlohmann::json json_of(const Words& arguments);
 /// And where it must refuse its input (exit code 2): the sentence on stderr.
 std::string refused(const std::vector<std::string>& arguments);
+/// The same, and the sentence has each of \p parts, such as the id "[usage.value]".
+void expect_refused(const std::vector<std::string>& arguments, const std::vector<std::string>& parts);
 
 } // namespace ponderscope::testing

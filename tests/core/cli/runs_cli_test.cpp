@@ -19,9 +19,9 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::expect_refused;
 using testing::ProgramResult;
 using testing::refused;
-using testing::run_ponderscope;
 using testing::run_ponderscope_until;
 using testing::succeed;
 
@@ -124,9 +124,7 @@ TEST_F(Runs, SayTheirMeanStepsAndFlops) {
 }
 
 TEST_F(Runs, AMissingFileIsSaidBeforeAMissingDisplay) {
-    const ProgramResult result = run_ponderscope({"open", (folder / "absent.ponder").string()});
-    EXPECT_EQ(result.code, 2) << result.err;
-    EXPECT_NE(result.err.find("absent.ponder"), std::string::npos) << result.err;
+    expect_refused({"open", (folder / "absent.ponder").string()}, {"absent.ponder"});
 }
 
 class Interrupted : public Runs {

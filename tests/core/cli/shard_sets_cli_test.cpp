@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Shards as one run: annotations, check, joins that stay packed, shards that are unfinished or hostile.
+#include "core/trace/reader.h"
 #include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
 
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::InWorld;
 using testing::ProgramResult;
 using testing::run_ponderscope;
@@ -29,11 +31,6 @@ protected:
             EXPECT_EQ(row.at("fits"), true) << row;
         }
         return rows.size();
-    }
-    void expect_sentence(const std::vector<std::string>& line, const std::string& part) const {
-        const ProgramResult result = run_ponderscope(line);
-        EXPECT_EQ(result.code, 2) << result.out;
-        EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
     }
 };
 
@@ -71,10 +68,10 @@ TEST_F(ShardSets, AreNotHiddenByReruns) {
     const std::string pattern = folder / "shards/a.r*";
     for (const auto& [verb, rule] : {std::pair{"policy", "fixed:n=0"}, {"referee", "fixed"}}) {
         for (const std::string& named : {trace, shards, pattern}) {
-            expect_sentence({verb, named, "--policy", rule, "--rerun", folder / "model"}, "--output");
+            expect_refused({verb, named, "--policy", rule, "--rerun", folder / "model"}, {"--output"});
         }
-        expect_sentence({verb, shards, "--policy", rule, "--rerun", folder / "model", "-o", trace},
-                        "[usage.conflict]");
+        expect_refused({verb, shards, "--policy", rule, "--rerun", folder / "model", "-o", trace},
+                       {"[usage.conflict]"});
     }
     EXPECT_FALSE(std::filesystem::exists(trace));
     EXPECT_FALSE(std::filesystem::exists(pattern));
@@ -121,12 +118,12 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
 TEST_F(ShardSets, HostileOnesAreASentence) {
     record();
     testing::sql(second, "UPDATE sequence SET joined_number = 0 WHERE number = 0");
-    expect_sentence({"export", trace, "-o", folder / "tables"}, "[trace.damaged]");
+    expect_refused({"export", trace, "-o", folder / "tables"}, {"[trace.damaged]"});
     testing::sql(second, "UPDATE sequence SET joined_number = NULL WHERE number = 0");
-    expect_sentence({"export", trace, "-o", folder / "tables"}, "[trace.damaged]");
+    expect_refused({"export", trace, "-o", folder / "tables"}, {"[trace.damaged]"});
     testing::sql(first, "UPDATE shard SET world = 1000000000000000");
     testing::sql(second, "UPDATE shard SET world = 1000000000000000");
-    expect_sentence({"inspect", trace}, "[trace.damaged]");
+    expect_refused({"inspect", trace}, {"[trace.damaged]"});
 }
 
 TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
@@ -135,7 +132,7 @@ TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
     testing::sql(first,
                  "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
     const InWorld world(1, 2);
-    expect_sentence(record_to(trace), "versions");
+    expect_refused(record_to(trace), {"versions"});
     EXPECT_FALSE(std::filesystem::exists(second));
 }
 
@@ -160,13 +157,10 @@ TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
 }
 
 TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
-    const auto refused = [&](std::vector<std::string> more, const std::string& part) {
-        more.insert(more.begin(),
-                    {"record", folder / "model", "--prompt", "words", "-o", folder / "b.ponder"});
-        expect_sentence(more, part);
-    };
-    refused({"--record", "scalars", "--attention", "all"}, "[usage.unsuited]");
-    refused({"--record", "scalars", "--no-candidates"}, "[usage.unsuited]");
+    const testing::Words scalars{"record", folder / "model",    "--prompt", "words",
+                                 "-o",     folder / "b.ponder", "--record", "scalars"};
+    expect_refused(scalars + std::vector<std::string>{"--attention", "all"}, {"[usage.unsuited]"});
+    expect_refused(scalars + std::vector<std::string>{"--no-candidates"}, {"[usage.unsuited]"});
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::InWorld;
 using testing::ProgramResult;
 using testing::refused;
@@ -140,8 +141,7 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     std::filesystem::copy_file(shard(other, 1, 3), shard(trace, 1, 3));
     const std::string mixed = join({folder / "a.r*"});
     EXPECT_NE(mixed.find("--bos"), std::string::npos) << mixed;
-    const std::string opened = refused({"stats", trace});
-    EXPECT_NE(opened.find("[shard.mixed]"), std::string::npos) << opened;
+    expect_refused({"stats", trace}, {"[shard.mixed]"});
     std::filesystem::rename(folder / "kept", shard(trace, 1, 3));
     EXPECT_NE(join({folder / "*.r*"}).find("[shard.mixed]"), std::string::npos);
     testing::sql(shard(trace, 2, 3), "UPDATE run SET complete = 0");
@@ -164,24 +164,19 @@ TEST_F(Shards, WrongUseIsASentence) {
     EXPECT_TRUE(alone.find("--patch") < alone.find("[usage.unsuited]")) << alone;
     const std::string stream = sentence({"--jsonl", "-"});
     EXPECT_NE(stream.find("standard input"), std::string::npos) << stream;
-    const std::string unfound =
-        refused({"record", model, "--prompt", "some words", "-o", folder / "a.trace"});
-    EXPECT_NE(unfound.find("[usage.value]"), std::string::npos) << unfound;
+    expect_refused({"record", model, "--prompt", "some words", "-o", folder / "a.trace"}, {"[usage.value]"});
     ::setenv("WORLD_SIZE", "two", 1);
     EXPECT_NE(sentence({"--prompt", "some words"}).find("WORLD_SIZE"), std::string::npos);
     ::setenv("WORLD_SIZE", "1", 1);
     EXPECT_NE(sentence({"--prompt", "some words"}).find("rank 1 of 1"), std::string::npos);
     ::setenv("WORLD_SIZE", "2", 1);
-    const std::string training = refused({"train", "recipe.json", "-o", folder / "trained"});
-    EXPECT_NE(training.find("[usage.unsuited]"), std::string::npos) << training;
+    expect_refused({"train", "recipe.json", "-o", folder / "trained"}, {"[usage.unsuited]"});
     succeed(record_to(trace));
-    const std::string again = refused(record_to(trace));
-    EXPECT_NE(again.find("[file.exists]"), std::string::npos) << again;
+    expect_refused(record_to(trace), {"[file.exists]"});
     // A run of other options is not gone on with.
     auto other = record_to(trace);
     other.insert(other.end(), {"--resume", "--record", "basic"});
-    const std::string differs = refused(other);
-    EXPECT_NE(differs.find("[resume.differs]"), std::string::npos) << differs;
+    expect_refused(other, {"[resume.differs]"});
     const auto done = record_to(trace);
     auto resumed = done;
     resumed.emplace_back("--resume");
@@ -235,8 +230,7 @@ TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
     const std::string trace = folder / "a.ponder";
     const auto refused_as = [&](const std::vector<std::string>& line, const std::string& why) {
         const InWorld world(1, 2);
-        const std::string result = refused(line);
-        EXPECT_NE(result.find(why), std::string::npos) << result;
+        expect_refused(line, {why});
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
     };
     {

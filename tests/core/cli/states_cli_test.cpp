@@ -23,8 +23,8 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::ProgramResult;
-using testing::refused;
 using testing::run_ponderscope;
 using testing::succeed;
 
@@ -133,9 +133,8 @@ TEST_F(StatesCli, AnotherStateMovesWhatComesAfterAndIsWrittenDown) {
         nlohmann::json::parse(run_ponderscope({"inspect", at("t.ponder"), "--json"}).out);
     EXPECT_EQ(json["runs"][1]["choices"]["patches"].size(), 3U);
     succeed({"compare", at("t.ponder") + "#a", at("t.ponder") + "#a patched"});
-    const std::string rerun =
-        refused({"policy", at("t.ponder") + "#a patched", "--policy", "fixed:n=1", "--rerun", at("model")});
-    EXPECT_NE(rerun.find("--patch FILE --policy"), std::string::npos) << rerun;
+    expect_refused({"policy", at("t.ponder") + "#a patched", "--policy", "fixed:n=1", "--rerun", at("model")},
+                   {"--patch FILE --policy"});
 }
 
 TEST_F(StatesCli, APatchOfAStepThatDidNotRunSaysSo) {

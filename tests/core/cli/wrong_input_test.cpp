@@ -20,6 +20,7 @@
 namespace ponderscope {
 namespace {
 
+using testing::expect_refused;
 using testing::ProgramResult;
 using testing::refused;
 using testing::run_ponderscope;
@@ -346,9 +347,7 @@ TEST_F(WrongInput, ATraceOrACheckpointIsNotReplaced) {
         for (const auto& [content, what] :
              {std::pair{std::string("SQLite format 3") + '\0', "a trace"}, {weights, "weights"}}) {
             write_file_atomically(notes, content);
-            const ProgramResult result = run_ponderscope(command);
-            EXPECT_EQ(result.code, 2);
-            EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+            expect_refused(command, {what});
             EXPECT_EQ(read_file(notes), content);
         }
     }
