@@ -23,69 +23,52 @@ using testing::TemporaryFolder;
 
 constexpr std::int64_t vocabulary = 61;
 
-nlohmann::json tiny(const char* type, const nlohmann::json& keys) {
-    nlohmann::json config{
-        {"model_type", type},     {"vocab_size", vocabulary}, {"hidden_size", 24},
-        {"num_hidden_layers", 4}, {"num_attention_heads", 4}, {"num_key_value_heads", 2},
-        {"head_dim", 10},         {"intermediate_size", 40},  {"max_position_embeddings", 64},
-        {"sliding_window", 4},    {"bos_token_id", 0},        {"eos_token_id", 0}};
-    config.update(keys);
+nlohmann::json tiny(const char* type, const char* keys = "{}") {
+    nlohmann::json config = testing::tiny_config(R"({"hidden_size": 24, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 10, "intermediate_size": 40,
+        "max_position_embeddings": 64, "sliding_window": 4, "bos_token_id": 0, "eos_token_id": 0})");
+    config["model_type"] = type;
+    config.update(nlohmann::json::parse(keys));
     return config;
 }
 
 nlohmann::json gemma2() {
-    return tiny(
-        "gemma2",
-        {{"attn_logit_softcapping", 1.5}, {"final_logit_softcapping", 2.0}, {"query_pre_attn_scalar", 3}});
+    return tiny("gemma2", R"({"attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.0,
+        "query_pre_attn_scalar": 3})");
 }
 nlohmann::json gemma3() {
-    return tiny("gemma3_text",
-                {{"sliding_window_pattern", 2}, {"rope_theta", 900.0}, {"rope_local_base_freq", 20.0}});
+    return tiny("gemma3_text", R"({"sliding_window_pattern": 2, "rope_theta": 900.0,
+        "rope_local_base_freq": 20.0})");
 }
 nlohmann::json olmo3() {
-    return tiny("olmo3",
-                {{"rope_theta", 500.0},
-                 {"rope_scaling",
-                  {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 8}}}});
+    return tiny("olmo3", R"({"rope_theta": 500.0, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+        "original_max_position_embeddings": 8}})");
 }
 nlohmann::json smollm3() {
-    return tiny("smollm3",
-                {{"use_sliding_window", true}, {"no_rope_layers", {1, 0, 1, 0}}, {"rope_theta", 300.0}});
+    return tiny("smollm3", R"({"use_sliding_window": true, "no_rope_layers": [1, 0, 1, 0],
+        "rope_theta": 300.0})");
 }
 nlohmann::json phi3() {
-    return tiny("phi3", {{"rope_scaling",
-                          {{"type", "longrope"},
-                           {"short_factor", {1.0, 1.5, 2.0, 3.0}},
-                           {"long_factor", {2.0, 4.0, 6.0, 9.0}}}},
-                         {"original_max_position_embeddings", 16},
-                         {"partial_rotary_factor", 0.8}});
+    return tiny("phi3", R"({"rope_scaling": {"type": "longrope", "short_factor": [1.0, 1.5, 2.0, 3.0],
+        "long_factor": [2.0, 4.0, 6.0, 9.0]}, "original_max_position_embeddings": 16,
+        "partial_rotary_factor": 0.8})");
 }
 nlohmann::json nanochat() {
-    return tiny("nanochat", {{"final_logit_softcapping", 2.0}, {"hidden_act", "relu2"}});
+    return tiny("nanochat", R"({"final_logit_softcapping": 2.0, "hidden_act": "relu2"})");
 }
 nlohmann::json granite() {
-    return tiny("granite", {{"embedding_multiplier", 6.0},
-                            {"attention_multiplier", 0.7},
-                            {"residual_multiplier", 0.4},
-                            {"logits_scaling", 0.5}});
+    return tiny("granite", R"({"embedding_multiplier": 6.0, "attention_multiplier": 0.7,
+        "residual_multiplier": 0.4, "logits_scaling": 0.5})");
 }
 nlohmann::json dory() {
-    return tiny(
-        "dory",
-        {{"n_input_layers", 1},
-         {"n_output_layers", 1},
-         {"layer_types", {"sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}},
-         {"rope_parameters",
-          {{"full_attention", {{"rope_theta", 900.0}}}, {"sliding_attention", {{"rope_theta", 7.0}}}}},
-         {"ngpt_alpha_init", 0.4},
-         {"initializer_range", 0.1}});
+    return tiny("dory", R"({"n_input_layers": 1, "n_output_layers": 1, "layer_types": ["sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention"],
+        "rope_parameters": {"full_attention": {"rope_theta": 900.0},
+        "sliding_attention": {"rope_theta": 7.0}}, "ngpt_alpha_init": 0.4, "initializer_range": 0.1})");
 }
 nlohmann::json hrm_text() {
-    return tiny("hrm_text", {{"num_key_value_heads", 4},
-                             {"num_layers_per_stack", 2},
-                             {"L_cycles", 2},
-                             {"rope_theta", 100.0},
-                             {"embedding_scale", 3.0}});
+    return tiny("hrm_text", R"({"num_key_value_heads": 4, "num_layers_per_stack": 2, "L_cycles": 2,
+        "rope_theta": 100.0, "embedding_scale": 3.0})");
 }
 
 nlohmann::json with(nlohmann::json config, const nlohmann::json& keys) {
@@ -93,31 +76,17 @@ nlohmann::json with(nlohmann::json config, const nlohmann::json& keys) {
     return config;
 }
 nlohmann::json mixture(const char* type) {
-    return tiny(type, {{"num_experts", 4},
-                       {"num_experts_per_tok", 2},
-                       {"moe_intermediate_size", 16},
-                       {"norm_topk_prob", true},
-                       {"clip_qkv", 0.3},
-                       {"swiglu_limit", 0.05},
-                       {"swiglu_alpha", 9.0},
-                       {"use_sliding_window", true}});
+    return tiny(type, R"({"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+        "norm_topk_prob": true, "clip_qkv": 0.3, "swiglu_limit": 0.05, "swiglu_alpha": 9.0,
+        "use_sliding_window": true})");
 }
 nlohmann::json sandwich(const char* type) {
-    return {{"model_type", type},
-            {"_class_name", "ParcaeConfig"},
-            {"vocab_size", vocabulary},
-            {"n_embd", 128},
-            {"n_heads", 4},
-            {"num_attention_heads", 4},
-            {"intermediate_size", 40},
-            {"n_layers_in_prelude", 1},
-            {"n_layers_in_recurrent_block", 1},
-            {"n_layers_in_coda", 1},
-            {"mean_recurrence", 3},
-            {"block_size", 64},
-            {"init_values", {{"std", 0.02}, {"embed_scale", 3.0}}},
-            {"prelude_norm", true},
-            {"qk_norm", true}};
+    nlohmann::json config = testing::tiny_config(R"({"_class_name": "ParcaeConfig", "n_embd": 128,
+        "n_heads": 4, "num_attention_heads": 4, "intermediate_size": 40, "n_layers_in_prelude": 1,
+        "n_layers_in_recurrent_block": 1, "n_layers_in_coda": 1, "mean_recurrence": 3, "block_size": 64,
+        "init_values": {"std": 0.02, "embed_scale": 3.0}, "prelude_norm": true, "qk_norm": true})");
+    config["model_type"] = type;
+    return config;
 }
 
 struct Feature {
@@ -164,16 +133,16 @@ std::vector<Feature> features() {
          plain_rotation},
         {"mistral_windows", testing::tiny_mistral(), without_windows},
         {"ministral_windows",
-         tiny("ministral",
-              {{"layer_types", {"sliding_attention", "full_attention", "full_attention", "full_attention"}}}),
+         tiny("ministral", R"({"layer_types": ["sliding_attention", "full_attention", "full_attention",
+            "full_attention"]})"),
          without_windows},
         {"qwen2_windows", testing::tiny_qwen2(), without_windows},
         {"qwen3_windows", testing::tiny_qwen3(), without_windows},
         {"qwen3_query_norms", testing::tiny_qwen3(), without_query_norms},
         {"nanbeige_query_norms", testing::tiny_nanbeige(), without_query_norms},
         {"nanbeige_loops", with(testing::tiny_nanbeige(), {{"num_loops", 3}}), without_steps},
-        {"ouro_loops", tiny("ouro", {{"total_ut_steps", 3}}), without_steps},
-        {"olmo2_query_norms", tiny("olmo2", nlohmann::json::object()), without_query_norms},
+        {"ouro_loops", tiny("ouro", R"({"total_ut_steps": 3})"), without_steps},
+        {"olmo2_query_norms", tiny("olmo2"), without_query_norms},
         {"olmoe_query_norms", mixture("olmoe"), without_query_norms},
         {"olmoe_clip", mixture("olmoe"), [](auto& c) { c.scales.qkv_limit.reset(); }},
         {"olmoe_renormed", mixture("olmoe"), [](auto& c) { c.experts.renormed = false; }},

@@ -8,6 +8,7 @@
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "tests/core/ponder/tiny_models.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -25,46 +26,29 @@ namespace {
 using testing::make_checkpoint;
 using testing::random_ids;
 using testing::TemporaryFolder;
+using testing::tiny_config;
 
 constexpr std::int64_t vocabulary = 61;
 
 nlohmann::json tiny_ouro() {
-    return {{"model_type", "ouro"},        {"vocab_size", vocabulary}, {"hidden_size", 24},
-            {"intermediate_size", 36},     {"num_hidden_layers", 2},   {"num_attention_heads", 4},
-            {"num_key_value_heads", 2},    {"head_dim", 10},           {"max_position_embeddings", 64},
-            {"tie_word_embeddings", true}, {"total_ut_steps", 4},      {"early_exit_threshold", 0.7}};
+    return tiny_config(R"({"model_type": "ouro", "hidden_size": 24, "intermediate_size": 36,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 10,
+        "max_position_embeddings": 64, "tie_word_embeddings": true, "total_ut_steps": 4,
+        "early_exit_threshold": 0.7})");
 }
 
 nlohmann::json tiny_huginn() {
-    return {{"model_type", "huginn_raven"},
-            {"vocab_size", vocabulary},
-            {"n_embd", 24},
-            {"n_heads", 3},
-            {"n_layers_in_prelude", 1},
-            {"n_layers_in_recurrent_block", 2},
-            {"n_layers_in_coda", 1},
-            {"mean_recurrence", 4},
-            {"intermediate_size", 36},
-            {"block_size", 64},
-            {"tie_embeddings", true}};
+    return tiny_config(R"({"model_type": "huginn_raven", "n_embd": 24, "n_heads": 3, "n_layers_in_prelude": 1,
+        "n_layers_in_recurrent_block": 2, "n_layers_in_coda": 1, "mean_recurrence": 4,
+        "intermediate_size": 36, "block_size": 64, "tie_embeddings": true})");
 }
 
 nlohmann::json tiny_parcae() {
-    return {{"_class_name", "ParcaeConfig"},
-            {"vocab_size", vocabulary},
-            {"padded_vocab_size", 64},
-            {"n_embd", 32},
-            {"num_attention_heads", 4},
-            {"intermediate_size", 40},
-            {"recurrent_intermediation_embedding_dimension", 48},
-            {"n_layers_in_prelude", 1},
-            {"n_layers_in_recurrent_block", 2},
-            {"n_layers_in_coda", 2},
-            {"mean_recurrence", 3},
-            {"block_size", 64},
-            {"logit_softcap", 9.0},
-            {"qk_norm", true},
-            {"prelude_norm", true}};
+    return tiny_config(R"({"_class_name": "ParcaeConfig", "padded_vocab_size": 64, "n_embd": 32,
+        "num_attention_heads": 4, "intermediate_size": 40,
+        "recurrent_intermediation_embedding_dimension": 48, "n_layers_in_prelude": 1,
+        "n_layers_in_recurrent_block": 2, "n_layers_in_coda": 2, "mean_recurrence": 3, "block_size": 64,
+        "logit_softcap": 9.0, "qk_norm": true, "prelude_norm": true})");
 }
 
 nlohmann::json config_of(const std::string& name) {
@@ -338,12 +322,7 @@ TEST(StartState, WrongOnesAreNamed) {
     const TemporaryFolder folder;
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto sentence = [&](const std::string& spec) -> std::string {
-        try {
-            engine.choose(&RunPlan::start_state, spec);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "";
+        return testing::error_of([&] { engine.choose(&RunPlan::start_state, spec); });
     };
     EXPECT_NE(sentence("random:x").find("random:SEED"), std::string::npos);
     EXPECT_NE(sentence("nowhere.safetensors").find("nowhere.safetensors"), std::string::npos);

@@ -10,6 +10,7 @@
 #include "core/ponder/method.h"
 #include "core/trace/reader.h"
 #include "tests/core/ponder/every_model.h"
+#include "tests/support/errors.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -408,12 +409,7 @@ TEST(StatesOfExits, WrongPatchesAreRefusedInASentence) {
         testing::own_section(testing::tiny_llama(), {{"method", "looped"}, {"max_steps", 2}})));
     const std::vector<float> state(static_cast<std::size_t>(engine.config().hidden_size), 0.5F);
     const auto refusal = [&](StatePlace to, std::vector<float> values) {
-        try {
-            engine.use_patches({{to, std::move(values)}});
-        } catch (const InputError& error) {
-            return std::string(error.what());
-        }
-        return std::string();
+        return testing::error_of([&] { engine.use_patches({{to, std::move(values)}}); });
     };
     EXPECT_NE(refusal({0, 1, 3, 0}, state).find("expected a step from 0 to 2"), std::string::npos);
     EXPECT_NE(refusal({0, 1, 0, 3}, state).find("expected a layer from 0 to 2"), std::string::npos);

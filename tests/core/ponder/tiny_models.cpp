@@ -16,44 +16,34 @@
 
 namespace ponderscope::testing {
 
+nlohmann::json tiny_config(const char* keys, std::int64_t vocabulary) {
+    nlohmann::json config = nlohmann::json::parse(keys);
+    config["vocab_size"] = vocabulary;
+    return config;
+}
+
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary) {
-    return {{"model_type", "gpt_neox"},
-            {"vocab_size", vocabulary},
-            {"hidden_size", 32},
-            {"num_hidden_layers", 3},
-            {"num_attention_heads", 4},
-            {"intermediate_size", 40},
-            {"max_position_embeddings", 128},
-            {"rotary_pct", 0.5},
-            {"use_parallel_residual", true},
-            {"hidden_act", "gelu"},
-            {"tie_word_embeddings", false},
-            {"torch_dtype", "float32"},
-            {"bos_token_id", 0},
-            {"eos_token_id", 0},
-            {"layer_norm_eps", 1e-5}};
+    return tiny_config(R"({"model_type": "gpt_neox", "hidden_size": 32, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "intermediate_size": 40, "max_position_embeddings": 128,
+        "rotary_pct": 0.5, "use_parallel_residual": true, "hidden_act": "gelu",
+        "tie_word_embeddings": false, "torch_dtype": "float32", "bos_token_id": 0, "eos_token_id": 0,
+        "layer_norm_eps": 1e-5})",
+                       vocabulary);
 }
 
 nlohmann::json tiny_llama(std::int64_t vocabulary) {
-    return {{"model_type", "llama"},    {"vocab_size", vocabulary}, {"hidden_size", 24},
-            {"num_hidden_layers", 3},   {"num_attention_heads", 4}, {"num_key_value_heads", 2},
-            {"head_dim", 10},           {"intermediate_size", 40},  {"max_position_embeddings", 128},
-            {"rms_norm_eps", 1e-5},     {"hidden_act", "silu"},     {"tie_word_embeddings", true},
-            {"torch_dtype", "float32"}, {"bos_token_id", 0},        {"eos_token_id", 0}};
+    return tiny_config(R"({"model_type": "llama", "hidden_size": 24, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 10, "intermediate_size": 40,
+        "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "hidden_act": "silu",
+        "tie_word_embeddings": true, "torch_dtype": "float32", "bos_token_id": 0, "eos_token_id": 0})",
+                       vocabulary);
 }
 
 nlohmann::json tiny_gpt2(std::int64_t vocabulary) {
-    return {{"model_type", "gpt2"},
-            {"vocab_size", vocabulary},
-            {"n_embd", 24},
-            {"n_layer", 3},
-            {"n_head", 4},
-            {"n_positions", 64},
-            {"n_inner", 40},
-            {"activation_function", "gelu_new"},
-            {"bos_token_id", 0},
-            {"eos_token_id", 0},
-            {"torch_dtype", "float32"}};
+    return tiny_config(R"({"model_type": "gpt2", "n_embd": 24, "n_layer": 3, "n_head": 4,
+        "n_positions": 64, "n_inner": 40, "activation_function": "gelu_new", "bos_token_id": 0,
+        "eos_token_id": 0, "torch_dtype": "float32"})",
+                       vocabulary);
 }
 
 nlohmann::json tiny_mistral(std::int64_t vocabulary) {
@@ -94,37 +84,20 @@ nlohmann::json tiny_qwen3_moe(std::int64_t vocabulary) {
 }
 
 nlohmann::json tiny_phi(std::int64_t vocabulary) {
-    return {{"model_type", "phi"},
-            {"vocab_size", vocabulary},
-            {"hidden_size", 32},
-            {"num_hidden_layers", 3},
-            {"num_attention_heads", 4},
-            {"num_key_value_heads", 2},
-            {"intermediate_size", 40},
-            {"max_position_embeddings", 128},
-            {"partial_rotary_factor", 0.5},
-            {"hidden_act", "gelu_new"},
-            {"layer_norm_eps", 1e-5},
-            {"tie_word_embeddings", false},
-            {"torch_dtype", "float32"},
-            {"bos_token_id", 0},
-            {"eos_token_id", 0}};
+    return tiny_config(R"({"model_type": "phi", "hidden_size": 32, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 40,
+        "max_position_embeddings": 128, "partial_rotary_factor": 0.5, "hidden_act": "gelu_new",
+        "layer_norm_eps": 1e-5, "tie_word_embeddings": false, "torch_dtype": "float32", "bos_token_id": 0,
+        "eos_token_id": 0})",
+                       vocabulary);
 }
 
 nlohmann::json tiny_opt(std::int64_t vocabulary) {
-    return {{"model_type", "opt"},
-            {"vocab_size", vocabulary},
-            {"hidden_size", 24},
-            {"word_embed_proj_dim", 20},
-            {"num_hidden_layers", 3},
-            {"num_attention_heads", 4},
-            {"ffn_dim", 40},
-            {"max_position_embeddings", 64},
-            {"do_layer_norm_before", false},
-            {"activation_function", "relu"},
-            {"torch_dtype", "float32"},
-            {"bos_token_id", 0},
-            {"eos_token_id", 0}};
+    return tiny_config(R"({"model_type": "opt", "hidden_size": 24, "word_embed_proj_dim": 20,
+        "num_hidden_layers": 3, "num_attention_heads": 4, "ffn_dim": 40, "max_position_embeddings": 64,
+        "do_layer_norm_before": false, "activation_function": "relu", "torch_dtype": "float32",
+        "bos_token_id": 0, "eos_token_id": 0})",
+                       vocabulary);
 }
 
 nlohmann::json tiny_nanbeige(std::int64_t vocabulary) {
