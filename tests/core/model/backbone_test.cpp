@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/model/rope.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <ATen/ATen.h>
@@ -87,12 +88,7 @@ protected:
     }
 
     static std::string message(const Checkpoint& checkpoint) {
-        try {
-            (void)load(checkpoint);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "no InputError";
+        return testing::error_of([&] { (void)load(checkpoint); });
     }
 
     static void remove(Tensors& tensors, const std::string& name) {

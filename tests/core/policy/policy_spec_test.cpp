@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/error.h"
 #include "core/policy/policy.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -69,17 +70,12 @@ template <typename Parse>
 void expect_sentences(const std::vector<Mistake>& mistakes, const Parse& parse) {
     for (const Mistake& mistake : mistakes) {
         SCOPED_TRACE(mistake.text);
-        try {
-            parse(mistake.text);
-            ADD_FAILURE() << "was accepted";
-        } catch (const InputError& error) {
-            const std::string sentence = error.what();
-            for (const char* part : mistake.says) {
-                EXPECT_NE(sentence.find(part), std::string::npos) << part << " in: " << sentence;
-            }
-            EXPECT_EQ(sentence.find('\n'), std::string::npos);
-            EXPECT_EQ(sentence.back(), '.');
+        const std::string sentence = testing::error_of([&] { parse(mistake.text); });
+        EXPECT_NE(sentence, "");
+        for (const char* part : mistake.says) {
+            EXPECT_NE(sentence.find(part), std::string::npos) << part << " in: " << sentence;
         }
+        EXPECT_EQ(sentence.find('\n'), std::string::npos);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "core/base/splitmix.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -48,15 +49,6 @@ ReplayTable small_table() {
     table.nll.assign(nll.begin(), nll.end());
     table.finish();
     return table;
-}
-
-std::string sentence_of(const ReplayTable& table, const std::string& policy) {
-    try {
-        replay(table, PolicySpec::parse(policy));
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return "accepted";
 }
 
 TEST(Draws, AreThoseOfTheReference) {
@@ -237,7 +229,7 @@ TEST(Replay, EveryMistakeHasItsSentence) {
         {"fixed:n=4", {"from 0 to 3", "found 4"}},
     };
     for (const auto& [policy, says] : cases) {
-        const std::string sentence = sentence_of(table, policy);
+        const std::string sentence = testing::error_of([&] { replay(table, PolicySpec::parse(policy)); });
         for (const char* part : says) {
             EXPECT_NE(sentence.find(part), std::string::npos) << policy << ": " << sentence;
         }
@@ -445,13 +437,9 @@ TEST(ReplayTable, EveryMistakeHasItsSentence) {
     for (const Case& one : cases) {
         const testing::TemporaryFolder folder;
         const std::filesystem::path path = write_trace(folder, one.options);
-        try {
-            load(path);
-            ADD_FAILURE() << one.says;
-        } catch (const InputError& error) {
-            EXPECT_NE(std::string(error.what()).find(one.says), std::string::npos) << error.what();
-            EXPECT_NE(std::string(error.what()).find("t.ponder"), std::string::npos) << error.what();
-        }
+        const std::string refusal = testing::error_of([&] { load(path); });
+        EXPECT_NE(refusal.find(one.says), std::string::npos) << refusal;
+        EXPECT_NE(refusal.find("t.ponder"), std::string::npos) << refusal;
     }
 }
 

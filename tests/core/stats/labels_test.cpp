@@ -5,6 +5,7 @@
 #include "core/base/files.h"
 #include "core/stats/rank_correlation.h"
 #include "tests/core/trace/sample.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -36,12 +37,7 @@ protected:
         return labels;
     }
     std::string sentence(const std::string& text) const {
-        try {
-            (void)read(text);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "no error";
+        return testing::error_of([&] { (void)read(text); });
     }
     testing::TemporaryFolder folder_;
 };
@@ -113,12 +109,7 @@ protected:
         return label_tokens(*reader_, run_, read(text), place);
     }
     std::string trouble(const std::string& text) const {
-        try {
-            (void)label(text);
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "no error";
+        return testing::error_of([&] { (void)label(text); });
     }
     std::unique_ptr<TraceReader> reader_;
     RunInfo run_;
@@ -261,15 +252,11 @@ TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
     }
     put_annotations(trace, run_, reader_->sequences(run_.id), {last});
     const auto with_last = AnnotationReader::beside(trace);
-    try {
+    const std::string refusal = testing::error_of([&] {
         (void)correlate_steps(*reader_, run_, *with_last, find_annotation(with_last, trace, run_, "last"),
                               LabelPlace::token, options);
-        FAIL() << "the last tokens are not scored";
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("a number of annotation \"last\", found none"),
-                  std::string::npos)
-            << error.what();
-    }
+    });
+    EXPECT_NE(refusal.find("a number of annotation \"last\", found none"), std::string::npos) << refusal;
 }
 
 TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {

@@ -7,6 +7,7 @@
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/correlation.h"
+#include "tests/support/errors.h"
 #include "tests/support/test_data.h"
 
 #include <chrono>
@@ -69,12 +70,7 @@ protected:
         return pair_runs(first, find_run(first, "a"), second, find_run(second, "b"));
     }
     std::string refusal() {
-        try {
-            (void)pair();
-        } catch (const InputError& error) {
-            return error.what();
-        }
-        return "";
+        return testing::error_of([&] { (void)pair(); });
     }
 };
 

@@ -11,6 +11,7 @@
 #include "tests/support/test_data.h"
 
 #include "tests/core/stats/simulated.h"
+#include "tests/support/errors.h"
 #include <bit>
 #include <cmath>
 
@@ -170,13 +171,9 @@ TEST_F(Scanned, OfSeveralFaultsTheFirstIsSaid) {
     writer.finish();
     const TraceReader a = TraceReader::open(folder / "a.ponder");
     const TraceReader other = TraceReader::open(folder / "other.ponder");
-    try {
-        (void)pair_runs(a, find_run(a, ""), other, find_run(other, ""), {.threads = 3});
-        FAIL();
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("token 100 of sequence 2;"), std::string::npos)
-            << error.what();
-    }
+    const std::string refusal = testing::error_of(
+        [&] { (void)pair_runs(a, find_run(a, ""), other, find_run(other, ""), {.threads = 3}); });
+    EXPECT_NE(refusal.find("token 100 of sequence 2;"), std::string::npos) << refusal;
     std::stop_source stop;
     stop.request_stop();
     options.stop = stop.get_token();

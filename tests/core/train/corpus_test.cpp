@@ -5,6 +5,7 @@
 #include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "tests/core/train/small_recipe.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -28,12 +29,7 @@ Recipe recipe_over(const std::filesystem::path& folder, std::vector<std::string>
 }
 
 std::string complaint(const Recipe& recipe) {
-    try {
-        static_cast<void>(load_corpus(recipe, sample_tokenizer()));
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return {};
+    return testing::error_of([&] { static_cast<void>(load_corpus(recipe, sample_tokenizer())); });
 }
 
 TEST(Corpus, JoinsTextsInTheOrderOfTheirNamesAndKeepsHeldOutApart) {
@@ -174,13 +170,9 @@ TEST(Contexts, FitStreamsThatAreJustLongEnough) {
         begins.insert(spare.window(n).front());
     }
     EXPECT_EQ(begins, (std::set<std::int32_t>{0, 1}));
-    try {
-        const ContextSampler sampler(all.first(10), 10, 1);
-        FAIL();
-    } catch (const InputError& error) {
-        EXPECT_NE(std::string(error.what()).find("10 tokens, fewer than a context of 10"), std::string::npos)
-            << error.what();
-    }
+    const std::string refusal =
+        testing::error_of([&] { const ContextSampler sampler(all.first(10), 10, 1); });
+    EXPECT_NE(refusal.find("10 tokens, fewer than a context of 10"), std::string::npos) << refusal;
 }
 
 TEST(Contexts, HeldOutWindowsAreSpreadEvenly) {

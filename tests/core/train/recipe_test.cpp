@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/words.h"
 #include "tests/core/train/small_recipe.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +15,7 @@ using nlohmann::json;
 
 /// What a recipe is refused with; empty when it is not.
 std::string complaint(const json& recipe) {
-    try {
-        static_cast<void>(parse_recipe(recipe.dump(), "some/recipe.json"));
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return {};
+    return testing::error_of([&] { static_cast<void>(parse_recipe(recipe.dump(), "some/recipe.json")); });
 }
 
 json changed(const std::string& pointer, const json& value) {
@@ -178,12 +174,7 @@ TEST(Recipe, ExtendsAnotherOne) {
 
     const auto refused = [&](const json& document) {
         testing::write_text(folder / "bad.json", document.dump());
-        try {
-            static_cast<void>(read_recipe(folder / "bad.json"));
-        } catch (const InputError& error) {
-            return std::string(error.what());
-        }
-        return std::string();
+        return testing::error_of([&] { static_cast<void>(read_recipe(folder / "bad.json")); });
     };
     EXPECT_NE(refused({{"extends", "bad.json"}}).find("\"extends\""), std::string::npos);
     EXPECT_NE(refused({{"extends", "../base.json"}}).find("\"../base.json\""), std::string::npos);
@@ -207,12 +198,7 @@ TEST(Recipe, ChangesAreLaidOverIt) {
     EXPECT_FALSE(recipe.model.contains("rotary_pct"));
     EXPECT_NE(essence(recipe), essence(read_recipe(folder / "a.json")));
     const auto refused = [&](const std::string& change) {
-        try {
-            static_cast<void>(read_recipe(folder / "a.json", {change}));
-        } catch (const InputError& error) {
-            return std::string(error.what());
-        }
-        return std::string();
+        return testing::error_of([&] { static_cast<void>(read_recipe(folder / "a.json", {change})); });
     };
     for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
         EXPECT_NE(refused(change).find('"' + std::string(change) + '"'), std::string::npos) << change;

@@ -11,6 +11,7 @@
 #include "core/text/tokenizer.h"
 #include "core/trace/reader.h"
 #include "tests/core/train/small_recipe.h"
+#include "tests/support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -88,12 +89,7 @@ const std::set<std::string> finished_files{"config.json", "model.safetensors", "
                                            "training.json", "training.ponder"};
 
 std::string complaint(const Recipe& recipe, const TrainOptions& options) {
-    try {
-        static_cast<void>(train(recipe, options));
-    } catch (const InputError& error) {
-        return error.what();
-    }
-    return {};
+    return testing::error_of([&] { static_cast<void>(train(recipe, options)); });
 }
 
 /// NLL of every token of \p text but the first, in fp32, as the engine scores it.
