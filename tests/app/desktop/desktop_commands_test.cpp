@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Copy as command": what every panel and dialog gives is run by a shell, or by Python, in an empty folder.
-#include "app/desktop/message_bar.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panels.h"
 #include "app/desktop/record_dialog.h"
@@ -18,18 +17,6 @@
 #include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/policy/policy_lab.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QClipboard>
-#include <QComboBox>
-#include <QDir>
-#include <QDockWidget>
-#include <QProcess>
-#include <QPushButton>
-#include <QSlider>
-#include <QTemporaryDir>
-#include <QToolButton>
 
 #include <cmath>
 
@@ -127,13 +114,10 @@ struct Shown : Stage {
         window.runs().thinkPanel().setRequest(think);
         return settle();
     }
-    [[nodiscard]] QWidget* panel(const QString& name) {
-        return panel_of(*window.findChild<QDockWidget*>(name));
-    }
     /// What a panel gives once it is on the screen and has computed what it shows.
     [[nodiscard]] ViewCommand commandOf(const QString& name) {
         window.raisePanel(name);
-        const auto* shows = dynamic_cast<ShowsCommand*>(panel(name));
+        const auto* shows = dynamic_cast<ShowsCommand*>(window.docks().panel(name));
         ViewCommand command;
         (void)QTest::qWaitFor(
             [&] {
@@ -145,13 +129,24 @@ struct Shown : Stage {
     }
     /// An empty folder to run it in.
     [[nodiscard]] QString empty() {
-        const QString path = folder.filePath(u"empty-%1"_s.arg(++count));
-        QDir().mkpath(path);
-        return path;
+        where = folder.filePath(u"empty-%1"_s.arg(++count));
+        QDir().mkpath(where);
+        return where;
+    }
+    /// Runs a command in an empty folder; what it prints. Fails the test if the command fails.
+    QString run(const ViewCommand& command) {
+        const Ran ran = command.kind == ViewCommand::Kind::shell
+                            ? in_shell(command.text, empty())
+                            : ::run(python(), {u"-c"_s, command.text}, empty());
+        if (ran.code != 0) {
+            QTest::qFail(qPrintable(command.text + u'\n' + ran.err), __FILE__, __LINE__);
+        }
+        return ran.out;
     }
 
     QString checkpoint;
     QString trace;
+    QString where; ///< the folder of the last command
     int count = 0;
 };
 
@@ -196,27 +191,19 @@ private Q_SLOTS:
         const ViewCommand command =
             name == QLatin1String("text") ? shown.window.text().viewCommand() : shown.commandOf(name);
         QVERIFY2(command.kind != ViewCommand::Kind::none, qPrintable(name + u": "_s + command.text));
-        Ran ran;
-        const QString where = shown.empty();
-        if (command.kind == ViewCommand::Kind::shell) {
-            ran = in_shell(command.text, where);
-        } else {
-            if (python().isEmpty()) {
-                QSKIP("no Python with numpy; run tests/app/python/run_tests.sh once, which makes one");
-            }
-            ran = run(python(), {u"-c"_s, command.text}, where);
+        if (command.kind == ViewCommand::Kind::python && python().isEmpty()) {
+            QSKIP("no Python with numpy; run tests/app/python/run_tests.sh once, which makes one");
         }
-        QVERIFY2(ran.code == 0, qPrintable(command.text + u'\n' + ran.err));
-        QVERIFY2(!ran.out.isEmpty() || !QDir(where).entryList(QDir::Files).isEmpty(),
-                 qPrintable(command.text));
+        const QString out = shown.run(command);
+        QVERIFY2(!out.isEmpty() || !QDir(shown.where).isEmpty(QDir::Files), qPrintable(command.text));
         // The title's button copies the same.
-        if (auto* dock = shown.window.findChild<QDockWidget*>(name)) {
-            QToolButton* copy = nullptr;
-            for (QToolButton* one : dock->titleBarWidget()->findChildren<QToolButton*>()) {
-                copy = one->text() == QLatin1String("$") ? one : copy;
-            }
-            QVERIFY(copy != nullptr);
-            copy->click();
+        if (auto* dock = shown.window.docks().dock(name)) {
+            const auto buttons = dock->titleBarWidget()->findChildren<QToolButton*>();
+            const auto copy = std::find_if(buttons.begin(), buttons.end(), [](const QToolButton* one) {
+                return one->text() == QLatin1String("$");
+            });
+            QVERIFY(copy != buttons.end());
+            (*copy)->click();
             QCOMPARE(QApplication::clipboard()->text(), command.text);
             QVERIFY(shown.window.messages().has("command.copied"));
         }
@@ -233,7 +220,7 @@ private Q_SLOTS:
         text.setDifference(true);
         QVERIFY(text.viewCommand().text.contains(u"nll_difference"_s));
         text.setZoom(TextZoom::corpus);
-        QCOMPARE(in_shell(text.viewCommand().text, shown.empty()).code, 0);
+        shown.run(text.viewCommand());
         QVERIFY(text.viewCommand().text.contains(u"--run=vanilla-1m"_s));
         text.setZoom(TextZoom::text);
 
@@ -249,55 +236,44 @@ private Q_SLOTS:
         lab.slider()->setValue(lab.slider()->maximum() / 2);
         QVERIFY(lab.viewCommand().text.contains(u"--policy="_s + lab.policyText()));
         QTRY_VERIFY(text.view().showsReplay());
-        const QString folder = shown.empty();
-        const Ran tokens = in_shell(text.viewCommand().text, folder);
-        QVERIFY2(tokens.code == 0, qPrintable(tokens.err));
-        QVERIFY(QFile::exists(folder + u"/tokens.csv"_s));
+        shown.run(text.viewCommand());
+        QVERIFY(QFile::exists(shown.where + u"/tokens.csv"_s));
 
         // Who wins where, beside the comparison.
         (void)shown.commandOf(u"compare"_s);
         CompareView& compare = shown.window.panel<CompareView>();
         compare.detail()->setCurrentIndex(compare.detail()->findText(u"Who wins where"_s));
         QVERIFY(compare.viewCommand().text.contains(u"\"winners\""_s));
-        const Ran compared = in_shell(compare.viewCommand().text, shown.empty());
-        QVERIFY2(compared.code == 0, qPrintable(compared.err));
+        shown.run(compare.viewCommand());
         shown.window.selection().setRunB({});
-        const Ran alone = in_shell(compare.viewCommand().text, shown.empty());
-        QVERIFY2(alone.code == 0, qPrintable(alone.err));
+        shown.run(compare.viewCommand());
 
         // The costs of the front.
-        auto* cost = shown.panel(u"pareto"_s)->findChild<QComboBox*>();
+        auto* cost = shown.window.docks().panel(u"pareto"_s)->findChild<QComboBox*>();
         for (int i = 0; i < cost->count(); ++i) {
             cost->setCurrentIndex(i);
-            const Ran front = in_shell(shown.commandOf(u"pareto"_s).text, shown.empty());
-            QVERIFY2(front.code == 0, qPrintable(cost->itemText(i) + front.err));
+            shown.run(shown.commandOf(u"pareto"_s));
         }
         if (!python().isEmpty()) {
             text.setZoom(TextZoom::tokens);
-            const Ran lines = run(python(), {u"-c"_s, text.viewCommand().text}, shown.empty());
-            QVERIFY2(lines.code == 0, qPrintable(lines.err));
-            QCOMPARE(lines.out.count(u'\n'), 240);
+            QCOMPARE(shown.run(text.viewCommand()).count(u'\n'), 240);
             for (const auto how :
                  {DepthView::Shown::token, DepthView::Shown::mean, DepthView::Shown::spread}) {
-                auto* depth = qobject_cast<DepthView*>(shown.panel(u"depth"_s));
-                depth->setShown(how);
-                const Ran weights = run(python(), {u"-c"_s, shown.commandOf(u"depth"_s).text}, shown.empty());
-                QVERIFY2(weights.code == 0, qPrintable(weights.err));
-                QVERIFY(weights.out.contains(u"[["_s));
+                shown.window.panel<DepthView>().setShown(how);
+                QVERIFY(shown.run(shown.commandOf(u"depth"_s)).contains(u"[["_s));
             }
             // The very numbers of the view.
-            auto* depth = qobject_cast<DepthView*>(shown.panel(u"depth"_s));
-            depth->setShown(DepthView::Shown::token);
-            QTRY_VERIFY(depth->depth().has_value());
-            const DepthMap& map = *depth->depth();
+            DepthView& depth = shown.window.panel<DepthView>();
+            depth.setShown(DepthView::Shown::token);
+            QTRY_VERIFY(depth.depth().has_value());
+            const DepthMap& map = *depth.depth();
             const std::vector<float> grid = map.grid(29, -1, -1);
-            const Ran number = run(python(),
-                                   {u"-c"_s, depth->viewCommand().text + u"print('is', np.nanmean(weights, "
-                                                                         "axis=(0, -1))[3, 1])\n"_s},
-                                   shown.empty());
-            const double said = number.out.section(u"is "_s, -1).trimmed().toDouble();
+            ViewCommand command = depth.viewCommand();
+            command.text += u"print('is', np.nanmean(weights, axis=(0, -1))[3, 1])\n"_s;
+            const QString out = shown.run(command);
+            const double said = out.section(u"is "_s, -1).trimmed().toDouble();
             const double wanted = static_cast<double>(grid[static_cast<std::size_t>(3 * map.sources() + 1)]);
-            QVERIFY2(wanted > 0 && std::abs(said - wanted) < 1e-4, qPrintable(number.out));
+            QVERIFY2(wanted > 0 && std::abs(said - wanted) < 1e-4, qPrintable(out));
         }
     }
 
@@ -306,7 +282,7 @@ private Q_SLOTS:
         stage.window.show();
         QApplication::clipboard()->setText(u"before"_s);
         for (const Panel& panel : panels()) {
-            QWidget* view = panel_of(*stage.window.findChild<QDockWidget*>(QString::fromLatin1(panel.name)));
+            QWidget* view = stage.window.docks().panel(QString::fromLatin1(panel.name));
             const ViewCommand command = dynamic_cast<ShowsCommand*>(view)->viewCommand();
             QCOMPARE(command.kind, ViewCommand::Kind::none);
             QVERIFY2(command.text.endsWith(u'.'), panel.name);

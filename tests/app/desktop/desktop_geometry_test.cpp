@@ -4,20 +4,8 @@
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/top_bar.h"
 #include "tests/app/desktop/desktop_stage.h"
-#include "views/text/text_panel.h"
 
-#include <QAction>
-#include <QDir>
-#include <QDockWidget>
-#include <QMainWindow>
-#include <QMenu>
-#include <QMenuBar>
-#include <QScreen>
-#include <QTextBrowser>
-
-#include <functional>
 #include <utility>
-#include <vector>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;

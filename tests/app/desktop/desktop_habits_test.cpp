@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Habits: undo and redo, sessions, the command palette, names for screen readers, several windows.
 #include "app/desktop/command_palette.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/panels.h"
-#include "app/desktop/session_state.h"
 #include "app/desktop/top_bar.h"
 #include "core/trace/reader.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QAbstractButton>
-#include <QAbstractItemView>
-#include <QAbstractSlider>
-#include <QAccessible>
-#include <QComboBox>
-#include <QDir>
-#include <QDockWidget>
-#include <QFileDialog>
-#include <QLabel>
-#include <QLineEdit>
-#include <QMenu>
-#include <QMenuBar>
-#include <QMessageBox>
-#include <QPlainTextEdit>
-#include <QScrollBar>
-#include <QSet>
-#include <QSpinBox>
-#include <QStatusBar>
-#include <QTreeWidget>
-
-#include <algorithm>
-#include <cmath>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
+using testing::is_any_of;
 using testing::Stage;
 using testing::write_sample_trace;
 
@@ -141,9 +115,7 @@ private Q_SLOTS:
         QCOMPARE((*other.text().view().ranges().held(u"nll"_s))[1], 4.5);
         QVERIFY(!other.findChild<QDockWidget*>(u"compare"_s)->isVisible());
         // The file names its trace beside it: both can be moved together.
-        QFile text(file);
-        QVERIFY(text.open(QIODevice::ReadOnly));
-        QVERIFY(!text.readAll().contains(stage.folder.path().toUtf8()));
+        QVERIFY(!Stage::read(file).contains(stage.folder.path().toUtf8()));
         // A session whose trace is gone says so, and shows what is left.
         QVERIFY(QFile::remove(path));
         MainWindow third(theme, stage.settings);
@@ -153,15 +125,9 @@ private Q_SLOTS:
     }
 
     void sessionsFromStrangersAreChecked() {
-        QTemporaryDir folder;
+        Stage stage;
         const auto load = [&](const QByteArray& bytes, QString& problem) {
-            const QString path = folder.filePath(u"s.ponder-session"_s);
-            QFile file(path);
-            if (file.open(QIODevice::WriteOnly)) {
-                file.write(bytes);
-                file.close();
-            }
-            return load_session(path, problem);
+            return load_session(stage.write(u"s.ponder-session"_s, bytes), problem);
         };
         for (const QByteArray& wrong :
              {QByteArray(), QByteArray("words"), QByteArray("[]"), QByteArray("{\"ponderscope_session\":1}"),
@@ -184,30 +150,36 @@ private Q_SLOTS:
         QVERIFY(session->view.look.annotation.isEmpty());
         QCOMPARE(session->view.zoom, TextZoom::text);
         QCOMPARE(session->view.textSize, 19);
-        Stage stage;
-        stage.window.show();
-        stage.window.open(folder.filePath(u"absent.ponder-session"_s));
+        stage.window.open(stage.folder.filePath(u"absent.ponder-session"_s));
         QCOMPARE(stage.window.errors().size(), 1);
-    }
-
-    void aSessionThatCannotBeWrittenIsSaid() {
-        Stage stage;
-        QVERIFY(stage.shows(stage.make(u"full.ponder"_s)));
+        // One that cannot be written is said.
         QVERIFY(!stage.window.session().saveSessionTo(u"/no/such/folder/x.ponder-session"_s));
         QVERIFY(stage.window.messages().has("session.failed", u"/no/such/folder"_s));
         QVERIFY(!stage.window.session().saveSessionTo(stage.folder.path())); // a folder
     }
 
-    void thePaletteColoursComparesAndFinds() {
+    void thePaletteFindsEveryAction() {
+        QVERIFY(command_score(u"fnd"_s, u"Find a token"_s) > 0);
+        QVERIFY(command_score(u"xyz"_s, u"Find a token"_s) < 0);
+        QVERIFY(command_score(u"ft"_s, u"Find a token"_s) > command_score(u"ft"_s, u"Shifted"_s));
         Stage stage;
         QVERIFY(stage.shows(stage.make(u"box.ponder"_s)));
         const auto type = [&](const QString& line) {
-            stage.window.menu().showPalette();
+            QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
             auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
             palette->edit().setText(line);
             return palette;
         };
-        CommandPalette* palette = type(u"colour by rank"_s);
+        CommandPalette* palette = type({});
+        QVERIFY(palette->list().topLevelItemCount() > 40);
+        QTest::keyClicks(&palette->edit(), u"map of all seq"_s);
+        QCOMPARE(palette->list().topLevelItem(0)->text(2), u"Ctrl+3"_s);
+        QVERIFY(!palette->grab().isNull());
+        QTest::keyClick(&palette->edit(), Qt::Key_Down);
+        QTest::keyClick(&palette->edit(), Qt::Key_Up);
+        QTest::keyClick(&palette->edit(), Qt::Key_Return);
+        QTRY_COMPARE(stage.window.text().zoom(), TextZoom::corpus);
+        palette = type(u"colour by rank"_s);
         QTest::keyClick(&palette->edit(), Qt::Key_Return);
         QTRY_COMPARE(stage.window.text().view().quantity(), Quantity::rank);
         palette = type(u"show as a vanilla-1m"_s);
@@ -222,25 +194,6 @@ private Q_SLOTS:
         }
         QTest::keyClick(&palette->edit(), Qt::Key_Return);
         QTRY_COMPARE(stage.window.text().findBar().query(), u"nll > 3"_s);
-    }
-
-    void thePaletteFindsEveryAction() {
-        QVERIFY(command_score(u"fnd"_s, u"Find a token"_s) > 0);
-        QVERIFY(command_score(u"xyz"_s, u"Find a token"_s) < 0);
-        QVERIFY(command_score(u"ft"_s, u"Find a token"_s) > command_score(u"ft"_s, u"Shifted"_s));
-        Stage stage;
-        QVERIFY(stage.shows(stage.make(u"palette.ponder"_s)));
-        QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
-        auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
-        QVERIFY(palette != nullptr);
-        QVERIFY(palette->list().topLevelItemCount() > 40);
-        QTest::keyClicks(&palette->edit(), u"map of all seq"_s);
-        QCOMPARE(palette->list().topLevelItem(0)->text(2), u"Ctrl+3"_s);
-        QVERIFY(!palette->grab().isNull());
-        QTest::keyClick(&palette->edit(), Qt::Key_Down);
-        QTest::keyClick(&palette->edit(), Qt::Key_Up);
-        QTest::keyClick(&palette->edit(), Qt::Key_Return);
-        QTRY_COMPARE(stage.window.text().zoom(), TextZoom::corpus);
     }
 
     void noShortcutIsGivenTwice() {
@@ -274,30 +227,20 @@ private Q_SLOTS:
         QStringList nameless;
         const QList<QWidget*> widgets = stage.window.findChildren<QWidget*>();
         for (QWidget* widget : widgets) {
-            const bool control = qobject_cast<QAbstractButton*>(widget) != nullptr ||
-                                 qobject_cast<QComboBox*>(widget) != nullptr ||
-                                 qobject_cast<QLineEdit*>(widget) != nullptr ||
-                                 qobject_cast<QPlainTextEdit*>(widget) != nullptr ||
-                                 qobject_cast<QAbstractSpinBox*>(widget) != nullptr ||
-                                 qobject_cast<QAbstractItemView*>(widget) != nullptr ||
-                                 (qobject_cast<QAbstractSlider*>(widget) != nullptr &&
-                                  qobject_cast<QScrollBar*>(widget) == nullptr) ||
-                                 widget->focusPolicy() == Qt::StrongFocus;
+            const bool control =
+                is_any_of(*widget, {"QAbstractButton", "QComboBox", "QLineEdit", "QPlainTextEdit",
+                                    "QAbstractSpinBox", "QAbstractItemView", "QSlider", "QDial"}) ||
+                widget->focusPolicy() == Qt::StrongFocus;
             // Parts of a control, and what Qt makes for itself, are spoken of with the whole.
             bool part = widget->objectName().startsWith(QLatin1String("qt_"));
             for (QWidget* at = widget->parentWidget(); at != nullptr; at = at->parentWidget()) {
-                part = part || qobject_cast<QComboBox*>(at) != nullptr ||
-                       qobject_cast<QAbstractSpinBox*>(at) != nullptr ||
-                       qobject_cast<QLineEdit*>(at) != nullptr ||
-                       qobject_cast<QAbstractItemView*>(at) != nullptr ||
-                       qobject_cast<QMenu*>(at) != nullptr || qobject_cast<QMenuBar*>(at) != nullptr ||
-                       at->inherits("QTabBar");
+                part = part || is_any_of(*at, {"QComboBox", "QAbstractSpinBox", "QLineEdit",
+                                               "QAbstractItemView", "QMenu", "QMenuBar", "QTabBar"});
             }
             if (control && !part && spoken(widget).isEmpty()) {
-                const QWidget* parent = widget->parentWidget();
                 nameless << u"%1 in %2"_s.arg(
                     QLatin1String(widget->metaObject()->className()),
-                    parent == nullptr ? QString() : QLatin1String(parent->metaObject()->className()));
+                    QLatin1String(widget->parentWidget()->metaObject()->className()));
             }
         }
         QVERIFY2(nameless.isEmpty(), qPrintable(nameless.join(u"; "_s)));
@@ -419,25 +362,16 @@ private Q_SLOTS:
         write_sample_trace(scratch.toStdString(), {.sequences = 1, .tokens = 60});
         stage.window.open(scratch);
         QVERIFY(stage.settle());
-        const auto question = [&] { return stage.window.findChild<QMessageBox*>(u"scratchLeft"_s); };
         QVERIFY(!stage.window.close());
-        QVERIFY(question() != nullptr && question()->isVisible());
+        QVERIFY(stage.window.findChild<QMessageBox*>(u"scratchLeft"_s)->isVisible());
         // Not now.
-        question()->button(QMessageBox::Cancel)->click();
-        QTRY_VERIFY(question() == nullptr);
+        QVERIFY(stage.press(u"Cancel"_s));
         QVERIFY(stage.window.isVisible());
         // Kept, and closed once that is done.
         QVERIFY(!stage.window.close());
-        for (QAbstractButton* button : question()->buttons()) {
-            if (question()->buttonRole(button) == QMessageBox::AcceptRole) {
-                button->click();
-                break;
-            }
-        }
-        auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
-        QVERIFY(dialog != nullptr);
+        QVERIFY(stage.press(u"Save to Trace…"_s));
         const QString kept = stage.folder.filePath(u"kept.ponder"_s);
-        Q_EMIT dialog->fileSelected(kept);
+        QVERIFY(stage.chooseFile(u"keep"_s, kept));
         QTRY_VERIFY(!stage.window.isVisible());
         QCOMPARE(TraceReader::open(kept.toStdString()).runs().size(),
                  TraceReader::open(scratch.toStdString()).runs().size());

@@ -1,33 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Live: lines of an engine become a run that all views show; time; what if; an engine that dies.
-#include "app/desktop/message_bar.h"
 #include "app/desktop/think_panel.h"
-#include "app/desktop/thinker.h"
 #include "app/desktop/top_bar.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
 #include "views/inspector/inspector_view.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QDir>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
-#include <QMenu>
-#include <QMessageBox>
-#include <QPlainTextEdit>
-#include <QPushButton>
-#include <QSignalSpy>
-#include <QTimer>
 
 #include <algorithm>
 #include <cmath>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
-using testing::Stage;
 
 namespace {
 
@@ -57,18 +41,48 @@ QByteArray script(int tokens, const QByteArray& then) {
     return text + then;
 }
 
-ThinkRequest request_in(const Stage& stage) {
-    const QString folder = stage.folder.filePath(u"model"_s);
-    QDir().mkpath(folder);
-    QFile config(folder + u"/config.json"_s);
-    if (config.open(QIODevice::WriteOnly)) {
-        config.write("{}");
+/// The engine goes on until the test ends it.
+const QByteArray no_end = "exec sleep 600\n";
+
+struct Stage : testing::Stage {
+    Stage() {
+        window.resize(1200, 850);
+        window.show();
     }
-    ThinkRequest request;
-    request.checkpoint = folder;
-    request.prompt = u"ab"_s;
-    request.trace = stage.folder.filePath(u"thought.ponder"_s);
-    return request;
+    [[nodiscard]] ThinkRequest request() const {
+        write(u"model/config.json"_s, "{}");
+        ThinkRequest request;
+        request.checkpoint = folder.filePath(u"model"_s);
+        request.prompt = u"ab"_s;
+        request.trace = folder.filePath(u"thought.ponder"_s);
+        return request;
+    }
+    /// Generates with a program that says \p script.
+    void think(const QByteArray& script) {
+        thinker.setProgram(program(u"engine.sh"_s, script));
+        window.runs().think(request());
+    }
+    [[nodiscard]] QString status() const { return window.runs().thinkPanel().status(); }
+    /// The items of the submenu of "What If" that begins so.
+    [[nodiscard]] QList<QAction*> whatIf(const QString& begin) const {
+        for (QMenu* menu : window.findChildren<QMenu*>()) {
+            if (menu->title().startsWith(u"&What If"_s)) {
+                Q_EMIT menu->aboutToShow();
+                for (const QAction* action : menu->actions()) {
+                    if (action->menu() != nullptr && action->text().startsWith(begin)) {
+                        return action->menu()->actions();
+                    }
+                }
+            }
+        }
+        return {};
+    }
+
+    Thinker& thinker = window.runs().thinker();
+};
+
+QByteArray recorded(const QString& trace) {
+    return "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n";
 }
 
 } // namespace
@@ -122,15 +136,11 @@ private Q_SLOTS:
 
     void everyViewShowsWhatIsThought() {
         Stage stage;
-        stage.window.resize(1200, 850);
-        stage.window.show();
-        stage.window.runs().thinker().setProgram(
-            stage.program(u"engine.sh"_s, script(12, "exec sleep 600\n")));
-        stage.window.runs().think(request_in(stage));
-        QTRY_VERIFY(stage.window.runs().thinker().tokens() >= 4);
+        stage.think(script(12, no_end));
+        QTRY_VERIFY(stage.thinker.tokens() >= 4);
         QTRY_VERIFY(stage.window.text().view().sequence());
-        QCOMPARE(stage.window.selection().runA(), stage.window.runs().thinker().key());
-        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 12);
+        QCOMPARE(stage.window.selection().runA(), stage.thinker.key());
+        QTRY_COMPARE(stage.thinker.tokens(), 12);
         QTRY_COMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 12);
         QVERIFY(stage.window.topBar().runA().currentText().contains(u"thinking"_s));
         QTRY_COMPARE(stage.window.selection().token(), 11); // the newest
@@ -139,67 +149,53 @@ private Q_SLOTS:
         stage.window.raisePanel(u"lab"_s);
         QTest::qWait(50);
         QVERIFY2(stage.window.errors().isEmpty(), qPrintable(stage.window.errors().join(u' ')));
-        stage.window.runs().thinker().cancel();
-        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
+        stage.thinker.cancel();
+        QTRY_VERIFY(!stage.thinker.isRunning());
         QVERIFY(stage.window.text().view().sequence()); // what was said stays
     }
 
     void theMeanSaysHowManyPredictionsItIsOver() {
         Stage stage;
-        stage.window.show();
         // Of the last two tokens, drawn from outside the candidates, nothing is known before the end.
         QByteArray drawn = script(5, {});
         for (int i = 5; i < 7; ++i) {
             drawn += "echo '" + token(i, 98, "62").replace("\"nll\":1.5,", "\"nll\":null,") + "'\n";
         }
-        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, drawn + "exec sleep 600\n"));
-        stage.window.runs().think(request_in(stage));
-        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 7);
+        stage.think(drawn + no_end);
+        QTRY_COMPARE(stage.thinker.tokens(), 7);
         QTRY_VERIFY2(stage.window.statusText().contains(u"7 tokens · NLL 1.500 over 4 of 6 predicted"_s),
                      qPrintable(stage.window.statusText()));
         QVERIFY2(stage.window.statusText().contains(u"sequence 1 of 1"_s),
                  qPrintable(stage.window.statusText()));
-        stage.window.runs().thinker().cancel();
-        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
     }
 
     void anEngineThatDiesLeavesWhatItSaid() {
         Stage stage;
-        stage.window.show();
-        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, script(5, "kill -9 $$\n")));
-        stage.window.runs().think(request_in(stage));
+        stage.think(script(5, "kill -9 $$\n"));
         QVERIFY(testing::says(stage.window, "generation.died"));
         QCOMPARE(static_cast<int>(stage.window.text().view().sequence()->tokens.size()), 5);
         // And it can be asked again.
-        stage.window.runs().thinker().setProgram(stage.program(u"again.sh"_s, script(3, "")));
-        stage.window.runs().think(request_in(stage));
-        QTRY_COMPARE(stage.window.runs().thinker().tokens(), 3);
-        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
+        stage.think(script(3, ""));
+        QTRY_COMPARE(stage.thinker.tokens(), 3);
+        QTRY_VERIFY(!stage.thinker.isRunning());
     }
 
     void aRefusalIsTheEnginesSentence() {
         Stage stage;
-        stage.window.show();
-        stage.window.runs().thinker().setProgram(
-            stage.program(u"engine.sh"_s, "echo 'ponderscope: no tokenizer here.' >&2\nexit 2\n"));
-        stage.window.runs().think(request_in(stage));
-        QTRY_COMPARE(stage.window.runs().thinkPanel().status(), u"no tokenizer here."_s);
+        stage.think("echo 'ponderscope: no tokenizer here. [checkpoint.tokenizer]' >&2\nexit 2\n");
+        QTRY_COMPARE(stage.status(), u"no tokenizer here."_s);
         stage.window.runs().think({});
-        QVERIFY(stage.window.runs().thinkPanel().status().contains(u"checkpoint"_s));
-        ThinkRequest silent = request_in(stage);
+        QVERIFY(stage.status().contains(u"checkpoint"_s));
+        ThinkRequest silent = stage.request();
         silent.prompt = u"  "_s;
         stage.window.runs().think(silent);
-        QVERIFY(stage.window.runs().thinkPanel().status().contains(u"prompt"_s));
+        QVERIFY(stage.status().contains(u"prompt"_s));
     }
 
     void theRecordedRunTakesItsPlace() {
         Stage stage;
         const QString trace = stage.make(u"kept.ponder"_s, {.sequences = 1, .tokens = 50});
-        stage.window.show();
-        stage.window.runs().thinker().setProgram(
-            stage.program(u"engine.sh"_s, script(4, "echo '{\"event\":\"recorded\",\"trace\":\"" +
-                                                        trace.toUtf8() + "\",\"run\":\"vanilla-1m\"}'\n")));
-        stage.window.runs().think(request_in(stage));
+        stage.think(script(4, recorded(trace)));
         QTRY_COMPARE(stage.window.selection().runA().trace, trace);
         QVERIFY(!stage.window.data().isLive(Thinker::name()));
         QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
@@ -208,23 +204,19 @@ private Q_SLOTS:
     void whoReadsAnotherRunIsLeftThere() {
         Stage stage;
         MainWindow& window = stage.window;
-        window.resize(1200, 850);
         const QString trace = stage.make(u"read.ponder"_s);
         QVERIFY(stage.shows(trace));
         const RunKey a = window.selection().runA();
         const RunKey b = window.selection().runB();
         QVERIFY(b.isValid());
         const QString go = stage.folder.filePath(u"go"_s);
-        window.runs().thinker().setProgram(stage.program(
-            u"engine.sh"_s, script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" +
-                                           "echo '{\"event\":\"recorded\",\"trace\":\"" + trace.toUtf8() +
-                                           "\",\"run\":\"vanilla-1m\"}'\n")));
-        window.runs().think(request_in(stage));
-        QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
+        stage.think(
+            script(30, "while [ ! -e '" + go.toUtf8() + "' ]; do sleep 0.05; done\n" + recorded(trace)));
+        QTRY_COMPARE(window.selection().runA(), stage.thinker.key());
         // A word that is clicked stays pinned; the newest one is followed again.
         QTRY_VERIFY(window.selection().token() > 6); // shown, not only heard
         window.selection().setToken(3);
-        QTRY_VERIFY(window.runs().thinker().tokens() > 9);
+        QTRY_VERIFY(stage.thinker.tokens() > 9);
         QCOMPARE(window.selection().token(), 3);
         QTest::keyClick(&window.text().view(), Qt::Key_End, Qt::ControlModifier);
         QTRY_VERIFY(window.selection().token() > 10);
@@ -234,15 +226,14 @@ private Q_SLOTS:
         window.selection().setToken(5);
         window.raisePanel(u"think"_s);
         const ViewState state = window.session().viewState();
-        QTRY_COMPARE(window.runs().thinker().tokens(), 30);
+        QTRY_COMPARE(stage.thinker.tokens(), 30);
         QVERIFY(window.session().viewState() == state);
         QVERIFY(window.data().isLive(Thinker::name()));
         // The way back is in the list of runs.
         QVERIFY(window.topBar().runA().findText(u"thinking"_s, Qt::MatchContains) >= 0);
-        QFile sign(go);
-        QVERIFY(sign.open(QIODevice::WriteOnly));
+        stage.write(go, {});
         QTRY_VERIFY(!window.data().isLive(Thinker::name()));
-        QTRY_VERIFY(!window.runs().thinker().isRunning());
+        QTRY_VERIFY(!stage.thinker.isRunning());
         QVERIFY(window.session().viewState() == state);
         QCOMPARE(window.selection().runB(), b);
     }
@@ -253,21 +244,17 @@ private Q_SLOTS:
         MainWindow& window = stage.window;
         QVERIFY(stage.shows(stage.make(u"read.ponder"_s)));
         const RunKey b = window.selection().runB();
-        window.runs().thinker().setProgram(
-            stage.program(u"engine.sh"_s, "sleep 0.3\n" + script(4, "exec sleep 600\n")));
-        window.runs().think(request_in(stage));
+        stage.think("sleep 0.3\n" + script(4, no_end));
         window.selection().setRunA(b);
-        QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
+        QTRY_VERIFY(stage.thinker.tokens() >= 3);
         QCOMPARE(window.selection().runA(), b);
     }
 
     void closingWhileAModelGeneratesAsks() {
         Stage stage;
         MainWindow& window = stage.window;
-        window.show();
-        window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, script(4, "exec sleep 600\n")));
-        window.runs().think(request_in(stage));
-        QTRY_VERIFY(window.runs().thinker().tokens() >= 3);
+        stage.think(script(4, no_end));
+        QTRY_VERIFY(stage.thinker.tokens() >= 3);
         int asked = 0;
         const auto answer = [&](QMessageBox::StandardButton button) {
             QTimer::singleShot(0, &window, [&asked, button] {
@@ -279,7 +266,7 @@ private Q_SLOTS:
         };
         answer(QMessageBox::No);
         QVERIFY(!window.close());
-        QVERIFY(window.isVisible() && window.runs().thinker().isRunning());
+        QVERIFY(window.isVisible() && stage.thinker.isRunning());
         answer(QMessageBox::Yes);
         QVERIFY(window.close());
         QCOMPARE(asked, 2);
@@ -289,14 +276,10 @@ private Q_SLOTS:
         // The panels say that something comes, not that the run has to be recorded again.
         Stage stage;
         MainWindow& window = stage.window;
-        window.resize(1200, 850);
-        window.show();
-        window.runs().thinker().setProgram(
-            stage.program(u"engine.sh"_s, "echo '" + start + "'\nexec sleep 600\n"));
-        window.runs().think(request_in(stage));
-        QTRY_COMPARE(window.selection().runA(), window.runs().thinker().key());
-        QVERIFY(window.data().signalsOf(window.runs().thinker().key()).empty());
-        QVERIFY(window.data().isBeginning(window.runs().thinker().key()));
+        stage.think("echo '" + start + "'\n" + no_end);
+        QTRY_COMPARE(window.selection().runA(), stage.thinker.key());
+        QVERIFY(window.data().signalsOf(stage.thinker.key()).empty());
+        QVERIFY(window.data().isBeginning(stage.thinker.key()));
         window.raisePanel(u"heatmap"_s);
         const QString waiting = window.panel<HeatmapView>().canvas()->hint();
         const QString trace =
@@ -310,35 +293,37 @@ private Q_SLOTS:
 
     void thePanelMakesTheRequest() {
         Stage stage;
-        stage.window.show();
         stage.window.runs().showThink();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
-        ThinkRequest wanted = request_in(stage);
+        ThinkRequest wanted = stage.request();
         wanted.tokens = 7;
         wanted.temperature = 0.5;
         wanted.topK = 9;
         wanted.topP = 0.5;
         wanted.seed = 3;
+        wanted.more = QStringList{u"--steps=3"_s, u"--kv=skip"_s, u"--initial-state=zero"_s};
         panel.setRequest(wanted);
         QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
-        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
+        stage.thinker.setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
         QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
         QCOMPARE(asked.size(), 1);
         const auto made = asked[0][0].value<ThinkRequest>();
         const QStringList arguments = generate_arguments(made);
         QCOMPARE(arguments.mid(0, 2), (QStringList{u"generate"_s, wanted.checkpoint}));
         for (const char* one : {"--prompt=ab", "--tokens=7", "--temperature=0.5", "--top-k=9", "--top-p=0.5",
-                                "--seed=3", "--json"}) {
+                                "--seed=3", "--json", "--steps=3", "--kv=skip", "--initial-state=zero"}) {
             QVERIFY2(arguments.contains(QLatin1String(one)), one);
         }
         wanted.prompt = u"--help"_s;
         QVERIFY(generate_arguments(wanted).contains(u"--prompt=--help"_s));
-        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
+        QTRY_VERIFY(!stage.thinker.isRunning());
+        // The further options are remembered by the next window.
+        MainWindow next(stage.theme, stage.settings);
+        QCOMPARE(next.runs().thinkPanel().request().more, wanted.more);
     }
 
     void thinkingBeginsWithTheModelOfRunA() {
         Stage stage;
-        stage.window.show();
         ThinkPanel& panel = stage.window.runs().thinkPanel();
         const QString model = stage.folder.filePath(u"made/up/adaponderlm-1m"_s);
         QVERIFY(QDir().mkpath(model));
@@ -349,173 +334,110 @@ private Q_SLOTS:
         stage.window.runs().showThink();
         QCOMPARE(panel.request().checkpoint, model);
         // What was chosen stays.
-        panel.setRequest(request_in(stage));
+        panel.setRequest(stage.request());
         stage.window.runs().showThink();
-        QCOMPARE(panel.request().checkpoint, request_in(stage).checkpoint);
-    }
-
-    void furtherOptionsArePassedOn() {
-        Stage stage;
-        stage.window.show();
-        ThinkPanel& panel = stage.window.runs().thinkPanel();
-        stage.window.runs().thinker().setProgram(stage.program(u"engine.sh"_s, "exit 2\n"));
-        ThinkRequest wanted = request_in(stage);
-        wanted.more = QStringList{u"--steps=3"_s, u"--kv=skip"_s, u"--initial-state=zero"_s};
-        panel.setRequest(wanted);
-        QSignalSpy asked(&panel, &ThinkPanel::thinkRequested);
-        QTest::keyClick(panel.findChild<QPlainTextEdit*>(), Qt::Key_Return, Qt::ControlModifier);
-        QCOMPARE(asked.size(), 1);
-        const QStringList arguments = generate_arguments(asked[0][0].value<ThinkRequest>());
-        for (const QString& one : wanted.more) {
-            QVERIFY2(arguments.contains(one), qPrintable(one));
-        }
-        QTRY_VERIFY(!stage.window.runs().thinker().isRunning());
-        // Remembered by the next window.
-        MainWindow next(stage.theme, stage.settings);
-        QCOMPARE(next.runs().thinkPanel().request().more, wanted.more);
+        QCOMPARE(panel.request().checkpoint, stage.request().checkpoint);
     }
 
     void whatIfRunsTheSameTokensAgain() {
         Stage stage;
         const QString path = stage.make(u"asked.ponder"_s, {.sequences = 2, .tokens = 60});
         QVERIFY(stage.shows(path));
+        Recorder& recorder = stage.window.runs().recorder();
+        WhatIf& whatIf = stage.window.whatIf();
         const QString said = stage.folder.filePath(u"arguments"_s);
+        const QByteArray say = "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n";
         // What it says to have recorded is a run that is there.
         const QByteArray answer = "echo '{\"trace\":\"" + path.toUtf8() + "\",\"run\":\"" +
                                   QByteArray::fromStdString(stage.window.data().runs(path).back().name) +
                                   "\"}'\n";
-        stage.window.runs().recorder().setProgram(
-            stage.program(u"engine.sh"_s, "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\n" + answer));
+        recorder.setProgram(stage.program(u"engine.sh"_s, say + answer));
         // Without the checkpoint it cannot be asked, and the window says so.
-        stage.window.whatIf().giveSteps(9, 3);
+        whatIf.giveSteps(9, 3);
         QVERIFY(stage.window.messages().has("checkpoint.missing"));
         const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
-        const QString model = stage.folder.filePath(QString::fromStdString(run.checkpoint));
-        if (QFileInfo(QString::fromStdString(run.checkpoint)).isAbsolute()) {
-            QSKIP("the sample trace names an absolute checkpoint");
-        }
-        QVERIFY(QDir().mkpath(model));
-        QFile config(model + u"/config.json"_s);
-        QVERIFY(config.open(QIODevice::WriteOnly));
-        config.write("{}");
-        config.close();
+        stage.write(QString::fromStdString(run.checkpoint) + u"/config.json"_s, "{}");
         stage.window.selection().setSequence(1);
-        stage.window.whatIf().giveSteps(9, 3);
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
-        QFile file(said);
-        QVERIFY(file.open(QIODevice::ReadOnly));
-        const QList<QByteArray> arguments = file.readAll().split('\n');
-        QVERIFY(arguments.contains("--force-steps=1/8:3")); // token 9 was predicted at token 8
-        QVERIFY(arguments.contains("--from=" + path.toUtf8() + '#' + QByteArray::fromStdString(run.name)));
-        QVERIFY(arguments.contains("--output=" + stage.window.runs().scratch().trace().toUtf8()));
-        QTRY_VERIFY(stage.window.text().view().showsDifference());
+        // The arguments of the next call of the engine, and the value of one.
+        QList<QByteArray> arguments;
+        const auto waitForArguments = [&] {
+            QTRY_VERIFY(QFile::exists(said) && !recorder.isRunning());
+            arguments = Stage::read(said).split('\n');
+            QVERIFY(QFile::remove(said));
+        };
+        const auto value = [&](const QByteArray& option) {
+            const auto found = std::find_if(arguments.begin(), arguments.end(),
+                                            [&](const QByteArray& one) { return one.startsWith(option); });
+            return found == arguments.end() ? QByteArray() : found->mid(option.size());
+        };
         const auto back = [&] { // to the run that the questions are about
             QTRY_VERIFY(!(stage.window.selection().runA() == RunKey{path, run.id}));
             stage.window.selection().setRunA({path, run.id});
             stage.window.selection().setSequence(1);
         };
+        whatIf.giveSteps(9, 3);
+        waitForArguments();
+        QCOMPARE(value("--force-steps="), "1/8:3"); // token 9 was predicted at token 8
+        QCOMPARE(value("--from="), path.toUtf8() + '#' + QByteArray::fromStdString(run.name));
+        QCOMPARE(value("--output="), stage.window.runs().scratch().trace().toUtf8());
+        QTRY_VERIFY(stage.window.text().view().showsDifference());
         back();
 
         // A state of another word in the place of this one's.
-        QVERIFY(QFile::remove(said));
-        stage.window.whatIf().putState(9, 2);
-        QVERIFY2(!stage.window.runs().recorder().isRunning(), "none was taken");
-        stage.window.whatIf().takeState(4, 1, 5);
-        stage.window.whatIf().putState(9, 2);
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
-        QFile again(said);
-        QVERIFY(again.open(QIODevice::ReadOnly));
-        const QList<QByteArray> carried = again.readAll().split('\n');
-        QVERIFY(carried.contains("--patched-only"));
-        const auto patch = std::find_if(carried.begin(), carried.end(),
-                                        [](const QByteArray& one) { return one.startsWith("--patch="); });
-        QVERIFY(patch != carried.end());
-        QFile patches(QString::fromUtf8(patch->mid(8)));
-        QVERIFY(patches.open(QIODevice::ReadOnly));
-        const QJsonArray all = QJsonDocument::fromJson(patches.readAll()).object()[u"patches"_s].toArray();
-        QCOMPARE(all.size(), 1);
-        const QJsonObject only = all.at(0).toObject();
+        whatIf.putState(9, 2);
+        QVERIFY2(!recorder.isRunning(), "none was taken");
+        whatIf.takeState(4, 1, 5);
+        whatIf.putState(9, 2);
+        waitForArguments();
+        QVERIFY(arguments.contains("--patched-only"));
+        const QJsonArray patches =
+            QJsonDocument::fromJson(Stage::read(QString::fromUtf8(value("--patch="))))[u"patches"_s]
+                .toArray();
+        QCOMPARE(patches.size(), 1);
         const auto place = [](int token, int step) {
             return QJsonObject{{u"sequence"_s, 1}, {u"token"_s, token}, {u"step"_s, step}, {u"layer"_s, 5}};
         };
-        QCOMPARE(only[u"to"_s].toObject(), place(8, 2));
-        QCOMPARE(only[u"from"_s].toObject(), place(3, 1));
-
+        QCOMPARE(patches[0][u"to"_s].toObject(), place(8, 2));
+        QCOMPARE(patches[0][u"from"_s].toObject(), place(3, 1));
         back();
 
-        // The same from the menu: two steps for one word, then one for another.
-        const auto choose = [&](qint64 word, const QString& begin, int item) {
-            stage.window.selection().setToken(word);
-            for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(u"&What If"_s)) {
-                    Q_EMIT menu->aboutToShow();
-                    for (QAction* action : menu->actions()) {
-                        if (action->menu() != nullptr && action->text().startsWith(begin)) {
-                            action->menu()->actions().at(item)->trigger();
-                            return true;
-                        }
-                    }
-                }
-            }
-            return false;
-        };
-        QVERIFY(choose(6, u"Copy the State of"_s, 0));
-        QVERIFY(QFile::remove(said));
-        QVERIFY(choose(11, u"Paste the State of"_s, 0));
-        QTRY_VERIFY(QFile::exists(said) && !stage.window.runs().recorder().isRunning());
-        QFile third(said);
-        QVERIFY(third.open(QIODevice::ReadOnly));
-        const QByteArray name = third.readAll();
-        QVERIFY2(name.contains("with the state of 5 (0) at 10 (0)"), name.constData());
-
+        // The same from the menu: the first step of one word, then of another.
+        stage.window.selection().setToken(6);
+        stage.whatIf(u"Copy the State of"_s).at(0)->trigger();
+        stage.window.selection().setToken(11);
+        stage.whatIf(u"Paste the State of"_s).at(0)->trigger();
+        waitForArguments();
+        QVERIFY2(value("--name=").contains("with the state of 5 (0) at 10 (0)"),
+                 value("--name=").constData());
         back();
 
         // A second question while the first is computed leaves the file that it reads.
-        QVERIFY(QFile::remove(said));
-        stage.window.runs().recorder().setProgram(
-            stage.program(u"slow.sh"_s, "printf '%s\\n' \"$@\" > '" + said.toUtf8() + "'\nexec sleep 600\n"));
-        stage.window.whatIf().putState(9, 2);
-        QTRY_VERIFY(QFile::exists(said) && QFileInfo(said).size() > 0);
-        QFile fourth(said);
-        QVERIFY(fourth.open(QIODevice::ReadOnly));
-        QString read;
-        for (const QByteArray& one : fourth.readAll().split('\n')) {
-            read = one.startsWith("--patch=") ? QString::fromUtf8(one.mid(8)) : read;
-        }
-        QVERIFY(QFile::exists(read));
-        stage.window.whatIf().putState(11, 2);
-        QVERIFY(QFile::exists(read));
+        recorder.setProgram(stage.program(u"slow.sh"_s, say + no_end));
+        whatIf.putState(9, 2);
+        QTRY_VERIFY(Stage::read(said).contains("--patch="));
+        arguments = Stage::read(said).split('\n');
+        whatIf.putState(11, 2);
+        QVERIFY(QFile::exists(QString::fromUtf8(value("--patch="))));
         QVERIFY(stage.window.messages().has("recording.running"));
-        stage.window.runs().recorder().cancel();
-        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
+        recorder.cancel();
+        QTRY_VERIFY(!recorder.isRunning());
     }
 
     void statesAreTakenOfLayersThatTheRunHas() {
         Stage stage;
-        const QString path = stage.make(u"layers.ponder"_s, {.sequences = 1, .tokens = 60});
-        QVERIFY(stage.shows(path));
-        const RunInfo run = *stage.window.data().run(stage.window.selection().runA());
+        QVERIFY(stage.shows(stage.make(u"layers.ponder"_s, {.sequences = 1, .tokens = 60})));
+        const auto layers =
+            static_cast<int>(stage.window.data().run(stage.window.selection().runA())->layers);
         stage.window.selection().setToken(9);
-        const auto offered = [&] {
-            QStringList items;
-            for (QMenu* menu : stage.window.findChildren<QMenu*>()) {
-                if (menu->title().startsWith(u"&What If"_s)) {
-                    Q_EMIT menu->aboutToShow();
-                    for (QAction* action : menu->actions()) {
-                        if (action->menu() != nullptr && action->text().startsWith(u"Copy the State"_s)) {
-                            for (QAction* item : action->menu()->actions()) {
-                                items << item->text();
-                            }
-                        }
-                    }
-                }
-            }
-            return items.join(u'\n');
+        const auto offered = [&](const QString& state) {
+            const QList<QAction*> items = stage.whatIf(u"Copy the State of"_s);
+            return std::any_of(items.begin(), items.end(),
+                               [&](const QAction* item) { return item->text().contains(state); });
         };
-        stage.window.selection().setLayer(static_cast<int>(run.layers) - 1);
-        QVERIFY2(offered().contains(u"layer %1"_s.arg(run.layers - 1)), qPrintable(offered()));
-        stage.window.selection().setLayer(static_cast<int>(run.layers)); // left by another run
-        QVERIFY2(!offered().contains(u"layer"_s), qPrintable(offered()));
+        stage.window.selection().setLayer(layers - 1);
+        QVERIFY(offered(u"layer %1"_s.arg(layers - 1)));
+        stage.window.selection().setLayer(layers); // left by another run
+        QVERIFY(offered(u"step"_s) && !offered(u"layer"_s));
     }
 };
 

@@ -2,22 +2,8 @@
 // Somebody who clicks, drags, types and scrolls anywhere while the files change under the window. What is
 // done is a function of the seed and of what the window shows. PONDERSCOPE_GESTURES: how many (1500);
 // PONDERSCOPE_SEED.
-#include "app/desktop/message_bar.h"
 #include "core/base/splitmix.h"
 #include "tests/app/desktop/desktop_stage.h"
-#include "views/text/text_panel.h"
-
-#include <QAbstractScrollArea>
-#include <QAction>
-#include <QContextMenuEvent>
-#include <QDialog>
-#include <QDir>
-#include <QDockWidget>
-#include <QMenu>
-#include <QPixmapCache>
-#include <QPointer>
-#include <QTimer>
-#include <QWheelEvent>
 
 #include <array>
 #include <malloc.h>

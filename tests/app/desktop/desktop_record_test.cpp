@@ -1,67 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/launch.h"
 #include "app/desktop/path_edit.h"
-#include "app/desktop/record_command.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/recorder.h"
-#include "app/desktop/settings.h"
-#include "views/common/theme.h"
+#include "tests/app/desktop/desktop_stage.h"
 #include "views/common/view_command.h"
-
-#include <QComboBox>
-#include <QDialogButtonBox>
-#include <QElapsedTimer>
-#include <QFile>
-#include <QLineEdit>
-#include <QMenu>
-#include <QSignalSpy>
-#include <QSpinBox>
-#include <QTemporaryDir>
-#include <QTest>
-#include <QToolButton>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 namespace {
 
-void write(const QString& path, const QByteArray& bytes, bool executable = false) {
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(bytes);
-    file.close();
-    if (executable) {
-        QVERIFY(file.setPermissions(file.permissions() | QFile::ExeOwner));
+struct Stage : testing::Stage {
+    /// A request that can start.
+    [[nodiscard]] RecordRequest valid() const {
+        RecordRequest request;
+        request.checkpoint = QFileInfo(write(u"model/config.json"_s, "{}")).path();
+        request.textFile = write(u"text.txt"_s, "some words");
+        request.trace = folder.filePath(u"out.ponder"_s);
+        return request;
     }
-}
+    RecordDialog dialog{settings, theme, {}};
+};
 
 } // namespace
 
 class DesktopRecordTest : public QObject {
     Q_OBJECT
-private:
-    QTemporaryDir folder_;
-
-    RecordRequest valid() {
-        const QString checkpoint = folder_.filePath(u"model"_s);
-        QDir().mkpath(checkpoint);
-        write(checkpoint + u"/config.json"_s, "{}");
-        write(folder_.filePath(u"text.txt"_s), "some words");
-        RecordRequest request;
-        request.checkpoint = checkpoint;
-        request.textFile = folder_.filePath(u"text.txt"_s);
-        request.trace = folder_.filePath(u"out.ponder"_s);
-        return request;
-    }
-
-    /// Stands in for the command line: the window must not care which program speaks the protocol.
-    QString program(const QByteArray& script) {
-        const QString path = folder_.filePath(u"engine-%1.sh"_s.arg(++count_));
-        write(path, "#!/bin/sh\n" + script, true);
-        return path;
-    }
-    int count_ = 0;
-
 private Q_SLOTS:
     void theCommandLineThatStarts() {
         RecordRequest request;
@@ -86,15 +50,11 @@ private Q_SLOTS:
         request.batch = 4;
         request.name = u"night"_s;
         const QStringList arguments = record_arguments(request);
-        QVERIFY(arguments.contains(u"--prompt=--help me, it's \"late\""_s));
-        QVERIFY(arguments.contains(u"--method=ponderlm"_s));
-        QVERIFY(arguments.contains(u"--policy=full"_s));
-        QVERIFY(arguments.contains(u"--jacobi=exact"_s));
-        QVERIFY(arguments.contains(u"--record=basic"_s));
-        QVERIFY(arguments.contains(u"--context=512"_s));
-        QVERIFY(arguments.contains(u"--stride=256"_s));
-        QVERIFY(arguments.contains(u"--batch=4"_s));
-        QVERIFY(arguments.contains(u"--name=night"_s));
+        for (const char* one :
+             {"--prompt=--help me, it's \"late\"", "--method=ponderlm", "--policy=full", "--jacobi=exact",
+              "--record=basic", "--context=512", "--stride=256", "--batch=4", "--name=night"}) {
+            QVERIFY2(arguments.contains(QLatin1String(one)), one);
+        }
         QVERIFY(!arguments.join(u' ').contains(u"--text"_s));
         QVERIFY(shell_command(arguments).contains(u"'--prompt=--help me, it'\\''s \"late\"'"_s));
 
@@ -106,10 +66,9 @@ private Q_SLOTS:
     }
 
     void policiesAreAListThatIsCheckedWhileOneTypes() {
-        Settings settings(folder_.filePath(u"policies.ini"_s));
-        Theme theme{Appearance::light};
-        RecordDialog dialog(settings, theme, {});
-        dialog.setRequest(valid());
+        Stage stage;
+        RecordDialog& dialog = stage.dialog;
+        dialog.setRequest(stage.valid());
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         auto* box = dialog.findChild<QComboBox*>(u"policy"_s);
         QVERIFY(box != nullptr);
@@ -131,31 +90,31 @@ private Q_SLOTS:
     }
 
     void likelyCheckpointsAreOffered() {
-        Settings settings(folder_.filePath(u"offered.ini"_s));
-        Theme theme{Appearance::light};
-        RecordDialog dialog(settings, theme, {});
+        Stage stage;
+        RecordDialog& dialog = stage.dialog;
         auto* button = dialog.findChild<PathEdit*>()->findChild<QToolButton*>();
         QVERIFY(button != nullptr && button->isHidden());
-        dialog.offerCheckpoints({u"/models/of run & a"_s, valid().checkpoint});
+        dialog.offerCheckpoints({u"/models/of run & a"_s, stage.valid().checkpoint});
         QVERIFY(!button->isHidden());
         QCOMPARE(button->menu()->actions().size(), 2);
         button->menu()->actions().at(1)->trigger();
-        QCOMPARE(dialog.request().checkpoint, valid().checkpoint);
+        QCOMPARE(dialog.request().checkpoint, stage.valid().checkpoint);
         button->menu()->actions().at(0)->trigger();
         QCOMPARE(dialog.request().checkpoint, u"/models/of run & a"_s);
     }
 
     void problemsAreSaidBeforeAnythingStarts() {
-        QVERIFY(problem_of(valid()).isEmpty());
-        const auto broken = [this](auto change) {
-            RecordRequest request = valid();
+        const Stage stage;
+        QVERIFY(problem_of(stage.valid()).isEmpty());
+        const auto broken = [&](auto change) {
+            RecordRequest request = stage.valid();
             change(request);
             return problem_of(request);
         };
         QVERIFY(!broken([](RecordRequest& r) { r.checkpoint.clear(); }).isEmpty());
         QVERIFY(broken([](RecordRequest& r) { r.checkpoint = u"/no/such"_s; }).contains(u"/no/such"_s));
         QVERIFY(
-            broken([this](RecordRequest& r) { r.checkpoint = folder_.path(); }).contains(u"config.json"_s));
+            broken([&](RecordRequest& r) { r.checkpoint = stage.folder.path(); }).contains(u"config.json"_s));
         QVERIFY(broken([](RecordRequest& r) { r.checkpoint = r.textFile; }).contains(u"is a file"_s));
         QVERIFY(!broken([](RecordRequest& r) { r.textFile.clear(); }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.textFile += u".absent"_s; }).isEmpty());
@@ -167,16 +126,15 @@ private Q_SLOTS:
         QVERIFY(!broken([](RecordRequest& r) { r.trace.clear(); }).isEmpty());
         QVERIFY(broken([](RecordRequest& r) { r.more = QStringList{u"often"_s}; }).contains(u"often"_s));
         QVERIFY(!broken([](RecordRequest& r) { r.trace = u"/no/such/folder/a.ponder"_s; }).isEmpty());
-        QVERIFY(!broken([this](RecordRequest& r) { r.trace = folder_.path(); }).isEmpty());
+        QVERIFY(!broken([&](RecordRequest& r) { r.trace = stage.folder.path(); }).isEmpty());
     }
 
     void theDialogMakesTheRequest() {
-        Settings settings(folder_.filePath(u"dialog.ini"_s));
-        Theme theme(Appearance::light);
-        RecordDialog dialog(settings, theme, {});
+        Stage stage;
+        RecordDialog& dialog = stage.dialog;
         QVERIFY(!dialog.problem().isEmpty());
         QVERIFY(dialog.request().trace.endsWith(u".ponder"_s));
-        const RecordRequest wanted = valid();
+        const RecordRequest wanted = stage.valid();
         dialog.setRequest(wanted);
         QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
         QCOMPARE(record_arguments(dialog.request()), record_arguments(wanted));
@@ -189,9 +147,12 @@ private Q_SLOTS:
         prompt.level = u"basic"_s;
         prompt.stride = 7;
         prompt.policy = u"full"_s;
+        prompt.method = u"looped"_s;
         prompt.more = QStringList{u"--jacobi=5"_s};
         dialog.setRequest(prompt);
         QCOMPARE(record_arguments(dialog.request()), record_arguments(prompt));
+        const auto* methods = dialog.findChild<QComboBox*>(u"method"_s);
+        QCOMPARE(methods->count(), 1 + static_cast<int>(all_methods().size()));
         for (const char* const level : {"layers", "steps,layers", "steps,states", "steps"}) {
             RecordRequest more = wanted;
             more.level = QLatin1String(level);
@@ -201,7 +162,7 @@ private Q_SLOTS:
         }
         dialog.setRequest(prompt);
         dialog.remember();
-        RecordDialog next(settings, theme, u"/some/open.ponder"_s);
+        RecordDialog next(stage.settings, stage.theme, u"/some/open.ponder"_s);
         QCOMPARE(next.request().checkpoint, wanted.checkpoint);
         QCOMPARE(next.request().device, u"cuda:1"_s);
         QCOMPARE(next.request().level, u"basic"_s);
@@ -210,9 +171,8 @@ private Q_SLOTS:
     }
 
     void theTabKeyGoesRowByRow() {
-        Settings settings(folder_.filePath(u"tabs.ini"_s));
-        Theme theme(Appearance::light);
-        RecordDialog dialog(settings, theme, {});
+        Stage stage;
+        RecordDialog& dialog = stage.dialog;
         dialog.show();
         dialog.grab(); // lays it out
         QVector<QWidget*> stops;
@@ -237,10 +197,9 @@ private Q_SLOTS:
     }
 
     void furtherOptionsReachTheCommandLine() {
-        Settings settings(folder_.filePath(u"more.ini"_s));
-        Theme theme(Appearance::light);
-        RecordDialog dialog(settings, theme, {});
-        RecordRequest wanted = valid();
+        Stage stage;
+        RecordDialog& dialog = stage.dialog;
+        RecordRequest wanted = stage.valid();
         wanted.more = {u"--steps=5"_s, u"--initial-state=/a b/start.safetensors"_s};
         dialog.setRequest(wanted);
         QCOMPARE(dialog.request().more, wanted.more);
@@ -250,7 +209,7 @@ private Q_SLOTS:
         QVERIFY2(dialog.commandLine().contains(u" --kv=skip --jacobi=exact "_s),
                  qPrintable(dialog.commandLine()));
         dialog.remember();
-        QCOMPARE(RecordDialog(settings, theme, {}).request().more,
+        QCOMPARE(RecordDialog(stage.settings, stage.theme, {}).request().more,
                  (QStringList{u"--kv=skip"_s, u"--jacobi=exact"_s}));
         more->setText(u"often"_s);
         QVERIFY2(dialog.problem().contains(u"often"_s), qPrintable(dialog.problem()));
@@ -264,32 +223,19 @@ private Q_SLOTS:
         QCOMPARE(distinct_names({u"/a/x"_s, u"/a/x"_s}).size(), 2);
     }
 
-    void everyMethodCanBeChosen() {
-        Settings settings(folder_.filePath(u"methods.ini"_s));
-        Theme theme(Appearance::light);
-        RecordDialog dialog(settings, theme, {});
-        const auto* methods = dialog.findChild<QComboBox*>(u"method"_s);
-        QCOMPARE(methods->count(), 1 + static_cast<int>(all_methods().size()));
-        RecordRequest request = valid();
-        dialog.setRequest(request);
-        QVERIFY(!dialog.commandLine().contains(u"--method"_s)); // the checkpoint's own
-        request.method = u"looped"_s;
-        dialog.setRequest(request);
-        QVERIFY2(dialog.problem().isEmpty(), qPrintable(dialog.problem()));
-        QVERIFY(dialog.commandLine().contains(u"--method=looped"_s));
-    }
-
     void progressAndResultAreRead() {
+        const Stage stage;
         Recorder recorder;
-        recorder.setProgram(
-            program("echo '{\"activity\":\"recording\",\"done\":10,\"total\":40,\"unit\":\"tokens\","
-                    "\"rate\":41200.5,\"seconds_left\":7.5}' >&2\n"
-                    "printf '{\"activity\":\"reco' >&2; sleep 0.05; printf 'rding\",\"done\":40,\"total\":40,"
-                    "\"unit\":\"tokens\",\"rate\":4.0}\\n' >&2\n"
-                    "echo '{\"trace\":\"/tmp/x.ponder\",\"run\":\"night\"}'\n"));
+        recorder.setProgram(stage.program(
+            u"engine.sh"_s,
+            "echo '{\"activity\":\"recording\",\"done\":10,\"total\":40,\"unit\":\"tokens\","
+            "\"rate\":41200.5,\"seconds_left\":7.5}' >&2\n"
+            "printf '{\"activity\":\"reco' >&2; sleep 0.05; printf 'rding\",\"done\":40,\"total\":40,"
+            "\"unit\":\"tokens\",\"rate\":4.0}\\n' >&2\n"
+            "echo '{\"trace\":\"/tmp/x.ponder\",\"run\":\"night\"}'\n"));
         QSignalSpy progressed(&recorder, &Recorder::progressed);
         QSignalSpy finished(&recorder, &Recorder::finished);
-        recorder.start(valid());
+        recorder.start(stage.valid());
         QVERIFY(finished.wait());
         QCOMPARE(progressed.size(), 2);
         const auto first = progressed[0][0].value<RecordingProgress>();
@@ -303,50 +249,12 @@ private Q_SLOTS:
         QVERIFY(!recorder.isRunning());
     }
 
-    void theProgramsSentenceIsTheMessage() {
-        Recorder recorder;
-        recorder.setProgram(program(
-            "echo 'ponderscope: /models/x: expected config.json, found none; choose another folder.' >&2\n"
-            "exit 2\n"));
-        QSignalSpy failed(&recorder, &Recorder::failed);
-        recorder.start(valid());
-        QVERIFY(failed.wait());
-        QCOMPARE(failed[0][1].toString(),
-                 u"/models/x: expected config.json, found none; choose another folder."_s);
-    }
-
-    void anEngineThatDiesIsSaid() {
-        Recorder recorder;
-        recorder.setProgram(
-            program("echo '{\"activity\":\"recording\",\"done\":1,\"total\":2,\"unit\":\"tokens\"}' >&2\n"
-                    "kill -9 $$\n"));
-        QString id;
-        connect(&recorder, &Recorder::failed, this,
-                [&id](const char* said) { id = QString::fromLatin1(said); });
-        recorder.start(valid());
-        QTRY_COMPARE(id, u"recording.died"_s);
-    }
-
-    void cancelAsksAndTheProgramEnds() {
-        Recorder recorder;
-        recorder.setProgram(
-            program("trap 'exit 130' INT\n"
-                    "echo '{\"activity\":\"recording\",\"done\":1,\"total\":2,\"unit\":\"tokens\"}' >&2\n"
-                    "while :; do sleep 0.05; done\n"));
-        QSignalSpy progressed(&recorder, &Recorder::progressed);
-        QSignalSpy cancelled(&recorder, &Recorder::cancelled);
-        recorder.start(valid());
-        QVERIFY(progressed.wait());
-        recorder.cancel();
-        QVERIFY(cancelled.wait());
-        QVERIFY(!recorder.isRunning());
-    }
-
     void aProgramThatIsNotThereIsSaid() {
+        const Stage stage;
         Recorder recorder;
         recorder.setProgram(u"/no/such/ponderscope"_s);
         QSignalSpy failed(&recorder, &Recorder::failed);
-        recorder.start(valid());
+        recorder.start(stage.valid());
         QTRY_COMPARE(failed.size(), 1);
         QVERIFY(failed[0][1].toString().contains(u"/no/such/ponderscope"_s));
     }

@@ -2,7 +2,6 @@
 // The window on traces and checkpoints of "another machine": another process, behind a line that can be cut
 // (tests/support/far_shell.py). With the real program.
 #include "app/desktop/engine_process.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
 #include "core/remote/address.h"
 #include "core/trace/reader.h"
@@ -15,18 +14,6 @@
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
 #include "views/text/span_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QDir>
-#include <QInputDialog>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
-#include <QMenu>
-#include <QSignalSpy>
-#include <QTimer>
-#include <QToolButton>
 
 #include <algorithm>
 
@@ -53,12 +40,6 @@ struct Stage : testing::Stage {
     }
     QString machine;
 };
-
-/// The line is cut where there is such a file.
-void touch(const QString& path) {
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-}
 
 } // namespace
 
@@ -107,7 +88,7 @@ private Q_SLOTS:
         stage.make(u"t.ponder"_s, {.sequences = 12, .tokens = 3000});
         stage.window.open(stage.there(u"t.ponder"_s));
         QVERIFY(stage.settle());
-        touch(cut);
+        stage.write(cut, {}); // cuts the line
         QVERIFY(stage.says("connection.cut", u"ssh://cuts: "_s));
         stage.window.selection().setSequence(11); // cannot be had now; the window goes on
         QVERIFY(comes([&] { return !stage.window.isBusy(); }));
@@ -206,7 +187,7 @@ private Q_SLOTS:
         const auto shown = [&] { return data.sequences(run).size(); };
         QVERIFY(comes([&] { return shown() > 0 && progress.size() > 0; }));
         QVERIFY(shown() <= 3 && !data.run(run)->complete);
-        touch(cut);
+        stage.write(cut, {}); // cuts the line
         QVERIFY(stage.says("recording.cut", u"falters"_s));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         // There it goes on to its end; here the window shows what it had.
@@ -253,7 +234,7 @@ private Q_SLOTS:
         request.tokens = 450;
         stage.window.runs().think(request);
         QVERIFY(comes([&] { return stage.window.runs().thinker().tokens() > 20; }));
-        touch(cut);
+        stage.write(cut, {}); // cuts the line
         QVERIFY(stage.says("generation.cut", u"thinks"_s));
         QVERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(!stage.window.grab().isNull());

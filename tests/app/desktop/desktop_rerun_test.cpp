@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // "Rerun exactly" of the policy lab, with the real program on a checkpoint of the test's own.
-#include "app/desktop/run_controller.h"
 #include "core/policy/replay.h"
 #include "core/policy/rerun_difference.h"
 #include "core/trace/recorded_choices.h"
@@ -11,21 +10,6 @@
 #include "views/figure/figure_panel.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QComboBox>
-#include <QDir>
-#include <QFile>
-#include <QFileDialog>
-#include <QLabel>
-#include <QLineEdit>
-#include <QPushButton>
-#include <QSignalSpy>
-#include <QSlider>
-#include <QStandardPaths>
-#include <QTableView>
-#include <QTest>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
@@ -43,17 +27,31 @@ struct Stage : testing::EngineStage {
         window.open(trace());
         window.raisePanel(u"lab"_s);
         window.panel<PolicyLab>().setOnScreen(true);
-        return QTest::qWaitFor(
-            [&] {
-                return !window.isBusy() &&
-                       PolicyData::of({window.data(), window.selection(), theme}).table() != nullptr;
-            },
-            30'000);
+        return settle() && hasTable();
+    }
+    /// Whether the lab gets its table of the run.
+    [[nodiscard]] bool hasTable() {
+        return testing::comes([&] {
+            return PolicyData::of({window.data(), window.selection(), theme}).table() != nullptr &&
+                   !window.isBusy();
+        });
     }
     void chooseEntropyInTheMiddle() {
         PolicyLab& lab = window.panel<PolicyLab>();
         lab.policies()->setCurrentIndex(lab.policies()->findText(u"entropy"_s));
         lab.slider()->setValue(lab.slider()->maximum() / 2);
+    }
+    /// Whether the lab gets the numbers of a rerun, and the recording ends.
+    [[nodiscard]] bool hasRerun() {
+        return testing::comes([&] {
+            return window.panel<PolicyLab>().rerunText().contains(u"rerun − replay"_s) &&
+                   !window.runs().recorder().isRunning();
+        });
+    }
+    [[nodiscard]] bool rerunsEntropy() {
+        chooseEntropyInTheMiddle();
+        window.panel<PolicyLab>().rerunButton()->click();
+        return hasRerun();
     }
     [[nodiscard]] TraceReader scratch() const {
         return TraceReader::open(window.runs().scratch().trace().toStdString());
@@ -93,9 +91,7 @@ private Q_SLOTS:
         QVERIFY(lab.rerunText().isEmpty());
         QVERIFY(lab.rerunButton()->isEnabled());
         const RunKey run = stage.window.selection().runA();
-        lab.rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(lab.rerunText().contains(u"rerun − replay"_s), 60'000);
-        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
+        QVERIFY(stage.rerunsEntropy());
         QVERIFY(!lab.rerunButton()->isEnabled()); // it is there already
         QCOMPARE(stage.window.selection().runA(), run);
 
@@ -146,21 +142,18 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.record());
         QVERIFY(stage.open());
-        QFile slow(stage.folder.filePath(u"slow.sh"_s));
-        QVERIFY(slow.open(QIODevice::WriteOnly));
-        slow.write("#!/bin/sh\necho '{\"activity\":\"reading weights\",\"done\":9,\"total\":9,\"unit\":"
-                   "\"bytes\"}' >&2\nwhile [ ! -e \"$0.on\" ]; do sleep 0.05; done\n"
-                   "echo '{\"activity\":\"recording\",\"done\":1,\"total\":4,\"unit\":"
-                   "\"tokens\"}' >&2\nexec sleep 600\n");
-        slow.close();
-        QVERIFY(slow.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
-        stage.window.runs().recorder().setProgram(slow.fileName());
+        stage.window.runs().recorder().setProgram(stage.program(
+            u"slow.sh"_s, R"(echo '{"activity":"reading weights","done":9,"total":9,"unit":"bytes"}' >&2
+while [ ! -e "$0.on" ]; do sleep 0.05; done
+echo '{"activity":"recording","done":1,"total":4,"unit":"tokens"}' >&2
+exec sleep 600
+)"));
         PolicyLab& lab = stage.window.panel<PolicyLab>();
         stage.chooseEntropyInTheMiddle();
         lab.rerunButton()->click();
-        QTRY_COMPARE_WITH_TIMEOUT(stage.window.runs().recorder().progress().unit, u"bytes"_s, 60'000);
+        QTRY_COMPARE(stage.window.runs().recorder().progress().unit, u"bytes"_s);
         QVERIFY2(lab.rerunText().contains(u": 0 %"_s), qPrintable(lab.rerunText()));
-        QVERIFY(QFile(slow.fileName() + u".on"_s).open(QIODevice::WriteOnly));
+        stage.write(u"slow.sh.on"_s, {});
         QTRY_VERIFY(lab.rerunText().contains(u"25 %"_s));
         lab.rerunButton()->click();
         QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
@@ -177,33 +170,21 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         stage.chooseEntropyInTheMiddle();
         const auto said = [&] { return stage.window.messages().sentences().join(u' '); };
-        const auto locate = [&](const QString& name) {
-            auto* dialog = stage.window.findChild<QFileDialog*>(u"locate"_s);
-            if (dialog == nullptr) {
-                return false;
-            }
-            dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(folder.filePath(name));
-            QMetaObject::invokeMethod(dialog, "accept");
-            return QTest::qWaitFor(
-                [&] { return stage.window.findChild<QFileDialog*>(u"locate"_s) == nullptr; });
-        };
         stage.window.panel<PolicyLab>().rerunButton()->click();
         QVERIFY2(stage.window.messages().has("checkpoint.missing"), qPrintable(said()));
-        QVERIFY(locate(u"other"_s));
+        QVERIFY(stage.chooseFile(u"locate"_s, folder.filePath(u"other"_s)));
         QTRY_VERIFY2(stage.window.messages().has("checkpoint.other"), qPrintable(said()));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         stage.window.messages().clear();
         stage.window.panel<PolicyLab>().rerunButton()->click();
-        QVERIFY(locate(u"elsewhere"_s));
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(u"rerun − replay"_s),
-                                 60'000);
-        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
+        QVERIFY(stage.chooseFile(u"locate"_s, folder.filePath(u"elsewhere"_s)));
+        QVERIFY(stage.hasRerun());
         QVERIFY2(said().isEmpty(), qPrintable(said()));
         // By its digest it is known from now on, also to a what if.
         stage.window.whatIf().giveSteps(9, 1);
         QVERIFY(stage.window.runs().recorder().isRunning());
         QCOMPARE(stage.window.runs().recorder().request().checkpoint, folder.filePath(u"elsewhere"_s));
-        QTRY_VERIFY_WITH_TIMEOUT(!stage.window.runs().recorder().isRunning(), 60'000);
+        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
     }
 
     void aRecurrentRunKeepsItsStepsItsStartAndWhatIsSeen() {
@@ -221,23 +202,10 @@ private Q_SLOTS:
         QVERIFY(
             stage.record({u"--steps=5"_s, u"--initial-state=random:7"_s, u"--context=32"_s, u"--kv=full"_s}));
         QVERIFY(stage.open());
-        const auto run_named = [&stage](const std::string& of) {
-            std::vector<RunInfo> runs;
-            try {
-                runs = stage.scratch().runs();
-            } catch (const std::exception&) {
-                return RunInfo(); // it is only being made
-            }
-            const auto found = std::find_if(runs.begin(), runs.end(), [&](const RunInfo& run) {
-                return run.complete && run.name.find(of) != std::string::npos;
-            });
-            return found == runs.end() ? RunInfo() : *found;
-        };
         // What if: nothing else is changed, so that the difference is that of the step alone.
         stage.window.whatIf().giveSteps(9, 2);
-        QTRY_VERIFY_WITH_TIMEOUT(run_named("step(s) at 8").complete || run_named("steps at 8").complete,
-                                 60'000);
-        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
+        QTRY_VERIFY(stage.window.selection().runA().trace == stage.window.runs().scratch().trace());
+        QVERIFY(stage.settle());
         const RunInfo asked = stage.scratch().runs().at(0);
         QCOMPARE(asked.max_steps, 4);
         QCOMPARE(recorded_choices(asked).initial_state, std::string("random:7"));
@@ -252,14 +220,10 @@ private Q_SLOTS:
         QVERIFY(before.nll[8] != after.nll[8]);
 
         // The lab's rerun takes its exits.
-        QTRY_VERIFY(!stage.window.isBusy());
+        QVERIFY(stage.settle());
         stage.window.selection().setRunA({stage.trace(), 1});
-        QTRY_VERIFY(PolicyData::of({stage.window.data(), stage.window.selection(), stage.theme}).table() !=
-                    nullptr);
-        stage.chooseEntropyInTheMiddle();
-        stage.window.panel<PolicyLab>().rerunButton()->click();
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.panel<PolicyLab>().rerunText().contains(u"rerun − replay"_s),
-                                 60'000);
+        QVERIFY(stage.hasTable());
+        QVERIFY(stage.rerunsEntropy());
         const RunInfo rerun = stage.scratch().runs().at(1);
         QCOMPARE(rerun.max_steps, 4);
         QCOMPARE(recorded_choices(rerun).initial_state, std::string("random:7"));
@@ -270,8 +234,7 @@ private Q_SLOTS:
         QTemporaryDir folder;
         QVERIFY(QDir(folder.path()).mkpath(u"model"_s));
         for (const char* name : {"model/start.safetensors", "zero"}) {
-            QFile file(folder.filePath(QLatin1String(name)));
-            QVERIFY(file.open(QIODevice::WriteOnly));
+            QVERIFY(QFile(folder.filePath(QLatin1String(name))).open(QIODevice::WriteOnly));
         }
         RunInfo run;
         run.method = "huginn";
@@ -295,12 +258,7 @@ private Q_SLOTS:
         QVERIFY(stage.record());
         QVERIFY(stage.open());
         stage.chooseEntropyInTheMiddle();
-        const QList<QComboBox*> boxes = stage.window.text().findChildren<QComboBox*>();
-        const auto of_colours = std::find_if(boxes.begin(), boxes.end(), [](const QComboBox* one) {
-            return one->accessibleName() == u"Colour of the text"_s;
-        });
-        QVERIFY(of_colours != boxes.end());
-        QComboBox* box = *of_colours;
+        QComboBox* box = &stage.window.text().colourBox();
         QVERIFY(stage.window.text().view().showsReplay());
         QCOMPARE(box->currentText(), u"Steps (replay)"_s);
         const int nll = box->findText(u"NLL"_s);

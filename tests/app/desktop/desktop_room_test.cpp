@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Whether everything can be read in windows from 1024 x 700 to 2560 x 1440: the widgets of the window are
 // walked with a trace open and every panel raised.
-#include "app/desktop/main_window.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
@@ -13,24 +12,6 @@
 #include "views/figure/export_dialog.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QAbstractButton>
-#include <QAbstractSpinBox>
-#include <QApplication>
-#include <QComboBox>
-#include <QDockWidget>
-#include <QLabel>
-#include <QLineEdit>
-#include <QMenuBar>
-#include <QScreen>
-#include <QScrollArea>
-#include <QScrollBar>
-#include <QSlider>
-#include <QStyleOption>
-#include <QTabBar>
-#include <QTest>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
@@ -57,15 +38,9 @@ QString named(const QWidget& widget) {
 }
 
 bool is_control(const QWidget& widget) {
-    return qobject_cast<const QAbstractButton*>(&widget) != nullptr ||
-           qobject_cast<const QComboBox*>(&widget) != nullptr ||
-           qobject_cast<const QLabel*>(&widget) != nullptr ||
-           qobject_cast<const QAbstractSpinBox*>(&widget) != nullptr ||
-           qobject_cast<const QLineEdit*>(&widget) != nullptr ||
-           qobject_cast<const QSlider*>(&widget) != nullptr ||
-           qobject_cast<const ChartPlot*>(&widget) != nullptr ||
-           qobject_cast<const StepMapCanvas*>(&widget) != nullptr ||
-           qobject_cast<const QTabBar*>(&widget) != nullptr;
+    return testing::is_any_of(widget,
+                              {"QAbstractButton", "QComboBox", "QLabel", "QAbstractSpinBox", "QLineEdit",
+                               "QSlider", "ponderscope::ChartPlot", "ponderscope::StepMapCanvas", "QTabBar"});
 }
 
 /// Empty, or how the text of a control does not fit.
@@ -126,13 +101,24 @@ QRect shown_rect(const QWidget& widget, const QWidget& window) {
 }
 
 bool scrolls(const QWidget& widget) {
-    for (const QWidget* at = widget.parentWidget(); at != nullptr; at = at->parentWidget()) {
-        if (qobject_cast<const QAbstractScrollArea*>(at) != nullptr) {
-            return true;
-        }
+    const QWidget* at = widget.parentWidget();
+    while (at != nullptr && !at->inherits("QAbstractScrollArea")) {
+        at = at->parentWidget();
     }
-    return false;
+    return at != nullptr;
 }
+
+/// A stage in the program's look. It ends with Qt's own, before its theme goes.
+struct Styled : Stage {
+    explicit Styled(const QSize& size) {
+        QApplication::setStyle(new Style(theme));
+        QApplication::setPalette(theme.qtPalette());
+        QApplication::setFont(theme.body());
+        window.resize(size);
+        window.docks().arrange();
+    }
+    ~Styled() { QApplication::setStyle(u"Fusion"_s); }
+};
 
 /// Of a window or a dialog, in which \p fewest controls are expected.
 QStringList faults_of(QWidget& window, std::size_t fewest = 20) {
@@ -191,12 +177,7 @@ private Q_SLOTS:
     }
     void nothingIsCutAndNothingOverlaps() {
         QFETCH(QSize, size);
-        Stage stage;
-        QApplication::setStyle(new Style(stage.theme));
-        QApplication::setPalette(stage.theme.qtPalette());
-        QApplication::setFont(stage.theme.body());
-        stage.window.resize(size);
-        stage.window.docks().arrange();
+        Styled stage(size);
         QVERIFY(
             stage.shows(stage.make(u"room.ponder"_s, {.sequences = 2, .tokens = 300, .withDepth = true})));
         stage.window.selection().setToken(31);
@@ -220,15 +201,10 @@ private Q_SLOTS:
             }
         }
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
-        QApplication::setStyle(u"Fusion"_s); // the stage's theme goes
     }
 
     void dialogsHaveRoom() {
-        Stage stage;
-        QApplication::setStyle(new Style(stage.theme));
-        QApplication::setPalette(stage.theme.qtPalette());
-        QApplication::setFont(stage.theme.body());
-        stage.window.resize(1024, 700);
+        Styled stage({1024, 700});
         QVERIFY(stage.shows(stage.make(u"dialogs.ponder"_s)));
         QStringList faults;
         const auto look = [&](QWidget* shown, const char* name) {
@@ -254,7 +230,6 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.window.figures().dialog()->maker().figure() != nullptr);
         look(stage.window.figures().dialog(), "workbench");
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
-        QApplication::setStyle(u"Fusion"_s);
     }
 
     void helpIsNeverHigherThanTheScreen() {
@@ -330,14 +305,11 @@ private Q_SLOTS:
     }
 
     void menusKeepTheirRoom() {
-        Stage stage;
-        QApplication::setStyle(new Style(stage.theme));
-        stage.window.resize(1024, 700);
+        Styled stage({1024, 700});
         stage.window.show();
         QMenuBar& menus = stage.window.topBar().menus();
         QTRY_VERIFY(menus.width() >= menus.sizeHint().width());
         QVERIFY(stage.window.topBar().runA().width() >= 150);
-        QApplication::setStyle(u"Fusion"_s);
     }
 };
 

@@ -8,24 +8,6 @@
 #include "tests/app/desktop/engine_stage.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QAbstractItemModelTester>
-#include <QCryptographicHash>
-#include <QDockWidget>
-#include <QFile>
-#include <QFileDialog>
-#include <QFileInfo>
-#include <QLineEdit>
-#include <QMenu>
-#include <QMessageBox>
-#include <QPushButton>
-#include <QStandardPaths>
-#include <QTabWidget>
-#include <QTest>
-#include <QTreeView>
-#include <QTreeWidget>
 
 #include <algorithm>
 #include <cmath>
@@ -36,28 +18,13 @@ using namespace ponderscope;
 
 namespace {
 
-QByteArray digest_of(const QString& path) {
-    QFile file(path);
-    QCryptographicHash hash(QCryptographicHash::Sha256);
-    return file.open(QIODevice::ReadOnly) && hash.addData(&file) ? hash.result() : QByteArray();
-}
-
 struct Stage : testing::EngineStage {
     Stage() : EngineStage(1) {}
     [[nodiscard]] bool recordAs(const QString& name, const QString& policy) const {
         return record(policy, {u"--name"_s, name});
     }
     [[nodiscard]] bool open() {
-        if (!recordAs(u"one"_s, u"full"_s) || !recordAs(u"two"_s, u"fixed:n=1"_s)) {
-            return false;
-        }
-        window.show();
-        window.open(trace());
-        return settle() && window.selection().runA().isValid();
-    }
-    [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return !window.isBusy() && !window.runs().recorder().isRunning(); },
-                               60'000);
+        return recordAs(u"one"_s, u"full"_s) && recordAs(u"two"_s, u"fixed:n=1"_s) && shows(trace());
     }
     /// Chooses from the menu of a run in the Library.
     bool choose(const RunKey& key, const QString& begin) {
@@ -100,7 +67,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         const QAbstractItemModelTester tester(&stage.window.panel<LibraryPanel>().model());
-        const QByteArray before = digest_of(stage.trace());
+        const QByteArray before = Stage::read(stage.trace());
         const RunKey one{stage.trace(), 1};
         stage.window.selection().setRunA(one);
         QVERIFY(stage.settle());
@@ -126,7 +93,7 @@ private Q_SLOTS:
         QCOMPARE(stage.window.selection().runB(), one);
         QVERIFY(stage.nameOf(second).find("at 11") != std::string::npos);
 
-        QCOMPARE(digest_of(stage.trace()), before);
+        QVERIFY(Stage::read(stage.trace()) == before);
         const QModelIndex row = stage.window.panel<LibraryPanel>().model().indexOf({stage.scratch(), 0});
         QCOMPARE(row.data().toString(), u"Temporary"_s);
         QCOMPARE(row.data(LibraryModel::DetailRole).toString(), u"not saved"_s);
@@ -233,10 +200,7 @@ private Q_SLOTS:
         for (QPushButton* button : panel.branches().findChildren<QPushButton*>()) {
             button->click();
         }
-        auto* dialog = window.findChild<QFileDialog*>(u"keep"_s);
-        QVERIFY(dialog != nullptr);
-        dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(saved);
-        QMetaObject::invokeMethod(dialog, "accept");
+        QVERIFY(stage.chooseFile(u"keep"_s, saved));
         QTRY_VERIFY2(stage.says("edit.done", saved), qPrintable(stage.said()));
         window.open(saved);
         QTRY_VERIFY(window.data().runs(saved).size() == 3);
@@ -253,26 +217,17 @@ private Q_SLOTS:
         const RunKey asked = stage.window.selection().runA();
         for (const QString& target : {stage.folder.filePath(u"new.ponder"_s), stage.trace()}) {
             QVERIFY(stage.choose(asked, u"Save to Trace"_s));
-            auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
-            QVERIFY(dialog != nullptr);
+            const auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
             QCOMPARE(dialog->directory().absolutePath(), QFileInfo(stage.trace()).absolutePath());
-            dialog->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(target);
-            QMetaObject::invokeMethod(dialog, "accept");
+            QVERIFY(stage.chooseFile(u"keep"_s, target));
             QTRY_VERIFY2(stage.says("edit.done", target), qPrintable(stage.said()));
-            QTRY_VERIFY(stage.window.findChild<QFileDialog*>(u"keep"_s) == nullptr);
             const std::vector<RunInfo> runs = TraceReader::open(target.toStdString()).runs();
             QCOMPARE(runs.back().name, stage.nameOf(asked));
         }
         QTRY_COMPARE(stage.names(stage.trace()).size(), 3);
         // Removed from Scratch it gives its number to the next one, which nobody has kept.
         QVERIFY(stage.choose(asked, u"Remove from Trace"_s));
-        auto* question = stage.window.findChild<QMessageBox*>();
-        QVERIFY(question != nullptr);
-        for (QAbstractButton* button : question->buttons()) {
-            if (button->text().remove(u'&') == u"Remove") {
-                button->click();
-            }
-        }
+        QVERIFY(stage.press(u"Remove"_s));
         QTRY_VERIFY(stage.names(stage.scratch()).isEmpty());
         stage.window.selection().setRunA({stage.trace(), 1});
         QVERIFY(stage.settle());
@@ -297,8 +252,8 @@ private Q_SLOTS:
         QTest::keyClick(editor, Qt::Key_Return);
         QTRY_COMPARE(stage.names(stage.trace()), (QStringList{u"one"_s, u"one step"_s}));
         // A name that is taken is refused with a sentence.
-        stage.window.panel<LibraryPanel>().model().setData(
-            stage.window.panel<LibraryPanel>().model().indexOf(two), u"one"_s, Qt::EditRole);
+        LibraryModel& model = stage.window.panel<LibraryPanel>().model();
+        model.setData(model.indexOf(two), u"one"_s, Qt::EditRole);
         QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
         QCOMPARE(stage.names(stage.trace()).last(), u"one step"_s);
     }
@@ -311,24 +266,11 @@ private Q_SLOTS:
         stage.window.selection().setRunA(two);
         stage.window.selection().setRunB(one);
         QVERIFY(stage.settle());
-        const auto answer = [&](const QString& button) {
-            auto* box = stage.window.findChild<QMessageBox*>();
-            if (box == nullptr) {
-                return false;
-            }
-            for (QAbstractButton* one_of : box->buttons()) {
-                if (one_of->text().remove(u'&') == button) {
-                    one_of->click();
-                    return QTest::qWaitFor([&] { return stage.window.findChild<QMessageBox*>() == nullptr; });
-                }
-            }
-            return false;
-        };
         QVERIFY(stage.choose(one, u"Remove from Trace"_s));
-        QVERIFY(answer(u"Cancel"_s));
+        QVERIFY(stage.press(u"Cancel"_s));
         QCOMPARE(stage.names(stage.trace()).size(), 2);
         QVERIFY(stage.choose(one, u"Remove from Trace"_s));
-        QVERIFY(answer(u"Remove"_s));
+        QVERIFY(stage.press(u"Remove"_s));
         QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
         QCOMPARE(stage.window.selection().runA(), two); // keeps its number
         QVERIFY(!stage.window.selection().runB().isValid());
@@ -342,26 +284,15 @@ private Q_SLOTS:
         QVERIFY(stage.open());
         const RunKey one{stage.trace(), 1};
         QVERIFY(stage.choose(one, u"Remove from Trace"_s));
-        auto* box = stage.window.findChild<QMessageBox*>();
-        QVERIFY(box != nullptr);
         remove_run(stage.trace().toStdString(), *stage.window.data().run(one));
-        for (QAbstractButton* button : box->buttons()) {
-            if (button->text().remove(u'&') == u"Remove") {
-                button->click();
-            }
-        }
+        QVERIFY(stage.press(u"Remove"_s));
         QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
         QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
     }
 
     void aChangeOfALeavesPlaceBAndPanelsWhereTheyAre() {
         Stage stage;
-        QFile text(stage.folder.filePath(u"story.txt"_s));
-        QVERIFY(text.open(QIODevice::WriteOnly));
-        for (int i = 0; i < 60; ++i) {
-            text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
-        }
-        text.close();
+        stage.writeStory(60);
         QVERIFY(stage.recordAs(u"three"_s, u"fixed:n=2"_s));
         QVERIFY(stage.open());
         stage.window.resize(1100, 690);
@@ -376,20 +307,15 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.window.text().view().firstVisibleToken() > 0);
         const qint64 first = stage.window.text().view().firstVisibleToken();
         const auto docks = [&] {
-            QStringList all;
-            for (const QDockWidget* dock : stage.window.findChildren<QDockWidget*>()) {
+            QMap<QString, QRect> all;
+            for (const QDockWidget* dock : stage.window.docks().docks()) {
                 if (!dock->visibleRegion().isEmpty()) {
-                    const QRect at = dock->geometry();
-                    all << u"%1 %2,%3 %4x%5"_s.arg(dock->objectName())
-                               .arg(at.x())
-                               .arg(at.y())
-                               .arg(at.width())
-                               .arg(at.height());
+                    all[dock->objectName()] = dock->geometry();
                 }
             }
             return all;
         };
-        const QStringList before = docks();
+        const QMap<QString, QRect> before = docks();
         stage.window.selection().setRunA(three);
         QVERIFY(stage.settle());
         QVERIFY(testing::looks(stage.window, 1));
@@ -423,20 +349,14 @@ private Q_SLOTS:
     }
 
     void aScratchFolderThatCannotBeWrittenIsOneSentence() {
-        QTemporaryDir folder;
-        QFile file(folder.filePath(u"no-folder"_s));
-        QVERIFY(file.open(QIODevice::WriteOnly));
-        file.close();
+        QTemporaryFile file;
+        QVERIFY(file.open());
         QStandardPaths::setTestModeEnabled(false);
         const QByteArray cache = qgetenv("XDG_CACHE_HOME");
         qputenv("XDG_CACHE_HOME", file.fileName().toUtf8());
         Stage stage;
         QStandardPaths::setTestModeEnabled(true);
-        if (cache.isEmpty()) {
-            qunsetenv("XDG_CACHE_HOME");
-        } else {
-            qputenv("XDG_CACHE_HOME", cache);
-        }
+        cache.isEmpty() ? qunsetenv("XDG_CACHE_HOME") : qputenv("XDG_CACHE_HOME", cache);
         QVERIFY(stage.open());
         const RunKey a = stage.window.selection().runA();
         stage.window.whatIf().giveSteps(9, 1);

@@ -14,16 +14,11 @@
 #include "app/desktop/what_if.h"
 #include "tests/support/sample_trace.h"
 #include "views/common/theme.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
 
-#include <QApplication>
-#include <QDropEvent>
-#include <QFile>
-#include <QMimeData>
-#include <QSignalSpy>
-#include <QStandardPaths>
-#include <QTemporaryDir>
-#include <QTest>
-#include <QUrl>
+#include <QtTest>
+#include <QtWidgets>
 
 // Qt's own five seconds are short for a machine that does other work.
 #undef QTRY_VERIFY
@@ -41,6 +36,11 @@ using Qt::StringLiterals::operator""_s;
 template <class State>
 [[nodiscard]] bool comes(const State& state) {
     return QTest::qWaitFor(state, 120'000);
+}
+
+/// Whether a widget is of one of these classes.
+[[nodiscard]] inline bool is_any_of(const QWidget& widget, std::initializer_list<const char*> classes) {
+    return std::any_of(classes.begin(), classes.end(), [&](const char* one) { return widget.inherits(one); });
 }
 
 /// Whether a message of this id comes that contains \p part.
@@ -81,19 +81,29 @@ struct Stage {
         write_sample_trace(path.toStdString(), what);
         return path;
     }
-    /// A program that says \p script in the shell's language.
-    [[nodiscard]] QString program(const QString& name, const QByteArray& script) const {
-        const QString path = folder.filePath(name);
+    /// Writes a file, by its path or its name in the folder; its path.
+    QString write(const QString& name, const QByteArray& bytes) const {
+        const QString path = QDir(folder.path()).filePath(name);
         QFile file(path);
-        if (file.open(QIODevice::WriteOnly)) {
-            file.write("#!/bin/sh\n" + script);
-            file.close();
-            file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        if (!QDir().mkpath(QFileInfo(path).path()) || !file.open(QIODevice::WriteOnly) ||
+            file.write(bytes) != bytes.size()) {
+            QTest::qFail(qPrintable(path), __FILE__, __LINE__);
         }
         return path;
     }
+    [[nodiscard]] static QByteArray read(const QString& path) {
+        QFile file(path);
+        return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    }
+    /// A program that says \p script in the shell's language.
+    [[nodiscard]] QString program(const QString& name, const QByteArray& script) const {
+        const QString path = write(name, "#!/bin/sh\n" + script);
+        QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+        return path;
+    }
     [[nodiscard]] bool settle() {
-        return comes([&] { return !window.isBusy(); }) && window.selection().runA().isValid();
+        return comes([&] { return !window.isBusy() && !window.runs().recorder().isRunning(); }) &&
+               window.selection().runA().isValid();
     }
     /// The window on the screen, with \p path open.
     [[nodiscard]] bool shows(const QString& path) {
@@ -109,6 +119,28 @@ struct Stage {
         QVERIFY(enter.isAccepted());
         QDropEvent event(QPointF(300, 300), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(&window, &event);
+    }
+    /// Presses a button of the question that is open. False: there is none.
+    [[nodiscard]] bool press(const QString& button) const {
+        const auto* box = window.findChild<QMessageBox*>();
+        const auto buttons = box == nullptr ? QList<QAbstractButton*>() : box->buttons();
+        for (QAbstractButton* one : buttons) {
+            if (one->text().remove(u'&') == button) {
+                one->click();
+                return comes([&] { return window.findChild<QMessageBox*>() == nullptr; });
+            }
+        }
+        return false;
+    }
+    /// Types a path into the file dialog of this name and accepts it. False: it is not open.
+    [[nodiscard]] bool chooseFile(const QString& dialog, const QString& path) const {
+        auto* found = window.findChild<QFileDialog*>(dialog);
+        if (found == nullptr) {
+            return false;
+        }
+        found->findChild<QLineEdit*>(u"fileNameEdit"_s)->setText(path);
+        QMetaObject::invokeMethod(found, "accept");
+        return comes([&] { return window.findChild<QFileDialog*>(dialog) == nullptr; });
     }
 
     QTemporaryDir folder;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first minutes: the welcome page, the samples, help on every panel.
-#include "app/desktop/greeting.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/panels.h"
@@ -10,32 +9,12 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/figure/figure_panel.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QDateTime>
-#include <QDir>
-#include <QDockWidget>
-#include <QLabel>
-#include <QTextBrowser>
-#include <QToolButton>
 
 #include <algorithm>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using testing::Stage;
-
-namespace {
-
-void write(const QString& path, const QByteArray& text) {
-    QFile file(path);
-    QVERIFY(QDir().mkpath(QFileInfo(path).path()));
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(text);
-}
-
-} // namespace
 
 class DesktopStartTest : public QObject {
     Q_OBJECT
@@ -62,23 +41,22 @@ private Q_SLOTS:
     }
 
     void theRecordedSampleIsOpenedAsACopy() {
-        QTemporaryDir tree;
-        const QString recorded = tree.filePath(u"shipped/samples.ponder"_s);
-        QVERIFY(QDir(tree.path()).mkpath(u"shipped"_s));
-        testing::write_sample_trace(recorded.toStdString(), {.sequences = 1, .tokens = 60});
-        const QStringList shipped = QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files);
+        Stage stage;
+        QVERIFY(QDir(stage.folder.path()).mkpath(u"shipped"_s));
+        const QString recorded = stage.make(u"shipped/samples.ponder"_s, {.sequences = 1, .tokens = 60});
+        const QDir program = QFileInfo(recorded).dir();
+        const QStringList shipped = program.entryList(QDir::Files);
         QVERIFY(QFile::setPermissions(recorded, QFile::ReadOwner)); // as it is installed
-        const QString own = tree.filePath(u"own"_s);
+        const QString own = stage.folder.filePath(u"own"_s);
         QString problem;
         const QString copy = copy_of_recorded(recorded, own, problem);
         QVERIFY2(problem.isEmpty(), qPrintable(problem));
         QVERIFY(QFileInfo(copy).dir() == QDir(own));
-        Stage stage;
         QVERIFY(stage.shows(copy));
         // What a user does to it stays in the copy, which is found again.
         stage.window.text().setQuantity(Quantity::nll);
-        write(copy + u".annotations"_s, "x");
-        QCOMPARE(QDir(tree.filePath(u"shipped"_s)).entryList(QDir::Files), shipped);
+        stage.write(copy + u".annotations"_s, "x");
+        QCOMPARE(program.entryList(QDir::Files), shipped);
         QCOMPARE(copy_of_recorded(recorded, own, problem), copy);
         QVERIFY(QFile::exists(copy + u".annotations"_s));
         // A newer sample takes its place, without what belongs to the older one.
@@ -96,19 +74,18 @@ private Q_SLOTS:
     }
 
     void samplesAreFoundFromTheProgramUpwards() {
-        QTemporaryDir tree;
-        const QString root = tree.path();
+        const Stage stage;
         for (const QString& name : {u"b-plain"_s, u"broken"_s, u"cabinet/mhc"_s, u"chains/reset"_s}) {
-            write(root + u"/sample_models/"_s + name + u"/config.json"_s, "{\"num_hidden");
+            stage.write(u"sample_models/"_s + name + u"/config.json"_s, "{\"num_hidden");
         }
-        write(root + u"/sample_models/texts/passage.txt"_s, "words");
-        QVERIFY(QDir(root).mkpath(u"build/release/bin"_s));
-        Samples found = find_samples(root + u"/build/release/bin"_s);
+        stage.write(u"sample_models/texts/passage.txt"_s, "words");
+        const QString bin = QFileInfo(stage.write(u"build/release/bin/program"_s, {})).path();
+        Samples found = find_samples(bin);
         QCOMPARE(found.checkpoints.size(), 4);
         QVERIFY(found.checkpoints.back().endsWith(u"/sample_models/cabinet/mhc"_s));
         QVERIFY(QFile::exists(found.text) && found.recorded.isEmpty());
-        write(root + u"/build/samples/samples.ponder"_s, "x");
-        found = find_samples(root + u"/build/release/bin"_s);
+        stage.write(u"build/samples/samples.ponder"_s, "x");
+        found = find_samples(bin);
         QVERIFY(QFile::exists(found.recorded));
         QVERIFY(find_samples(u"/"_s).checkpoints.isEmpty());
     }
@@ -128,9 +105,8 @@ private Q_SLOTS:
     void aDroppedTrainingFolderShowsItsCurves() {
         Stage stage;
         stage.window.show();
-        const QString folder = stage.folder.filePath(u"out"_s);
         // The checkpoint that lies there too is not what is asked about.
-        write(folder + u"/config.json"_s, "{}");
+        const QString folder = QFileInfo(stage.write(u"out/config.json"_s, "{}")).path();
         const QString trace = folder + u"/training.ponder"_s;
         {
             TraceWriter writer(trace.toStdString());

@@ -7,21 +7,10 @@
 #include "views/common/live_view.h"
 #include "views/compare/compare_view.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/inspector/token_report.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
 #include "views/library/sequence_model.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QAbstractItemView>
-#include <QComboBox>
-#include <QElapsedTimer>
-#include <QLineEdit>
-#include <QListView>
-#include <QScrollBar>
-#include <QSignalSpy>
-#include <QTimer>
-#include <QTreeView>
 
 #include <algorithm>
 #include <atomic>
@@ -35,6 +24,25 @@ using namespace ponderscope;
 using testing::Stage;
 
 namespace {
+
+/// A sequence whose tokens are the bytes of \p text.
+void put_sequence(TraceWriter& writer, const std::string& title, const std::string& text) {
+    writer.begin_sequence(title, text);
+    TokenColumns columns;
+    for (std::size_t t = 0; t < text.size(); ++t) {
+        columns.id.push_back(text[t]);
+        columns.begin.push_back(t);
+        columns.end.push_back(t + 1);
+        columns.nll.push_back(t + 1 < text.size() ? 2.0F : std::nanf(""));
+        columns.entropy.push_back(1);
+        columns.max_probability.push_back(0.5F);
+        columns.rank.push_back(t + 1 < text.size() ? 2 : 0);
+        columns.steps.push_back(0);
+        columns.flops.push_back(1000);
+    }
+    writer.append(std::move(columns), {});
+    writer.end_sequence();
+}
 
 /// Another program that records short sequences into a trace, a run that is never ended while it lives.
 class Growing {
@@ -56,21 +64,7 @@ private:
         writer.begin_run(info, {});
         const std::string text = "a few words that say little";
         for (int i = 0; i < sequences && !stop.stop_requested(); ++i) {
-            writer.begin_sequence("sequence " + std::to_string(i), text);
-            TokenColumns columns;
-            for (std::size_t t = 0; t < text.size(); ++t) {
-                columns.id.push_back(text[t]);
-                columns.begin.push_back(t);
-                columns.end.push_back(t + 1);
-                columns.nll.push_back(t + 1 < text.size() ? 2.0F : std::nanf(""));
-                columns.entropy.push_back(1);
-                columns.max_probability.push_back(0.5F);
-                columns.rank.push_back(t + 1 < text.size() ? 2 : 0);
-                columns.steps.push_back(0);
-                columns.flops.push_back(1000);
-            }
-            writer.append(std::move(columns), {});
-            writer.end_sequence();
+            put_sequence(writer, "sequence " + std::to_string(i), text);
             written_ = i + 1;
             if (i % every == 0) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -299,19 +293,10 @@ private Q_SLOTS:
             QTRY_VERIFY(window.data().isOpen(grows) && !window.data().runs(grows).empty());
             window.selection().setRunA({grows, window.data().runs(grows).front().id});
             QCOMPARE(window.selection().sequence(), 0);
-            writer.begin_sequence("first", "ab");
-            TokenColumns columns;
-            columns.id = {97, 98};
-            columns.begin = {0, 1};
-            columns.end = {1, 2};
-            columns.nll = {1, std::nanf("")};
-            columns.entropy = {1, 1};
-            columns.max_probability = {0.5F, 0.5F};
-            columns.rank = {1, 0};
-            columns.steps = {0, 0};
-            columns.flops = {1, 1};
-            writer.append(std::move(columns), {});
-            writer.end_sequence();
+            QTRY_VERIFY2(window.statusText().contains(u"no sequence yet"_s), qPrintable(window.statusText()));
+            QCOMPARE(token_report(window.data(), window.selection()).hint,
+                     why_no_sequence(window.data(), window.selection())); // it is not being read
+            put_sequence(writer, "first", "ab");
             writer.end_run(1);
         }
         QTRY_VERIFY(window.text().view().sequence());

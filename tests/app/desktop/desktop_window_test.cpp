@@ -1,39 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/desktop/main_window.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
-#include "core/trace/writer.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_panel.h"
-#include "views/inspector/token_report.h"
 #include "views/library/library_panel.h"
 #include "views/text/find_bar.h"
 #include "views/text/span_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
-
-#include <QApplication>
-#include <QComboBox>
-#include <QDialogButtonBox>
-#include <QDir>
-#include <QDockWidget>
-#include <QFile>
-#include <QImage>
-#include <QLineEdit>
-#include <QMessageBox>
-#include <QProcess>
-#include <QPushButton>
-#include <QTest>
-#include <QTimer>
-#include <QWheelEvent>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
 using testing::Stage;
+
+namespace {
+
+/// Runs the program; its exit code (-1: it crashed or did not end) and what it says on stderr.
+std::pair<int, QByteArray>
+run(const QStringList& arguments,
+    const QProcessEnvironment& environment = QProcessEnvironment::systemEnvironment()) {
+    QProcess process;
+    process.setProcessEnvironment(environment);
+    process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM), arguments);
+    const bool ended = process.waitForFinished(60'000) && process.exitStatus() == QProcess::NormalExit;
+    return {ended ? process.exitCode() : -1, process.readAllStandardError()};
+}
+
+} // namespace
 
 class DesktopWindowTest : public QObject {
     Q_OBJECT
@@ -55,24 +48,6 @@ private Q_SLOTS:
         QVERIFY(stage.window.errors().isEmpty());
     }
 
-    void aRunThatHasNoSequenceYetIsSaidToHaveNone() {
-        Stage stage;
-        stage.window.show();
-        const QString path = stage.make(u"early.ponder"_s);
-        RunInfo info;
-        info.name = "early";
-        info.versions = info.config = "{}";
-        info.notices = "[]";
-        const std::int64_t run = TraceWriter(path.toStdString()).begin_run(info, {});
-        stage.window.open(path);
-        QVERIFY(stage.settle());
-        stage.window.selection().setRunA({path, run});
-        QTRY_VERIFY2(stage.window.statusText().contains(u"no sequence yet"_s),
-                     qPrintable(stage.window.statusText()));
-        QCOMPARE(token_report(stage.window.data(), stage.window.selection()).hint,
-                 why_no_sequence(stage.window.data(), stage.window.selection())); // it is not being read
-    }
-
     void aDroppedFolderOpensTheRunDialog() {
         Stage stage;
         stage.window.show();
@@ -83,8 +58,7 @@ private Q_SLOTS:
         QCOMPARE(stage.window.runs().recordDialog()->request().checkpoint, folder);
         QVERIFY(stage.window.runs().recordDialog()->problem().contains(u"config.json"_s));
         // What the engine refuses can be changed and started again.
-        QFile config(folder + u"/config.json"_s);
-        QVERIFY(config.open(QIODevice::WriteOnly));
+        stage.write(u"model/config.json"_s, {});
         stage.window.runs().recorder().setProgram(stage.program(
             u"engine.sh"_s, "echo 'ponderscope: it fits looped and pause. [input]' >&2\nexit 2\n"));
         RecordRequest request = stage.window.runs().recordDialog()->request();
@@ -187,12 +161,7 @@ private Q_SLOTS:
         stage.window.open(u"/no/such.ponder"_s);
         QCOMPARE(stage.window.messages().ids(), QStringList{u"trace.unreadable"_s});
         QVERIFY(stage.window.messages().isVisible());
-        const QString text = stage.folder.filePath(u"words.ponder"_s);
-        QFile file(text);
-        QVERIFY(file.open(QIODevice::WriteOnly));
-        file.write("only words");
-        file.close();
-        stage.window.open(text);
+        stage.window.open(stage.write(u"words.ponder"_s, "only words"));
         QTRY_COMPARE(stage.window.messages().sentences().size(), 2);
         QVERIFY(QApplication::activeModalWidget() == nullptr);
         stage.window.messages().clear();
@@ -227,28 +196,6 @@ private Q_SLOTS:
         QVERIFY(!stage.window.grab().isNull());
     }
 
-    void theLayoutIsKeptAndRestored() {
-        QTemporaryDir folder;
-        const QString file = folder.filePath(u"layout.ini"_s);
-        Theme theme(Appearance::light);
-        {
-            Settings settings(file);
-            MainWindow window(theme, settings);
-            window.show();
-            auto* dock = window.findChild<QDockWidget*>(u"compare"_s);
-            QVERIFY(dock != nullptr);
-            dock->hide();
-            window.close();
-        }
-        Settings settings(file);
-        MainWindow window(theme, settings);
-        window.show();
-        auto* dock = window.findChild<QDockWidget*>(u"compare"_s);
-        QVERIFY(!dock->isVisible());
-        window.docks().arrange();
-        QVERIFY(dock->isVisible());
-    }
-
     void theViewFillsWhileARecordingRuns() {
         Stage stage;
         const QString path =
@@ -256,28 +203,21 @@ private Q_SLOTS:
         QVERIFY(stage.shows(path));
         const RunKey before = stage.window.selection().runA();
         // The engine's part: this process adds a run while a stand-in speaks the protocol.
-        const QString engine = stage.folder.filePath(u"engine.sh"_s);
-        QFile script(engine);
-        QVERIFY(script.open(QIODevice::WriteOnly));
-        QFile over(stage.folder.filePath(u"over"_s));
-        script.write("#!/bin/sh\necho "
-                     "'{\"activity\":\"recording\",\"done\":5,\"total\":10,\"unit\":\"tokens\",\"rate\":100,"
-                     "\"seconds_left\":3}' >&2\nuntil [ -e '" +
-                     over.fileName().toUtf8() + "' ]; do sleep 0.05; done\n");
-        script.close();
-        QVERIFY(script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
         RecordRequest request;
         request.checkpoint = stage.folder.path();
         request.trace = path;
-        stage.window.runs().recorder().setProgram(engine);
-        stage.window.runs().recorder().start(request);
-        QTRY_VERIFY(stage.window.runs().recorder().progress().done == 5);
+        Recorder& recorder = stage.window.runs().recorder();
+        recorder.setProgram(stage.program(u"engine.sh"_s,
+                                          "echo '{\"activity\":\"recording\",\"done\":5,\"total\":10}' >&2\n"
+                                          "until [ -e \"$0.over\" ]; do sleep 0.05; done\n"));
+        recorder.start(request);
+        QTRY_VERIFY(recorder.progress().done == 5);
         testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 200, .secondRun = false});
         QTRY_VERIFY(stage.window.selection().runA() != before);
         QCOMPARE(stage.window.selection().runB(), before); // the same text: compared at once
-        QVERIFY(stage.window.runs().recorder().isRunning());
-        QVERIFY(over.open(QIODevice::WriteOnly));
-        QTRY_VERIFY(!stage.window.runs().recorder().isRunning());
+        QVERIFY(recorder.isRunning());
+        stage.write(u"engine.sh.over"_s, {});
+        QTRY_VERIFY(!recorder.isRunning());
     }
 
     void aFigureIsExportedFromTheMenu() {
@@ -297,17 +237,16 @@ private Q_SLOTS:
         // What it begins with is what is on the screen.
         QVERIFY(dialog->spec().tokens.has_value());
         QCOMPARE((*dialog->spec().tokens)[1], stage.window.text().view().endVisibleToken());
-        const QString file = stage.folder.filePath(u"words.svg"_s);
-        dialog->setFile(file);
+        dialog->setFile(stage.folder.filePath(u"words.svg"_s));
         auto* button = dialog->findChild<QDialogButtonBox*>();
         for (QAbstractButton* one : button->buttons()) {
             if (button->buttonRole(one) == QDialogButtonBox::AcceptRole) {
                 QTest::mouseClick(one, Qt::LeftButton);
             }
         }
-        QVERIFY(QFile::exists(file));
-        QVERIFY(QFile::exists(stage.folder.filePath(u"words.csv"_s)));
-        QVERIFY(QFile::exists(stage.folder.filePath(u"words.json"_s)));
+        for (const QString& name : {u"words.svg"_s, u"words.csv"_s, u"words.json"_s}) {
+            QVERIFY2(QFile::exists(stage.folder.filePath(name)), qPrintable(name));
+        }
         QVERIFY(
             stage.window.messages().has("figure.written", u"ponderscope figure words.json -o words.svg"_s));
         QVERIFY(dialog->isVisible()); // for the next one
@@ -372,12 +311,9 @@ private Q_SLOTS:
         const QString trace = folder.filePath(u"shot.ponder"_s);
         testing::write_sample_trace(trace.toStdString(), {.sequences = 2, .tokens = 400});
         const QString picture = folder.filePath(u"window.png"_s);
-        QProcess process;
-        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
-                      {u"--screenshot"_s, picture, u"--size"_s, u"1200x800"_s, u"--theme"_s, theme,
-                       u"--select-token"_s, u"5"_s, trace});
-        QVERIFY(process.waitForFinished(60'000));
-        QVERIFY2(process.exitCode() == 0, process.readAllStandardError().constData());
+        const auto [code, said] = run({u"--screenshot"_s, picture, u"--size"_s, u"1200x800"_s, u"--theme"_s,
+                                       theme, u"--select-token"_s, u"5"_s, trace});
+        QVERIFY2(code == 0, said.constData());
         const QImage image(picture);
         QCOMPARE(image.size(), QSize(1200, 800));
         QCOMPARE(image.pixelColor(600, 4).lightness() > 128, theme == u"light"_s);
@@ -395,12 +331,8 @@ private Q_SLOTS:
 
     void aScreenshotOfNothingSaysSo() {
         QTemporaryDir folder;
-        QProcess process;
-        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM),
-                      {u"--screenshot"_s, folder.filePath(u"w.png"_s), u"/no/such.ponder"_s});
-        QVERIFY(process.waitForFinished(60'000));
-        QCOMPARE(process.exitCode(), 2);
-        const QByteArray said = process.readAllStandardError();
+        const auto [code, said] = run({u"--screenshot"_s, folder.filePath(u"w.png"_s), u"/no/such.ponder"_s});
+        QCOMPARE(code, 2);
         QCOMPARE(said.count("ponderscope-desktop: "), 1); // Qt may add what it thinks of the environment
         QVERIFY(said.contains("/no/such.ponder"));
         QVERIFY(!QFile::exists(folder.filePath(u"w.png"_s)));
@@ -419,17 +351,12 @@ private Q_SLOTS:
         QFETCH(QString, display);
         QFETCH(QString, platform);
         QFETCH(QByteArray, reason);
-        QProcess process;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
         environment.remove(u"WAYLAND_DISPLAY"_s);
         environment.insert(u"DISPLAY"_s, display);
         environment.insert(u"QT_QPA_PLATFORM"_s, platform);
-        process.setProcessEnvironment(environment);
-        process.start(QStringLiteral(PONDERSCOPE_DESKTOP_PROGRAM), QStringList());
-        QVERIFY(process.waitForFinished(60'000));
-        QCOMPARE(process.exitStatus(), QProcess::NormalExit);
-        QCOMPARE(process.exitCode(), 69); // `run` goes on without a window
-        const QByteArray said = process.readAllStandardError();
+        const auto [code, said] = run({}, environment);
+        QCOMPARE(code, 69); // `run` goes on without a window
         QVERIFY2(said.contains(reason), said.constData());
         QCOMPARE(said.count('\n'), 1);
     }

@@ -4,8 +4,6 @@
 #include "tests/app/desktop/desktop_stage.h"
 #include "tests/support/tiny_checkpoint.h"
 
-#include <QProcess>
-
 namespace ponderscope::testing {
 
 using Qt::StringLiterals::operator""_s;
@@ -14,13 +12,13 @@ using Qt::StringLiterals::operator""_s;
 struct EngineStage : Stage {
     explicit EngineStage(int lines) {
         TinyCheckpoint{.pondering_steps = 3}.write(folder.filePath(u"model"_s).toStdString());
-        QFile text(folder.filePath(u"story.txt"_s));
-        text.open(QIODevice::WriteOnly);
-        for (int i = 0; i < lines; ++i) {
-            text.write("The ferry was late, and nobody minded; the river was lower than last year.\n");
-        }
-        text.close();
+        writeStory(lines);
         window.runs().recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
+    }
+    void writeStory(int lines) const {
+        const QByteArray line =
+            "The ferry was late, and nobody minded; the river was lower than last year.\n";
+        write(u"story.txt"_s, line.repeated(lines));
     }
     /// Into trace(); the checkpoint by a relative name, as the trace will keep it.
     [[nodiscard]] bool record(const QString& policy, const QStringList& more = {}) const {
