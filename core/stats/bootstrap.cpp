@@ -427,6 +427,24 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
     });
 }
 
+Statistic mean_of(std::size_t quantity, double centre) {
+    return [=](std::span<const double> sums, std::int64_t tokens) {
+        return centre + sums[quantity] / static_cast<double>(tokens);
+    };
+}
+
+Statistic ratio_of(std::size_t above, std::size_t below) {
+    return [=](std::span<const double> sums, std::int64_t) {
+        return sums[below] > 0 ? sums[above] / sums[below] : not_a_number;
+    };
+}
+
+Statistic difference_of(Statistic a, Statistic b) {
+    return [a = std::move(a), b = std::move(b)](std::span<const double> sums, std::int64_t tokens) {
+        return a(sums, tokens) - b(sums, tokens);
+    };
+}
+
 double quantile_of_sorted(std::span<const double> sorted, double q) {
     if (sorted.empty()) {
         return std::numeric_limits<double>::quiet_NaN();
@@ -510,6 +528,18 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
         estimates[s] = interval_of(statistics[s](all, sums.tokens()), std::move(values[s]), small, options);
     }
     return estimates;
+}
+
+void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
+               const BootstrapOptions& options) {
+    std::vector<Statistic> statistics;
+    for (const auto& [place, statistic] : wanted) {
+        statistics.push_back(statistic);
+    }
+    const std::vector<Estimate> estimates = bootstrap(sums, statistics, options);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        *wanted[i].first = estimates[i];
+    }
 }
 
 RowLayout RowLayout::of_clusters(std::vector<std::int64_t> tokens) {

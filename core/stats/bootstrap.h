@@ -12,6 +12,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -138,6 +139,11 @@ std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& r
 
 /// Computes a statistic of \p tokens tokens from their sums.
 using Statistic = std::function<double(std::span<const double> sums, std::int64_t tokens)>;
+/// The mean of a quantity that the sums hold less \p centre.
+Statistic mean_of(std::size_t quantity, double centre = 0);
+/// The ratio of two sums; NaN if \p below is not above 0.
+Statistic ratio_of(std::size_t above, std::size_t below);
+Statistic difference_of(Statistic a, Statistic b);
 
 /// Calls \p use once for each replicate r = 0..replicates-1, from several threads. The arguments are the sums
 /// over the replicate's tokens and the number of these tokens. \p resampling: the result of choose_resampling
@@ -178,6 +184,9 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 /// first quantity determines an automatic unit or block length.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
+/// The same, with the place of each estimate.
+void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
+               const BootstrapOptions& options);
 
 /// The meaning of a sample's rows: single tokens, or, if whole clusters are drawn, sums over the tokens of a
 /// cluster.

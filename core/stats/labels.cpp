@@ -2,7 +2,6 @@
 #include "core/stats/labels.h"
 
 #include "core/base/error.h"
-#include "core/base/not_a_number.h"
 #include "core/base/words.h"
 #include "core/stats/scan.h"
 #include "core/stats/significance.h"
@@ -104,14 +103,6 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options) {
     // One class after the other: all at once would take memory for every class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
-    const auto ratio = [](double sum, double n) { return n > 0 ? sum / n : not_a_number; };
-    const std::vector<Statistic> statistics{
-        [ratio](std::span<const double> sums, std::int64_t) { return ratio(sums[1], sums[0]); },
-        [ratio](std::span<const double> sums, std::int64_t) { return ratio(sums[2], sums[0]); },
-        [ratio](std::span<const double> sums, std::int64_t) {
-            return ratio(sums[1], sums[0]) - ratio(sums[4], sums[3]);
-        },
-    };
     const std::span<const double> series[] = {tokens.steps};
     const Resampling resampling = choose_resampling(tokens.layout, series, options);
     const BootstrapOptions settled = resampling.apply(options);
@@ -119,7 +110,6 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
         tested_groups({tokens.label, tokens.steps, tokens.nll, units_of(tokens.layout, resampling)},
                       tokens.classes.size(), tokens.max_steps, 2);
     std::vector<LabelledClass> classes;
-    std::vector<double> p;
     for (std::size_t c = 0; c < tokens.classes.size(); ++c) {
         if (groups[c].count == 0) {
             continue; // of tokens that were not scored
@@ -134,19 +124,16 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
                 row[4] += tokens.steps[i];
             }
         });
-        const std::vector<Estimate> estimates = bootstrap(sums, statistics, settled);
         LabelledClass& one = classes.emplace_back();
+        bootstrap(sums,
+                  {{&one.steps, ratio_of(1, 0)},
+                   {&one.nll, ratio_of(2, 0)},
+                   {&one.steps_difference, difference_of(ratio_of(1, 0), ratio_of(4, 3))}},
+                  settled);
         one.group = std::move(groups[c]);
         one.group.name = tokens.classes[c];
-        one.steps = estimates[0];
-        one.nll = estimates[1];
-        one.steps_difference = estimates[2];
-        p.push_back(one.group.p);
     }
-    const std::vector<double> q = false_discovery_q(p);
-    for (std::size_t i = 0; i < classes.size(); ++i) {
-        classes[i].group.q = q[i];
-    }
+    set_q(classes, &LabelledClass::group);
     return classes;
 }
 

@@ -13,20 +13,6 @@
 namespace ponderscope {
 namespace {
 
-/// The mean of a column that holds the values less \p centre.
-Statistic mean_of(std::size_t column, double centre = 0) {
-    return [=](std::span<const double> sums, std::int64_t tokens) {
-        return centre + sums[column] / static_cast<double>(tokens);
-    };
-}
-
-Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0) {
-    return [=](std::span<const double> sums, std::int64_t tokens) {
-        const double nats = sums[nll] + centre * static_cast<double>(tokens);
-        return sums[bytes] > 0 ? nats / sums[bytes] / std::numbers::ln2 : not_a_number;
-    };
-}
-
 // What each column of the sums holds: x, y, xx, yy, xy of the centred values, bytes, and whether only A is
 // right less whether only B is.
 constexpr std::size_t byte_column = 5;
@@ -55,12 +41,6 @@ PrefixSums paired_sums(const PairedSample& sample, const Resampling& how, double
     });
 }
 
-Statistic minus(Statistic a, Statistic b) {
-    return [a = std::move(a), b = std::move(b)](std::span<const double> sums, std::int64_t tokens) {
-        return a(sums, tokens) - b(sums, tokens);
-    };
-}
-
 Flips flips_of(const PairedSample& sample, const Estimate& difference, const UnitSums& units) {
     Flips flips;
     flips.tokens = static_cast<std::int64_t>(sample.a.size());
@@ -79,6 +59,13 @@ Flips flips_of(const PairedSample& sample, const Estimate& difference, const Uni
 
 double mean_of_values(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre) {
+    return [=](std::span<const double> sums, std::int64_t tokens) {
+        const double nats = sums[nll] + centre * static_cast<double>(tokens);
+        return sums[bytes] > 0 ? nats / sums[bytes] / std::numbers::ln2 : not_a_number;
+    };
 }
 
 Estimate exponential(const Estimate& mean) {
@@ -109,28 +96,20 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     const Statistic rate_a = bits_per_byte(0, byte_column, mean_a);
     const Statistic rate_b = bits_per_byte(1, byte_column, mean_b);
     Estimate flips_difference;
-    const std::vector<std::pair<Estimate*, Statistic>> wanted = {
-        {&result.mean_a, mean_of(0, mean_a)},
-        {&result.mean_b, mean_of(1, mean_b)},
-        {&result.difference,
-         [=](std::span<const double> s, std::int64_t tokens) {
-             return mean_difference + (s[0] - s[1]) / static_cast<double>(tokens);
-         }},
-        {&result.bits_per_byte_a, rate_a},
-        {&result.bits_per_byte_b, rate_b},
-        {&result.bits_per_byte_difference, minus(rate_a, rate_b)},
-        {&result.pearson, correlation(0)},
-        {&flips_difference, mean_of(flips_column)},
-    };
-    std::vector<Statistic> statistics;
-    for (const auto& [to, statistic] : wanted) {
-        statistics.push_back(statistic);
-    }
     const PrefixSums sums = paired_sums(sample, result.resampling, mean_a, mean_b);
-    const std::vector<Estimate> estimates = bootstrap(sums, statistics, result.resampling.apply(options));
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        *wanted[i].first = estimates[i];
-    }
+    bootstrap(sums,
+              {{&result.mean_a, mean_of(0, mean_a)},
+               {&result.mean_b, mean_of(1, mean_b)},
+               {&result.difference,
+                [=](std::span<const double> s, std::int64_t tokens) {
+                    return mean_difference + (s[0] - s[1]) / static_cast<double>(tokens);
+                }},
+               {&result.bits_per_byte_a, rate_a},
+               {&result.bits_per_byte_b, rate_b},
+               {&result.bits_per_byte_difference, difference_of(rate_a, rate_b)},
+               {&result.pearson, correlation(0)},
+               {&flips_difference, mean_of(flips_column)}},
+              result.resampling.apply(options));
     result.tokens = static_cast<std::int64_t>(sample.a.size());
     result.perplexity_a = exponential(result.mean_a);
     result.perplexity_b = exponential(result.mean_b);

@@ -56,6 +56,10 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
 /// NaN without values.
 double mean_of_values(const std::vector<double>& values);
 
+/// The statistic of bits per byte of two sums: the NLL less \p centre a token, and the bytes; NaN without
+/// bytes.
+Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0);
+
 /// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
 Estimate exponential(const Estimate& mean);
 

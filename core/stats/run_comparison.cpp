@@ -343,21 +343,17 @@ Winners winners_of(const RunComparison& comparison, const ComparisonRequest& req
         }
     }
     Winners winners{comparison.runs.front().label, comparison.runs[1].label, by, {}};
-    std::vector<double> p;
     for (std::size_t g = 0; g < totals.size(); ++g) {
         const GroupTotals& one = totals[g];
         if (one.count == 0) {
             continue;
         }
-        winners.rows.push_back({groups.groups[g], one.count, one.interval(),
-                                static_cast<double>(b_lower[g]) / static_cast<double>(one.count), 0});
-        const double low = winners.rows.back().difference.low;
-        p.push_back(std::isnan(low) ? low : sign_flip_p(one.sums));
+        const Estimate difference = one.interval();
+        winners.rows.push_back({groups.groups[g], one.count, difference,
+                                static_cast<double>(b_lower[g]) / static_cast<double>(one.count),
+                                std::isnan(difference.low) ? not_a_number : sign_flip_p(one.sums)});
     }
-    const std::vector<double> q = false_discovery_q(p);
-    for (std::size_t i = 0; i < q.size(); ++i) {
-        winners.rows[i].q = q[i];
-    }
+    set_q(winners.rows);
     return winners;
 }
 

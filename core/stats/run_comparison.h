@@ -83,7 +83,8 @@ struct Winners {
         Estimate difference; ///< mean NLL, A - B, nats; negative: A is better. Student's interval over the
                              ///< units
         double b_lower = 0;  ///< share of tokens with a lower NLL in B
-        double q = 0; ///< q of "the difference is 0": sign flips of the units under false-discovery control
+        double p = 0;        ///< p of "the difference is 0": sign flips of the units; NaN without an interval
+        double q = 0;        ///< p under false-discovery control
     };
     std::string a, b; ///< labels of the runs
     std::string by;

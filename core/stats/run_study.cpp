@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/run_study.h"
 
-#include "core/base/not_a_number.h"
 #include "core/stats/scan.h"
-
-#include <numbers>
 
 namespace ponderscope {
 namespace {
@@ -25,23 +22,12 @@ RunEstimate estimate_of(const ScoredTokens& tokens, const RunInfo& run, const Bo
         row[1] += tokens.bytes[i];
         row[2] += tokens.steps[i];
     });
-    const auto over_tokens = [](std::size_t column) -> Statistic {
-        return [column](std::span<const double> totals, std::int64_t count) {
-            return totals[column] / static_cast<double>(count);
-        };
-    };
-    const std::vector<Statistic> statistics = {over_tokens(0),
-                                               [](std::span<const double> totals, std::int64_t) {
-                                                   return totals[1] > 0
-                                                              ? totals[0] / totals[1] / std::numbers::ln2
-                                                              : not_a_number;
-                                               },
-                                               over_tokens(2)};
-    const std::vector<Estimate> estimates = bootstrap(sums, statistics, result.resampling.apply(options));
-    result.mean_nll = estimates[0];
-    result.perplexity = exponential(estimates[0]);
-    result.bits_per_byte = estimates[1];
-    result.mean_steps = estimates[2];
+    bootstrap(sums,
+              {{&result.mean_nll, mean_of(0)},
+               {&result.bits_per_byte, bits_per_byte(0, 1)},
+               {&result.mean_steps, mean_of(2)}},
+              result.resampling.apply(options));
+    result.perplexity = exponential(result.mean_nll);
     if (!run.complete) {
         result.notices.push_back("Run " + run.name + " is partial.");
     }

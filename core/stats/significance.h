@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -90,6 +91,18 @@ double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 /// 1995, for independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the
 /// order of \p p.
 std::vector<double> false_discovery_q(std::span<const double> p);
+/// Sets q of all rows from their p. \p tested: the part of a row that has both.
+template <typename Row, typename Tested = std::identity>
+void set_q(std::vector<Row>& rows, Tested tested = {}) {
+    std::vector<double> p;
+    for (const Row& row : rows) {
+        p.push_back(std::invoke(tested, row).p);
+    }
+    const std::vector<double> q = false_discovery_q(p);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        std::invoke(tested, rows[i]).q = q[i];
+    }
+}
 
 /// Simultaneous bands for all estimates at the options' level: each estimate ± c standard errors. c is the
 /// quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected for

@@ -183,6 +183,8 @@ TaskReport report_task(const TaskSample& sample, const BootstrapOptions& given) 
         right_tokens,
         of_wrong,
         wrong_tokens,
+        of_all,
+        all_tokens,
         flops,
         first_step
     };
@@ -200,10 +202,14 @@ TaskReport report_task(const TaskSample& sample, const BootstrapOptions& given) 
         row[by_length] = document.is_right(-1, true);
         row[context] = document.context.steps;
         row[context_tokens] = static_cast<double>(document.context.tokens);
+        row[of_all] = row[context];
+        row[all_tokens] = row[context_tokens];
         row[flops] = document.context.flops;
         for (const TaskOption& option : document.options) {
-            row[option.right ? of_right : of_wrong] += option.part.steps;
-            row[option.right ? right_tokens : wrong_tokens] += static_cast<double>(option.part.tokens);
+            for (const Column part : {option.right ? of_right : of_wrong, of_all}) {
+                row[part] += option.part.steps;
+                row[part + 1] += static_cast<double>(option.part.tokens);
+            }
             row[nll] += option.right ? option.nll : 0;
             row[flops] += option.part.flops;
         }
@@ -219,52 +225,25 @@ TaskReport report_task(const TaskSample& sample, const BootstrapOptions& given) 
         units.sums.insert(units.sums.end(), row.begin(), row.end());
         units.tokens.push_back(1);
     }
-    const auto mean = [](std::size_t column) {
-        return Statistic([column](std::span<const double> sums, std::int64_t documents) {
-            return sums[column] / static_cast<double>(documents);
-        });
-    };
-    const auto ratio = [](std::vector<std::size_t> above, std::vector<std::size_t> below) {
-        return Statistic(
-            [above = std::move(above), below = std::move(below)](std::span<const double> sums, std::int64_t) {
-                double a = 0;
-                double b = 0;
-                for (const std::size_t column : above) {
-                    a += sums[column];
-                }
-                for (const std::size_t column : below) {
-                    b += sums[column];
-                }
-                return a / b; // NaN: there are no such tokens
-            });
-    };
-    std::vector<Statistic> statistics{
-        mean(right),
-        mean(by_length),
-        sample.has_options() ? ratio({nll}, {right_tokens}) : mean(nll),
-        ratio({context}, {context_tokens}),
-        ratio({of_right}, {right_tokens}),
-        ratio({of_wrong}, {wrong_tokens}),
-        ratio({context, of_right, of_wrong}, {context_tokens, right_tokens, wrong_tokens}),
-        mean(flops)};
+    report.accuracy_by_step.resize(steps);
+    std::vector<std::pair<Estimate*, Statistic>> wanted{
+        {&report.accuracy, mean_of(right)},
+        {&report.accuracy_norm, mean_of(by_length)},
+        {&report.perplexity, sample.has_options() ? ratio_of(nll, right_tokens) : mean_of(nll)},
+        {&report.context_steps, ratio_of(context, context_tokens)},
+        {&report.right_steps, ratio_of(of_right, right_tokens)},
+        {&report.wrong_steps, ratio_of(of_wrong, wrong_tokens)},
+        {&report.steps, ratio_of(of_all, all_tokens)},
+        {&report.flops, mean_of(flops)}};
     for (std::size_t k = 0; k < steps; ++k) {
-        statistics.push_back(mean(first_step + k));
+        wanted.emplace_back(&report.accuracy_by_step[k], mean_of(first_step + k));
     }
     BootstrapOptions options = given;
     options.unit = ResamplingUnit::clusters;
-    std::vector<Estimate> found = bootstrap(PrefixSums(std::move(units)), statistics, options);
-    report.accuracy = found[0];
-    report.accuracy_norm = found[1];
-    report.perplexity = exponential(found[2]);
-    report.context_steps = found[3];
-    report.right_steps = found[4];
-    report.wrong_steps = found[5];
-    report.steps = found[6];
-    report.flops = found[7];
-    report.accuracy_by_step.assign(found.begin() + 8, found.end());
+    bootstrap(PrefixSums(std::move(units)), wanted, options);
+    report.perplexity = exponential(report.perplexity);
     if (!sample.has_options()) {
-        constexpr double none = std::numeric_limits<double>::quiet_NaN();
-        report.accuracy_norm = {none, none, none, none};
+        report.accuracy_norm = unknown_estimate;
     }
     return report;
 }
@@ -299,10 +278,7 @@ TaskComparison compare_task(const TaskSample& a, const TaskSample& b, const Boot
     differences = units.sums;
     BootstrapOptions options = given;
     options.unit = ResamplingUnit::clusters;
-    const Statistic mean = [](std::span<const double> sums, std::int64_t documents) {
-        return sums[0] / static_cast<double>(documents);
-    };
-    flips.difference = bootstrap(PrefixSums(std::move(units)), {&mean, 1}, options).front();
+    bootstrap(PrefixSums(std::move(units)), {{&flips.difference, mean_of(0)}}, options);
     flips.p = sign_flip_p(differences);
     flips.mcnemar = mcnemar_p(flips.only_a, flips.only_b);
     return comparison;

@@ -28,18 +28,6 @@ bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-void control_false_discoveries(std::vector<TokenGroup>& groups) {
-    std::vector<double> p;
-    p.reserve(groups.size());
-    for (const TokenGroup& group : groups) {
-        p.push_back(group.p);
-    }
-    const std::vector<double> q = false_discovery_q(p);
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-        groups[i].q = q[i];
-    }
-}
-
 } // namespace
 
 std::string token_class(std::string_view bytes) {
@@ -169,8 +157,8 @@ TokenGroups group_tokens(const ScoredTokens& tokens, std::int64_t max_steps,
     groups.types = tested(group_by_type(tokens.id, bytes_of, SIZE_MAX), options.least);
     std::erase_if(groups.types, [&](const TokenGroup& one) { return one.count < options.least; });
     groups.classes = tested(group_by_class(tokens.id, bytes_of), 2);
-    control_false_discoveries(groups.types);
-    control_false_discoveries(groups.classes);
+    set_q(groups.types);
+    set_q(groups.classes);
     return groups;
 }
 
