@@ -8,9 +8,6 @@
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
-#include <QVBoxLayout>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -36,12 +33,7 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
     rows_->setAccessibleName(u"Rows of the attention map"_s);
     rows_->setToolTip(u"Rows: all layers (mean of the heads), or the heads of one layer"_s);
     map_->setAccessibleName(u"Attention weight of each earlier token, by layer or head"_s);
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(8);
-    layout->addWidget(header_);
-    layout->addWidget(map_, 1);
-
+    make_column(this, {14, 8, 14, 6}, 8, {header_, {map_, 1}});
     connect(rows_, &QComboBox::activated, this, &AttentionView::showRow);
     connect(map_, &StepMapCanvas::cellHovered, this, &AttentionView::showCell);
     follow(*this, context, Follows::a);

@@ -7,7 +7,6 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QGuiApplication>
-#include <QHBoxLayout>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
@@ -28,7 +27,32 @@ QString in_locale(QString text, const QLocale& locale) {
     return text.replace(u'.', locale.decimalPoint());
 }
 
+QBoxLayout* make_box(QBoxLayout::Direction direction, QWidget* parent, const QMargins& margins, int spacing,
+                     std::initializer_list<BoxItem> items) {
+    auto* box = new QBoxLayout(direction, parent);
+    box->setContentsMargins(margins);
+    box->setSpacing(spacing);
+    for (const BoxItem& item : items) {
+        if (item.widget != nullptr) {
+            box->addWidget(item.widget, item.stretch, item.alignment);
+        } else {
+            box->addLayout(item.layout, item.stretch);
+        }
+    }
+    return box;
+}
+
 } // namespace
+
+QBoxLayout* make_row(QWidget* parent, const QMargins& margins, int spacing,
+                     std::initializer_list<BoxItem> items) {
+    return make_box(QBoxLayout::LeftToRight, parent, margins, spacing, items);
+}
+
+QBoxLayout* make_column(QWidget* parent, const QMargins& margins, int spacing,
+                        std::initializer_list<BoxItem> items) {
+    return make_box(QBoxLayout::TopToBottom, parent, margins, spacing, items);
+}
 
 QValidator::State NumberBox::validate(QString& text, int& position) const {
     text = in_locale(std::move(text), locale());
@@ -104,11 +128,7 @@ CommandLine::CommandLine(const Theme& theme, QWidget* parent) : QWidget(parent),
     button->setAutoDefault(false);
     button->setAccessibleName(u"Copy as command"_s);
     button->setToolTip(u"Copy a terminal command that gives the same numbers"_s);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(6);
-    row->addWidget(edit_, 1);
-    row->addWidget(button);
+    make_row(this, {}, 6, {{edit_, 1}, button});
     setFocusProxy(edit_);
     connect(button, &QPushButton::clicked, this, &CommandLine::copy);
 }

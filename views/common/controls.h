@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QBoxLayout>
 #include <QComboBox>
 #include <QDoubleSpinBox>
-#include <QLayout>
 #include <QString>
 #include <QValidator>
 #include <QVariant>
@@ -11,6 +11,7 @@
 #include <QWidget>
 
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -54,6 +55,24 @@ void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, cons
 
 /// A button without a frame. If \p text is a single sign, screen readers read \p tip.
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent);
+
+/// A widget or a layout in a row or column.
+struct BoxItem {
+    BoxItem(QWidget* one, int share = 0, Qt::Alignment side = {})
+        : widget(one), stretch(share), alignment(side) {}
+    BoxItem(QLayout* one, int share = 0) : layout(one), stretch(share) {}
+    QWidget* widget = nullptr;
+    QLayout* layout = nullptr;
+    int stretch = 0;
+    Qt::Alignment alignment;
+};
+
+/// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: a
+/// layout for another layout. A spacing of -1 is the style's.
+QBoxLayout* make_row(QWidget* parent, const QMargins& margins, int spacing,
+                     std::initializer_list<BoxItem> items);
+QBoxLayout* make_column(QWidget* parent, const QMargins& margins, int spacing,
+                        std::initializer_list<BoxItem> items);
 
 /// Shows the command line of a dialog, with a button that copies it.
 class CommandLine : public QWidget {

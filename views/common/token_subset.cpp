@@ -4,7 +4,6 @@
 #include "views/common/controls.h"
 #include "views/common/format.h"
 
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QToolButton>
 
@@ -29,11 +28,7 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     label_->setMaximumWidth(most_wide);
     label_->setAccessibleName(u"Tokens that this panel shows"_s);
     auto* shut = flat_button(u"×"_s, u"Show All Tokens"_s, this);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(4);
-    row->addWidget(label_, 1);
-    row->addWidget(shut);
+    make_row(this, {}, 4, {{label_, 1}, shut});
     connect(shut, &QToolButton::clicked, this, &SubsetChip::released);
     const auto dress = [this, &theme] { label_->setFont(theme.strong()); };
     dress();

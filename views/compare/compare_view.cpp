@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/compare/compare_view.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 #include "views/common/tables.h"
-#include "views/common/token_subset.h"
 #include "views/compare/task_answers.h"
 #include "views/figure/figure_command.h"
 #include "views/figure/figure_panel.h"
 
-#include <QComboBox>
 #include <QGraphicsOpacityEffect>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QProgressBar>
@@ -20,11 +18,9 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTableView>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -79,16 +75,9 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     cancel_->hide();
 
     auto* left = new QWidget(this);
-    auto* below = new QHBoxLayout;
-    below->addWidget(message_, 1);
-    below->addWidget(progress_, 1);
-    below->addWidget(cancel_);
-    auto* column = new QVBoxLayout(left);
-    column->setContentsMargins(14, 8, 6, 8);
-    column->addWidget(chip_);
-    column->addWidget(table_, 1);
+    auto* below = make_row(nullptr, {}, -1, {{message_, 1}, {progress_, 1}, cancel_});
+    make_column(left, {14, 8, 6, 8}, -1, {chip_, {table_, 1}, below});
     connect(chip_, &SubsetChip::released, this, [this] { setSubset({}); });
-    column->addLayout(below);
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
     detail_->setAccessibleName(u"Beside the table"_s);
@@ -104,20 +93,14 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     }
     screenChanged();
     auto* right = new QWidget(this);
-    auto* rightColumn = new QVBoxLayout(right);
-    rightColumn->setContentsMargins(6, 8, 14, 6);
-    rightColumn->setSpacing(4);
-    rightColumn->addWidget(detail_, 0, Qt::AlignLeft);
-    rightColumn->addWidget(beside_, 1);
+    make_column(right, {6, 8, 14, 6}, 4, {{detail_, 0, Qt::AlignLeft}, {beside_, 1}});
     connect(detail_, &QComboBox::currentIndexChanged, this, &CompareView::showDetail);
     splitter->addWidget(right);
     splitter->setStretchFactor(0, 1);
     splitter->setStretchFactor(1, 1);
     splitter->setSizes({680, 360});
     splitter->setChildrenCollapsible(false);
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(splitter);
+    make_column(this, {}, -1, {splitter});
 
     model_->setColours([this](int row) { return theme_.runColour(key(row), selection_); });
     model_->setTips([this](int row, int of) { return tip(row, of); });

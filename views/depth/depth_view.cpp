@@ -9,11 +9,8 @@
 #include "views/common/paths.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QSignalBlocker>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -61,33 +58,15 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
 }
 
 void DepthView::layOut() {
-    auto* header = new QHBoxLayout;
-    header->setSpacing(10);
-    header->addWidget(chooser_);
-    header->addWidget(what_);
-    header->addWidget(head_);
+    auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
-    auto* column = new QVBoxLayout(right_);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(5);
-    auto* mapHeader = new QHBoxLayout;
-    mapHeader->setSpacing(10);
     mapTitle_->setWordWrap(true); // a narrow panel shows two lines
     mapTitle_->setForegroundRole(QPalette::PlaceholderText);
-    mapHeader->addWidget(mapTitle_, 1);
-    mapHeader->addWidget(mapScale_);
+    auto* mapHeader = make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_});
     mapHeader->addStretch(1);
-    column->addLayout(mapHeader);
-    column->addWidget(map_, 1);
-    auto* body = new QHBoxLayout;
-    body->setSpacing(16);
-    body->addWidget(chart_, 4);
-    body->addWidget(right_, 5);
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(8);
-    layout->addLayout(header);
-    layout->addLayout(body, 1);
+    make_column(right_, {}, 5, {mapHeader, {map_, 1}});
+    make_column(this, {14, 8, 14, 6}, 8,
+                {header, {make_row(nullptr, {}, 16, {{chart_, 4}, {right_, 5}}), 1}});
 }
 
 void DepthView::connectAll() {

@@ -10,12 +10,7 @@
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
-#include <QHBoxLayout>
-#include <QVBoxLayout>
-
 #include <algorithm>
-#include <cmath>
 
 using namespace Qt::StringLiterals;
 
@@ -39,15 +34,8 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
     charts_->embed();
-    auto* column = new QVBoxLayout;
-    column->setSpacing(8);
-    column->addWidget(header_);
-    column->addWidget(map_, 1);
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(16);
-    layout->addLayout(column, 4);
-    layout->addWidget(charts_, 5);
+    make_row(this, {14, 8, 14, 6}, 16,
+             {{make_column(nullptr, {}, 8, {header_, {map_, 1}}), 4}, {charts_, 5}});
 
     connect(layer_, &QComboBox::activated, this, [this] {
         selection_.setLayer(layerName().toInt());

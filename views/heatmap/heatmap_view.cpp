@@ -10,10 +10,6 @@
 #include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
-#include <QHBoxLayout>
-#include <QVBoxLayout>
-
 #include <algorithm>
 #include <cmath>
 
@@ -43,15 +39,8 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     chooser_->setAccessibleName(u"Signal"_s);
     chooser_->setToolTip(u"Signal of the heatmap"_s);
     header_->setRanges(ColourRanges::of(context.data));
-    auto* column = new QVBoxLayout;
-    column->setSpacing(8);
-    column->addWidget(header_);
-    column->addWidget(canvas_, 1);
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(14, 8, 14, 6);
-    layout->setSpacing(14);
-    layout->addLayout(column, 3);
-    layout->addWidget(layers_, 1);
+    make_row(this, {14, 8, 14, 6}, 14,
+             {{make_column(nullptr, {}, 8, {header_, {canvas_, 1}}), 3}, {layers_, 1}});
     layers_->embed();
     layers_->followToken();
     connect(chooser_, &QComboBox::activated, this,

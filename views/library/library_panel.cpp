@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/library/library_panel.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/library/library_model.h"
@@ -18,7 +19,6 @@
 #include <QMouseEvent>
 #include <QTimer>
 #include <QTreeView>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -68,13 +68,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
 
     sequenceHeader_->setContentsMargins(14, 8, 14, 2);
     sequenceHeader_->setForegroundRole(QPalette::PlaceholderText);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    column->addWidget(runs_);
-    column->addWidget(sequenceHeader_);
-    column->addWidget(sequences_, 1);
-    column->addWidget(hint_, 1);
+    make_column(this, {}, 0, {runs_, sequenceHeader_, {sequences_, 1}, {hint_, 1}});
 
     connect(model_, &QAbstractItemModel::rowsInserted, runs_,
             [this](const QModelIndex& above, int first, int last) {

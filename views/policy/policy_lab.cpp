@@ -16,16 +16,13 @@
 #include "views/policy/policy_data.h"
 
 #include <QCheckBox>
-#include <QComboBox>
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSlider>
 #include <QToolButton>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -96,33 +93,19 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     grid->addWidget(policy_, 0, 1, 1, 2);
     grid->addWidget(label(u"Threshold"_s, slider_), 1, 0);
     grid->addWidget(slider_, 1, 1);
-    auto* number = new QHBoxLayout;
-    number->setSpacing(4);
-    number->addWidget(threshold_);
-    number->addWidget(reset_);
-    grid->addLayout(number, 1, 2);
+    grid->addLayout(make_row(nullptr, {}, 4, {threshold_, reset_}), 1, 2);
     grid->addWidget(summary_, 2, 0, 1, 3);
     grid->addWidget(rerunLabel_, 3, 0, 1, 3);
     grid->addWidget(colour_, 4, 0, 1, 3);
-    auto* buttons = new QHBoxLayout;
-    buttons->addWidget(rerun_);
-    buttons->addWidget(all);
+    auto* buttons = make_row(nullptr, {}, -1, {rerun_, all});
     buttons->addStretch(1);
     grid->addLayout(buttons, 5, 0, 1, 3);
     grid->addWidget(note_, 6, 0, 1, 3);
     grid->setRowStretch(7, 1);
-    auto* row = new QHBoxLayout(body_);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(18);
-    row->addLayout(grid, 3);
-    row->addWidget(histogram_, 2);
-    row->addWidget(front_, 4);
+    make_row(body_, {}, 18, {{grid, 3}, {histogram_, 2}, {front_, 4}});
     front_->embed();
     front_->setOnScreen(false); // until there are policies
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(14, 10, 14, 8);
-    column->addWidget(body_, 1);
-    column->addWidget(hint_, 1);
+    make_column(this, {14, 10, 14, 8}, -1, {{body_, 1}, {hint_, 1}});
 
     const auto dress = [this] {
         note_->setFont(context_.theme.small());

@@ -5,7 +5,6 @@
 #include "views/common/format.h"
 #include "views/text/text_view.h"
 
-#include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
@@ -14,7 +13,6 @@
 #include <QSignalBlocker>
 #include <QTimer>
 #include <QToolButton>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -69,22 +67,9 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     setRoom(600);
     list_->hide();
-    auto* row = new QHBoxLayout;
-    row->setContentsMargins(24, 6, 14, 6);
-    row->setSpacing(6);
-    row->addWidget(edit_, 1);
-    row->addWidget(up);
-    row->addWidget(down);
-    row->addWidget(status_, 1);
-    row->addWidget(wholeRun_);
-    row->addWidget(listed_);
-    row->addWidget(send_);
-    row->addWidget(shut);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 1);
-    column->setSpacing(0);
-    column->addLayout(row);
-    column->addWidget(list_);
+    auto* row = make_row(nullptr, {24, 6, 14, 6}, 6,
+                         {{edit_, 1}, up, down, {status_, 1}, wholeRun_, listed_, send_, shut});
+    make_column(this, {0, 0, 0, 1}, 0, {row, list_});
     connect(listed_, &QToolButton::toggled, this, &FindBar::setListed);
     connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this,
             [this](const QModelIndex& now) {

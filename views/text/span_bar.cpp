@@ -8,11 +8,9 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QFormLayout>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -41,13 +39,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     auto* send =
         flat_button(u"Send to Compare"_s, u"Restrict Compare to the span (means with intervals)"_s, this);
     auto* shut = flat_button(u"×"_s, u"Clears the selection (Esc)"_s, this);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(24, 6, 14, 6);
-    row->setSpacing(6);
-    row->addWidget(words_, 1);
-    for (QToolButton* button : {copy_, label_, figure, send, shut}) {
-        row->addWidget(button);
-    }
+    make_row(this, {24, 6, 14, 6}, 6, {{words_, 1}, copy_, label_, figure, send, shut});
     connect(copy_, &QToolButton::clicked, this, &SpanBar::copy);
     connect(label_, &QToolButton::clicked, this, [this] { askForLabel({}); });
     connect(figure, &QToolButton::clicked, this, &SpanBar::figureWanted);

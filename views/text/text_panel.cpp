@@ -10,9 +10,7 @@
 #include "views/text/token_model.h"
 
 #include <QCheckBox>
-#include <QComboBox>
 #include <QContextMenuEvent>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPainter>
@@ -20,7 +18,6 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <QToolButton>
-#include <QVBoxLayout>
 #include <QWheelEvent>
 
 #include <algorithm>
@@ -71,11 +68,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     // A name and its field stay together when the row wraps.
     const auto pair = [this](QWidget* name, QWidget* field) {
         auto* both = new QWidget(controls_);
-        auto* line = new QHBoxLayout(both);
-        line->setContentsMargins(0, 0, 4, 0);
-        line->setSpacing(8);
-        line->addWidget(name);
-        line->addWidget(field);
+        make_row(both, {0, 0, 4, 0}, 8, {name, field});
         return both;
     };
     auto* row = new FlowLayout(controls_);
@@ -100,14 +93,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     notice_->setForegroundRole(QPalette::PlaceholderText);
     notice_->hide();
 
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    column->addWidget(controls_);
-    column->addWidget(find_);
-    column->addWidget(notice_);
-    column->addWidget(stack_, 1);
-    column->addWidget(spanBar_);
+    make_column(this, {}, 0, {controls_, find_, notice_, {stack_, 1}, spanBar_});
     setFocusProxy(view_);
 
     connect(colour_, &QComboBox::currentIndexChanged, this, [this] {
