@@ -12,9 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <list>
 #include <map>
-#include <memory>
 #include <optional>
 #include <poll.h>
 #include <string>

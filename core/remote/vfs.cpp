@@ -7,7 +7,6 @@
 #include "core/remote/file.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <mutex>
 #include <new>

@@ -6,7 +6,6 @@
 #include "core/remote/file.h"
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <sqlite3.h>

@@ -6,8 +6,6 @@
 #include "core/base/json.h"
 #include "core/base/utf8.h"
 
-#include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 

@@ -12,7 +12,6 @@
 #include "core/trace/writing/store.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>

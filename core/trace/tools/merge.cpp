@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <map>
 #include <optional>
 #include <unistd.h>

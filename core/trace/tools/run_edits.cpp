@@ -10,7 +10,6 @@
 #include "core/trace/writing/lock_file.h"
 
 #include <algorithm>
-#include <optional>
 #include <unistd.h>
 #include <vector>
 

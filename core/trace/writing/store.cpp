@@ -6,7 +6,6 @@
 #include "core/trace/rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <span>
 

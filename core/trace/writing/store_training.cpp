@@ -3,7 +3,6 @@
 #include "core/trace/rows.h"
 #include "core/trace/writing/store.h"
 
-#include <string_view>
 
 namespace ponderscope {
 
