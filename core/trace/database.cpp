@@ -304,13 +304,16 @@ Database::Database(const std::filesystem::path& path, Access access) {
 }
 
 Database::Database(Database&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), left_log_of_(std::move(other.left_log_of_)) {}
+    : handle_(std::exchange(other.handle_, nullptr)),
+      prepared_(std::move(other.prepared_)),
+      left_log_of_(std::move(other.left_log_of_)) {}
 
 Database::~Database() {
     close();
 }
 
 void Database::close() {
+    prepared_.clear();
     sqlite3_close_v2(std::exchange(handle_, nullptr));
     const std::filesystem::path file = std::move(left_log_of_);
     left_log_of_.clear();
@@ -372,6 +375,14 @@ Statement Database::prepare(std::string_view sql) {
         fail(handle_);
     }
     return Statement(statement);
+}
+
+Statement& Database::prepared(const std::string& sql) {
+    auto place = prepared_.find(sql);
+    if (place == prepared_.end()) {
+        place = prepared_.emplace(sql, prepare(sql)).first;
+    }
+    return place->second;
 }
 
 std::int64_t Database::integer(std::string_view sql) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -147,6 +148,8 @@ public:
 
     void execute(const std::string& sql);
     [[nodiscard]] Statement prepare(std::string_view sql);
+    /// A statement that stays prepared for later calls with the same text. Reset it after use.
+    [[nodiscard]] Statement& prepared(const std::string& sql);
     /// First column of the first row; 0 without a row.
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
@@ -182,6 +185,7 @@ public:
 
 private:
     sqlite3* handle_ = nullptr;
+    std::map<std::string, Statement> prepared_;
     std::filesystem::path left_log_of_; ///< readers of a local file: the file whose log remains
 };
 

@@ -167,20 +167,21 @@ std::string columns_of(const char* table) {
     return list;
 }
 
-std::string insert_into(const char* table) {
+std::string into(const char* table) {
     std::string places;
     for (std::size_t i = 0; i < table_named(table).columns.size(); ++i) {
         places += places.empty() ? "?" : ",?";
     }
-    return "INSERT INTO " + std::string(table) + " (" + columns_of(table) + ") VALUES (" + places + ")";
+    return " INTO " + std::string(table) + " (" + columns_of(table) + ") VALUES (" + places + ")";
 }
 
 template <class Row>
-void bind_row(Statement& statement, const Row& row) {
+void insert_row(Statement& statement, const Row& row) {
     int at = 0;
     for (const Field<Row>& field : fields<Row>()) {
         bind_field(statement, ++at, field, row);
     }
+    statement.run();
 }
 
 template <class Row>
@@ -202,7 +203,7 @@ nlohmann::json json_of_row(const Row& row) {
 }
 
 #define PONDERSCOPE_ROW(Row)                                                                                 \
-    template void bind_row(Statement&, const Row&);                                                          \
+    template void insert_row(Statement&, const Row&);                                                        \
     template Row read_row<Row>(const Statement&, const Damaged&);                                            \
     template nlohmann::json json_of_row(const Row&);
 PONDERSCOPE_ROW(RunInfo)

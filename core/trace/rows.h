@@ -38,13 +38,12 @@ std::span<const Field<Row>> fields();
 
 /// "id,name,checkpoint,...": all columns of a table, for SELECT and INSERT.
 std::string columns_of(const char* table);
-std::string insert_into(const char* table);
+/// " INTO table (columns) VALUES (?,...)", for INSERT.
+std::string into(const char* table);
 
-/// Binds the columns that have a member. The statement is that of insert_into.
+/// Adds a row by an INSERT statement with into(). Columns without a member are bound before.
 template <class Row>
-void bind_row(Statement& statement, const Row& row);
-template <class Row>
-void bind_row(Statement&, const Row&&) = delete; // a temporary row would leave dangling texts
+void insert_row(Statement& statement, const Row& row);
 /// Reads the columns that have a member from a SELECT of columns_of. Calls \p damaged for a value that a
 /// trace cannot have; it throws, with the expected and the found value.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/trace/packed_values.h"
 #include "core/trace/rows.h"
+#include "core/trace/tools/run_edits.h"
 
 #include <algorithm>
 #include <ctime>
@@ -52,7 +53,6 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool te
     file_ = FileId::of(path_);
     database_.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA foreign_keys=OFF");
     load_contents();
-    prepare_statements();
 }
 
 void TraceStore::create() {
@@ -84,26 +84,12 @@ void TraceStore::load_contents() {
     next_chunk_ = database_.integer("SELECT max(id) FROM chunk") + 1;
 }
 
-void TraceStore::prepare_statements() {
-    insert_run_ = database_.prepare(schema::insert_into("run"));
-    update_run_ = database_.prepare(
-        "UPDATE run SET seconds=?, complete=?, sequences=?, tokens=?, scored_tokens=?, nll_sum=?, "
-        "steps_sum=?, flops_sum=?, scored_bytes=? WHERE id=?");
-    insert_sequence_ = database_.prepare(schema::insert_into("sequence"));
-    update_sequence_ = database_.prepare(
-        "UPDATE sequence SET complete=?, tokens=?, scored_tokens=?, nll_sum=?, steps_sum=?, "
-        "flops_sum=?, scored_bytes=?, tokens_crc32=? WHERE id=?");
-    insert_text_ = database_.prepare(schema::insert_into("text"));
-    insert_token_ = database_.prepare(schema::insert_into("token_row"));
-    insert_signal_ = database_.prepare(schema::insert_into("signal"));
-    insert_chunk_ = database_.prepare(schema::insert_into("chunk"));
-    update_chunk_ =
-        database_.prepare("UPDATE chunk SET tokens=?, shape=?, data=?, crc32=?, dtype=? WHERE id=?");
-    insert_vocabulary_ =
-        database_.prepare("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)");
-    insert_fault_ = database_.prepare(schema::insert_into("fault"));
-    insert_label_ = database_.prepare(schema::insert_into("label"));
-    prepare_training_statements();
+Statement& TraceStore::insert(const char* table) {
+    return database_.prepared("INSERT" + schema::into(table));
+}
+
+Statement& TraceStore::replace(const char* table) {
+    return database_.prepared("INSERT OR REPLACE" + schema::into(table));
 }
 
 void TraceStore::begin() {
@@ -112,18 +98,17 @@ void TraceStore::begin() {
     }
 }
 
-void TraceStore::take_up(std::int64_t run, const std::string& record_level) {
+void TraceStore::take_up(const RunInfo& run) {
     begin();
-    newest_run_ = run_ = run;
+    run_ = run;
+    static_cast<TokenTotals&>(run_) = {};
+    run_.sequences = 0;
+    run_.complete = false;
+    newest_run_ = run_.id;
     run_began_ = std::chrono::steady_clock::now();
-    run_seconds_ = -1;
-    run_seconds_before_ = 0;
-    run_complete_ = false;
-    run_sequences_ = 0;
-    run_totals_ = {};
     sequence_totals_ = {};
     signals_.clear();
-    packed_ = record_level == "scalars";
+    packed_ = run_.record_level == "scalars";
     compress_ = packed_ || always_compress_;
 }
 
@@ -136,48 +121,39 @@ std::vector<SignalInfo> TraceStore::with_packed_tokens(std::vector<SignalInfo> s
 
 void TraceStore::begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
                            const std::optional<ShardInfo>& shard) {
-    take_up(info.id, info.record_level);
-    RunInfo row = info; // of a copy, with the totals of the other run
-    static_cast<TokenTotals&>(row) = {};
-    row.sequences = 0;
-    row.seconds = 0;
-    row.complete = false;
-    schema::bind_row(insert_run_, row);
-    insert_run_.run();
-
+    take_up(info);
+    run_.seconds = 0;
+    schema::insert_row(insert("run"), run_);
+    Statement& insert_signal = insert("signal");
     for (const SignalInfo& signal : with_packed_tokens(signals)) {
-        schema::bind_row(insert_signal_, signal);
-        insert_signal_.bind(1, next_signal_).bind(2, run_);
-        insert_signal_.run();
+        insert_signal.bind(1, next_signal_).bind(2, run_.id);
+        schema::insert_row(insert_signal, signal);
         signals_[signal.name] = {next_signal_++, signal.storage};
     }
     if (shard) {
-        database_.prepare(schema::insert_into("shard")).run(run_, shard->rank, shard->world, shard->batch);
+        insert("shard").run(run_.id, shard->rank, shard->world, shard->batch);
     }
 }
 
 void TraceStore::begin_sequence(std::int64_t id, const SequenceInfo& info, const std::string& text) {
     begin();
-    sequence_ = id;
-    sequence_complete_ = false;
     sequence_totals_ = {};
     sequence_rows_.clear();
     buffers_.clear();
-    SequenceInfo row = info;
-    row.id = id;
-    row.run = run_;
-    row.number = run_sequences_;
-    row.text_bytes = static_cast<std::int64_t>(text.size());
-    row.text_crc32 = crc32_of(bytes_of(text));
-    row.tokens_crc32 = 0;
-    schema::bind_row(insert_sequence_, row);
-    insert_sequence_.run();
-    ++run_sequences_;
+    sequence_ = info;
+    sequence_.id = id;
+    sequence_.run = run_.id;
+    sequence_.number = run_.sequences++;
+    sequence_.text_bytes = static_cast<std::int64_t>(text.size());
+    sequence_.text_crc32 = crc32_of(bytes_of(text));
+    sequence_.tokens_crc32 = 0;
+    schema::insert_row(insert("sequence"), sequence_);
     const std::string_view all(text);
+    Statement& insert_text = insert("text");
     constexpr auto piece_bytes = static_cast<std::size_t>(schema::text_piece);
     for (std::size_t piece = 0; piece * piece_bytes < all.size(); ++piece) {
-        insert_text_.run(id << schema::position_bits | static_cast<std::int64_t>(piece),
-                         bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
+        insert_text.run(id << schema::position_bits | static_cast<std::int64_t>(piece),
+                        bytes_of(all.substr(piece * piece_bytes, piece_bytes)));
     }
 }
 
@@ -205,69 +181,67 @@ void TraceStore::append(const TokenColumns& tokens,
 }
 
 void TraceStore::insert_tokens(const TokenColumns& tokens) {
+    Statement& insert_token = insert("token_row");
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const std::int64_t position = tokens.first + static_cast<std::int64_t>(i);
         int at = 1;
-        insert_token_.bind(at, sequence_ << schema::position_bits | position);
-        schema::each_token_number(tokens, i, [&](const auto number) { insert_token_.bind(++at, number); });
-        insert_token_.run();
+        insert_token.bind(at, sequence_.id << schema::position_bits | position);
+        schema::each_token_number(tokens, i, [&](const auto number) { insert_token.bind(++at, number); });
+        insert_token.run();
     }
 }
 
-void TraceStore::write_sequence_totals() {
-    if (sequence_ == 0) {
+void TraceStore::write_sequence() {
+    if (sequence_.id == 0) {
         return;
     }
     flush_tails();
-    const TokenTotals& t = sequence_totals_.totals();
-    update_sequence_.bind_all(sequence_complete_, t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum,
-                              t.flops_sum, t.scored_bytes, sequence_rows_.value(), sequence_);
-    if (packed_) {
-        update_sequence_.bind_null(8); // it has no rows
-    }
-    update_sequence_.run();
+    static_cast<TokenTotals&>(sequence_) = sequence_totals_.totals();
+    sequence_.tokens_crc32 = packed_ ? -1 : sequence_rows_.value(); // packed tokens have no rows
+    schema::insert_row(replace("sequence"), sequence_);
 }
 
-void TraceStore::write_run_totals() {
-    if (run_ == 0) {
+void TraceStore::write_run(double seconds) {
+    if (run_.id == 0) {
         return;
     }
-    const double so_far =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - run_began_).count();
-    TokenTotals t = run_totals_;
-    t += sequence_totals_.totals();
-    update_run_.run(run_seconds_before_ + (run_seconds_ >= 0 ? run_seconds_ : so_far), run_complete_,
-                    run_sequences_, t.tokens, t.scored_tokens, t.nll_sum, t.steps_sum, t.flops_sum,
-                    t.scored_bytes, run_);
+    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - run_began_;
+    RunInfo row = run_;
+    row += sequence_totals_.totals();
+    row.seconds += seconds >= 0 ? seconds : so_far.count();
+    schema::insert_row(replace("run"), row);
 }
 
 void TraceStore::end_sequence(bool complete) {
     begin();
-    sequence_complete_ = complete;
-    write_sequence_totals();
-    run_totals_ += sequence_totals_.totals();
+    sequence_.complete = complete;
+    write_sequence();
+    run_ += sequence_totals_.totals();
     sequence_totals_ = {};
-    sequence_ = 0;
+    sequence_ = {};
     buffers_.clear();
 }
 
 void TraceStore::put_labels(const std::vector<TextLabel>& labels) {
     begin();
+    Statement& insert_label = insert("label");
     for (const TextLabel& label : labels) {
-        insert_label_.run(sequence_, label.begin, label.end, label.name);
+        insert_label.run(sequence_.id, label.begin, label.end, label.name);
     }
 }
 
 void TraceStore::put_text_digest(const std::string& digest) {
     begin();
-    database_.prepare("UPDATE run SET text_digest=? WHERE id=?").run(digest, run_);
+    run_.text_digest = digest;
 }
 
 void TraceStore::put_vocabulary(std::int64_t tokenizer,
                                 const std::vector<std::pair<std::int32_t, std::string>>& token_bytes) {
     begin();
+    Statement& insert_word =
+        database_.prepared("INSERT OR IGNORE INTO vocabulary (tokenizer, id, bytes, crc32) VALUES (?,?,?,?)");
     for (const auto& [id, bytes] : token_bytes) {
-        insert_vocabulary_.run(tokenizer, id, bytes_of(bytes), crc32_of(bytes_of(bytes)));
+        insert_word.run(tokenizer, id, bytes_of(bytes), crc32_of(bytes_of(bytes)));
     }
 }
 
@@ -275,24 +249,139 @@ void TraceStore::put_fault(std::int64_t run, std::int64_t sequence, const std::s
                            const std::string& message) {
     begin();
     const FaultInfo row{run, sequence, time, message};
-    schema::bind_row(insert_fault_, row);
-    insert_fault_.run();
+    schema::insert_row(insert("fault"), row);
 }
 
 void TraceStore::end_run(double seconds, bool complete) {
     begin();
-    run_seconds_ = seconds;
-    run_complete_ = complete;
-    write_run_totals();
-    run_ = 0;
+    run_.complete = complete;
+    write_run(seconds);
+    run_ = {};
+}
+
+TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<SignalInfo>& signals) {
+    begin();
+    const auto damaged = [&](const std::string& expected, const std::string& found) {
+        throw InputError(path_, expected, found, "record the run again");
+    };
+    {
+        Statement row = database_.prepare("SELECT " + schema::columns_of("run") + " FROM run WHERE id = ?");
+        if (!row.bind(1, run).step()) {
+            throw InputError(path_, "run " + std::to_string(run) + " to resume", "none", "record it again");
+        }
+        take_up(schema::read_row<RunInfo>(row, damaged));
+    }
+    std::vector<std::int64_t> unfinished;
+    {
+        Statement rows = database_.prepare("SELECT " + schema::columns_of("sequence") +
+                                           " FROM sequence WHERE run = ? ORDER BY number");
+        rows.bind(1, run);
+        while (rows.step()) {
+            const auto sequence = schema::read_row<SequenceInfo>(rows, damaged);
+            if (!sequence.complete || !unfinished.empty()) {
+                unfinished.push_back(sequence.id);
+                continue;
+            }
+            // In the order in which they were recorded: the sums are what they would have been.
+            run_ += sequence;
+            ++run_.sequences;
+        }
+    }
+    for (const std::int64_t sequence : unfinished) {
+        delete_contents(database_, sequence);
+        database_.execute("DELETE FROM sequence WHERE id = " + std::to_string(sequence));
+    }
+    database_.execute("DELETE FROM fault WHERE run = " + std::to_string(run));
+    for (const SignalInfo& signal : with_packed_tokens(signals)) {
+        Statement find = database_.prepare("SELECT id FROM signal WHERE run = ? AND name = ?");
+        find.bind_all(run, signal.name);
+        if (find.step()) {
+            signals_[signal.name] = {find.integer(0), signal.storage};
+        }
+    }
+    write_run();
+    return {run_.sequences, database_.integer("SELECT max(id) FROM sequence"), run_.tokenizer, packed_};
+}
+
+std::int64_t TraceStore::store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece) {
+    const std::vector<std::byte> packed = compress_ || signal.storage == SignalStorage::compressed
+                                              ? compress_values(piece.data, piece.tokens)
+                                              : std::vector<std::byte>();
+    const std::span<const std::byte> data = packed.empty() ? piece.data : packed;
+    const std::string dtype =
+        std::string(name_of(piece.dtype)) + std::string(packed.empty() ? "" : compressed_suffix);
+    const std::int64_t crc = crc32_of(data);
+    if (piece.row != 0) {
+        database_.prepared("UPDATE chunk SET tokens=?, shape=?, data=?, crc32=?, dtype=? WHERE id=?")
+            .run(piece.tokens, piece.shape, data, crc, dtype, piece.row);
+        return piece.row;
+    }
+    insert("chunk").run(next_chunk_, sequence_.id, signal.id, piece.first_token, piece.tokens, dtype,
+                        piece.shape, data, crc);
+    return next_chunk_++;
+}
+
+void TraceStore::flush_tails() {
+    for (auto& [name, buffer] : buffers_) {
+        const SignalPlace& signal = signals_.at(name);
+        buffer.flush([&](const ChunkBuffer::Piece& piece) { return store_chunk(signal, piece); });
+    }
+}
+
+void TraceStore::begin_training(const TrainingInfo& info, const std::vector<TrainingQuantity>& quantities) {
+    begin();
+    TrainingInfo row = info;
+    row.step = row.tokens = 0;
+    row.seconds = 0;
+    row.complete = false;
+    row.fault.clear();
+    schema::insert_row(insert("training"), row);
+    Statement& insert_quantity = insert("training_quantity");
+    for (const TrainingQuantity& quantity : quantities) {
+        insert_quantity.bind(1, info.id);
+        schema::insert_row(insert_quantity, quantity);
+    }
+}
+
+void TraceStore::put_points(std::int64_t training, const TrainingMoment& moment,
+                            const std::vector<TrainingValue>& values) {
+    begin();
+    Statement& insert_point = database_.prepared(
+        "INSERT OR REPLACE INTO training_point (training, step, quantity, place, tokens, seconds, value) "
+        "VALUES (?,?,?,?,?,?,?)");
+    for (const TrainingValue& value : values) {
+        insert_point.run(training, moment.step, value.quantity, value.place, moment.tokens, moment.seconds,
+                         value.value);
+    }
+    database_.prepare("UPDATE training SET step=?, tokens=?, seconds=?, complete=0, fault='' WHERE id=?")
+        .run(moment.step, moment.tokens, moment.seconds, training);
+}
+
+void TraceStore::end_training(std::int64_t training, bool complete, const std::string& fault) {
+    begin();
+    database_.prepare("UPDATE training SET complete=?, fault=? WHERE id=?").run(complete, fault, training);
+}
+
+void TraceStore::cut_training(std::int64_t training, std::int64_t step) {
+    begin();
+    const std::string of = " WHERE training = " + std::to_string(training);
+    const std::string after = std::to_string(step);
+    const std::string points = " FROM training_point" + of;
+    database_.execute("DELETE" + points + " AND step > " + after);
+    const auto newest = [&](const char* column) {
+        return std::string("coalesce((SELECT max(") + column + ")" + points + "), 0)";
+    };
+    database_.execute("UPDATE training SET complete = 0, fault = '', step = " + newest("step") +
+                      ", tokens = " + newest("tokens") + ", seconds = " + newest("seconds") +
+                      " WHERE id = " + std::to_string(training));
 }
 
 void TraceStore::commit() {
     if (!dirty()) {
         return;
     }
-    write_sequence_totals();
-    write_run_totals();
+    write_sequence();
+    write_run();
     database_.execute("COMMIT");
     committed_ = true;
     keep_file();

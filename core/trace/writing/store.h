@@ -43,7 +43,7 @@ public:
 
     void begin_run(const RunInfo& info, const std::vector<SignalInfo>& signals,
                    const std::optional<ShardInfo>& shard);
-    /// Continues a run after its last finished sequence; store_resume.cpp.
+    /// Continues a run after its last finished sequence.
     struct Resumed {
         std::int64_t sequences = 0;
         std::int64_t last_sequence = 0; ///< largest id in the file
@@ -90,13 +90,15 @@ private:
     };
     void create();
     void load_contents();
-    void prepare_statements();
-    void prepare_training_statements();
+    /// The statements that add a row to \p table, and that replace the row with the same key.
+    [[nodiscard]] Statement& insert(const char* table);
+    [[nodiscard]] Statement& replace(const char* table);
     void begin();
     void insert_tokens(const TokenColumns& tokens);
     void flush_tails();
-    void write_sequence_totals();
-    void write_run_totals();
+    void write_sequence();
+    /// Negative \p seconds: since the run was taken up.
+    void write_run(double seconds = -1);
     /// After a commit: creates the log again if its file was deleted. If the trace itself was moved, removed
     /// or replaced, saves its content elsewhere and throws an EnvironmentError that names the new path.
     void keep_file();
@@ -105,8 +107,8 @@ private:
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
-    /// Makes \p run the current run. Runs of scalars are packed and compressed.
-    void take_up(std::int64_t run, const std::string& record_level);
+    /// Makes \p run the current run, without sequences. Runs of scalars are packed and compressed.
+    void take_up(const RunInfo& run);
     [[nodiscard]] std::vector<SignalInfo> with_packed_tokens(std::vector<SignalInfo> signals) const;
 
     std::filesystem::path path_;
@@ -120,24 +122,15 @@ private:
     bool packed_ = false;   ///< the run's tokens are stored in a signal
     Database database_;
     Contents contents_;
-    Statement insert_run_, update_run_, insert_sequence_, update_sequence_, insert_text_, insert_token_;
-    Statement insert_signal_, insert_chunk_, update_chunk_, insert_vocabulary_, insert_fault_, insert_label_;
-    Statement insert_training_, insert_quantity_, insert_point_, update_training_, end_training_;
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
-    std::int64_t run_ = 0;        ///< 0 = none
+    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds before it was taken up
     std::int64_t newest_run_ = 0; ///< newest run that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
-    double run_seconds_ = -1; ///< given at the end; negative: compute it from the clock
-    bool run_complete_ = false;
-    std::int64_t run_sequences_ = 0;
-    double run_seconds_before_ = 0; ///< seconds of a resumed run before
-    TokenTotals run_totals_;        ///< totals of ended sequences
     std::map<std::string, SignalPlace> signals_;
 
-    std::int64_t sequence_ = 0; ///< 0 = none
-    bool sequence_complete_ = false;
+    SequenceInfo sequence_; ///< id 0 = none
     TotalsCounter sequence_totals_;
     RowDigest sequence_rows_;
     std::map<std::string, ChunkBuffer> buffers_;
