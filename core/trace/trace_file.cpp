@@ -30,21 +30,6 @@ FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
                          "a log with another header", take_again);
     }
     check_trace_tables(database_, path_);
-    tokens_statement_ = database_.prepare("SELECT " + schema::columns_of("token_row") +
-                                          " FROM token_row WHERE row >= ? AND row < ? ORDER BY row");
-    sequence_statement_ = database_.prepare("SELECT " + schema::columns_of("sequence") +
-                                            " FROM sequence WHERE run = ? AND number = ?");
-    // From the chunk that holds the first token wanted to the one that holds the last.
-    chunks_statement_ = database_.prepare("SELECT id, first_token, tokens, dtype, shape, length(data), "
-                                          "typeof(data) FROM chunk WHERE sequence = ?1 AND signal = ?2 "
-                                          "AND first_token < ?4 AND first_token >= coalesce((SELECT "
-                                          "max(first_token) FROM chunk WHERE sequence = ?1 AND "
-                                          "signal = ?2 AND first_token <= ?3), 0) ORDER BY first_token");
-    signal_statement_ = database_.prepare("SELECT " + schema::columns_of("signal") +
-                                          " FROM signal WHERE run = ? AND name = ?");
-    data_statement_ = database_.prepare("SELECT data FROM chunk WHERE id = ?");
-    vocabulary_statement_ = database_.prepare("SELECT v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = "
-                                              "r.tokenizer WHERE r.id = ? AND v.id = ?");
 }
 
 std::unique_ptr<FileTrace> FileTrace::open(const std::filesystem::path& path) {
@@ -138,14 +123,9 @@ std::vector<RunInfo> FileTrace::runs() const {
 }
 
 bool FileTrace::is_packed(std::int64_t run) const {
-    if (packed_run_ != run) {
-        Statement find =
-            database_.prepare("SELECT count(*) FROM run WHERE id = ? AND record_level = 'scalars'");
-        find.bind(1, run);
-        packed_ = find.step() && find.integer(0) == 1;
-        packed_run_ = run;
-    }
-    return packed_;
+    Statement& find = database_.prepared("SELECT 1 FROM run WHERE id = ? AND record_level = 'scalars'");
+    const StatementReset reset{find};
+    return find.bind(1, run).step();
 }
 
 std::vector<SequenceInfo> FileTrace::sequences(std::int64_t run) const {
@@ -222,7 +202,8 @@ std::vector<std::pair<std::int64_t, TextLabel>> FileTrace::labels(std::int64_t r
 
 std::string FileTrace::token_bytes(std::int64_t run, std::int32_t id) const {
     return read([&] {
-        Statement& rows = vocabulary_statement_;
+        Statement& rows = database_.prepared("SELECT v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = "
+                                             "r.tokenizer WHERE r.id = ? AND v.id = ?");
         const StatementReset reset{rows};
         rows.bind_all(run, id);
         return rows.step() ? rows.bytes(0) : std::string();

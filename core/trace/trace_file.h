@@ -131,10 +131,6 @@ private:
     std::filesystem::path path_;
     mutable Database database_;
     std::vector<std::string> notices_;
-    mutable std::int64_t packed_run_ = 0; ///< argument of the last is_packed() call
-    mutable bool packed_ = false;
-    mutable Statement tokens_statement_, chunks_statement_, sequence_statement_, vocabulary_statement_,
-        signal_statement_, data_statement_;
     mutable bool pinned_ = false;          ///< a transaction outlives single calls (pin_snapshot)
     mutable std::int64_t known_bytes_ = 0; ///< size of the file; 0: not read in this transaction
 };

@@ -42,15 +42,17 @@ std::int64_t FileTrace::ChunkRow::token_bytes() const {
 }
 
 SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) const {
-    const StatementReset reset{sequence_statement_};
-    sequence_statement_.bind_all(run, number);
-    if (!sequence_statement_.step()) {
+    static const std::string sql =
+        "SELECT " + schema::columns_of("sequence") + " FROM sequence WHERE run = ? AND number = ?";
+    Statement& rows = database_.prepared(sql);
+    const StatementReset reset{rows};
+    rows.bind_all(run, number);
+    if (!rows.step()) {
         throw InputError(path_, "sequence " + std::to_string(number) + " of run " + std::to_string(run),
                          "none", "choose one from the list of ponderscope inspect");
     }
     const auto row = schema::read_row<SequenceInfo>(
-        sequence_statement_,
-        [&](const std::string& expected, const std::string& found) { damaged(expected, found); });
+        rows, [&](const std::string& expected, const std::string& found) { damaged(expected, found); });
     if (row.id < 1 || row.id > schema::max_sequence_id) {
         damaged("a sequence number below 2^31", std::to_string(row.id));
     }
@@ -65,7 +67,12 @@ std::vector<FileTrace::ChunkRow> FileTrace::find_chunks(const SequenceInfo& plac
     // Only the last axis may differ, and only where what is missing is zeros.
     const bool trimmed = signal.storage == SignalStorage::trimmed && signal.axes.size() > 1;
     std::vector<ChunkRow> chunks;
-    Statement& rows = chunks_statement_;
+    // From the chunk that holds the first token wanted to the one that holds the last.
+    Statement& rows = database_.prepared(
+        "SELECT id, first_token, tokens, dtype, shape, length(data), typeof(data) FROM chunk WHERE "
+        "sequence = ?1 AND signal = ?2 AND first_token < ?4 AND first_token >= coalesce((SELECT "
+        "max(first_token) FROM chunk WHERE sequence = ?1 AND signal = ?2 AND first_token <= ?3), 0) "
+        "ORDER BY first_token");
     const StatementReset reset{rows};
     rows.bind_all(place.id, id, begin, until);
     while (rows.step()) {
@@ -130,7 +137,9 @@ TokenColumns FileTrace::tokens(std::int64_t run, std::int64_t sequence, std::int
         TokenColumns columns;
         columns.first = begin;
         schema::each_token_field([&](const auto& field) { (columns.*field.values).reserve(n); });
-        Statement& rows = tokens_statement_;
+        static const std::string sql = "SELECT " + schema::columns_of("token_row") +
+                                       " FROM token_row WHERE row >= ? AND row < ? ORDER BY row";
+        Statement& rows = database_.prepared(sql);
         const StatementReset reset{rows};
         const std::int64_t first_row = place.id << schema::position_bits | begin;
         rows.bind_all(first_row, first_row + static_cast<std::int64_t>(n));
@@ -166,7 +175,9 @@ std::optional<SignalChunk> FileTrace::signal(std::int64_t run, std::int64_t sequ
         const SequenceInfo place = find_sequence(run, sequence);
         begin = std::clamp<std::int64_t>(begin, 0, place.tokens);
         end = end < 0 ? place.tokens : std::clamp(end, begin, place.tokens);
-        Statement& find = signal_statement_;
+        static const std::string sql =
+            "SELECT " + schema::columns_of("signal") + " FROM signal WHERE run = ? AND name = ?";
+        Statement& find = database_.prepared(sql);
         const StatementReset reset{find};
         find.bind_all(run, name);
         if (!find.step()) {
@@ -272,10 +283,10 @@ void FileTrace::read_values(const ChunkRow& chunk, std::size_t skip, std::span<s
         return;
     }
     const auto all = static_cast<std::size_t>(chunk.tokens * chunk.token_bytes());
-    const StatementReset reset{data_statement_};
-    data_statement_.bind(1, chunk.id);
+    Statement& row = database_.prepared("SELECT data FROM chunk WHERE id = ?");
+    const StatementReset reset{row};
     const std::span<const std::byte> stored =
-        data_statement_.step() ? data_statement_.blob(0) : std::span<const std::byte>();
+        row.bind(1, chunk.id).step() ? row.blob(0) : std::span<const std::byte>();
     std::vector<std::byte> some;
     if (out.size() != all) {
         some.resize(all);
