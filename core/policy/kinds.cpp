@@ -76,10 +76,10 @@ Rule compares(PolicySignal signal, double threshold, std::int64_t first_step, Co
                                       });
 }
 
-/// signal < theta, from \p first_step on.
-template <PolicySignal signal, std::int64_t first_step>
-Rule below(const PolicySpec& spec, const PolicyContext&) {
-    return compares(signal, spec.number("theta"), first_step, std::less<>{});
+/// Compares the kind's signal with theta, from the kind's first step on.
+template <typename Compare>
+Rule compares_with_theta(const PolicySpec& spec, const PolicyContext&) {
+    return compares(spec.kind->needs.front(), spec.number("theta"), spec.kind->first_step, Compare{});
 }
 
 /// A threshold from 0 to 1000; without a preset it must be given.
@@ -209,7 +209,7 @@ Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
             }
         },
         [seed = spec.whole("seed")](const TokenPlace& place) {
-            return unit_interval(splitmix64(splitmix64(seed, place.sequence), place.position));
+            return token_draw(seed, place.sequence, place.position);
         });
 }
 
@@ -296,7 +296,7 @@ PolicyKind entropy() {
             .rule = "the entropy of the read-out is below theta nats",
             .parameters = {theta("nats; there is no published default")},
             .needs = {PolicySignal::entropy},
-            .make = below<PolicySignal::entropy, 0>};
+            .make = compares_with_theta<std::less<>>};
 }
 
 double entropy_change(const SignalColumns& columns, std::size_t token, const TokenPlace&, std::int64_t k) {
@@ -331,7 +331,7 @@ PolicyKind kl() {
             .parameters = {theta("nats", 5e-4)},
             .needs = {PolicySignal::kl},
             .first_step = 1,
-            .make = below<PolicySignal::kl, 1>};
+            .make = compares_with_theta<std::less<>>};
 }
 
 PolicyKind latent_difference() {
@@ -341,7 +341,7 @@ PolicyKind latent_difference() {
             .parameters = {theta("of the state's length", 0.03)},
             .needs = {PolicySignal::latent},
             .first_step = 1,
-            .make = below<PolicySignal::latent, 1>};
+            .make = compares_with_theta<std::less<>>};
 }
 
 PolicyKind second_order() {
@@ -425,11 +425,6 @@ std::mutex guard; ///< of what signal_names() keeps
 std::deque<std::string>& signal_names() {
     static std::deque<std::string> all(std::begin(known_names), std::end(known_names));
     return all;
-}
-
-template <typename Compare>
-Rule compares_with_theta(const PolicySpec& spec, const PolicyContext&) {
-    return compares(spec.kind->needs.front(), spec.number("theta"), spec.kind->first_step, Compare{});
 }
 
 /// The first step whose value says something: differences to the step before are 0 at step 0.

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/policy/policy_spec.h"
 #include "core/policy/rerun_difference.h"
+#include "core/stats/scan.h"
 #include "core/trace/recorded_choices.h"
 
 #include <algorithm>
@@ -109,15 +110,11 @@ std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo&
 
 MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored) {
     std::vector<double> nll, flops;
-    for (const SequenceInfo& sequence : trace.sequences(plain.id)) {
-        constexpr std::int64_t slice = 1 << 16;
-        for (std::int64_t begin = 0; begin < sequence.tokens; begin += slice) {
-            const TokenColumns read =
-                trace.tokens(plain.id, sequence.number, begin, std::min(begin + slice, sequence.tokens));
-            nll.insert(nll.end(), read.nll.begin(), read.nll.end());
-            flops.insert(flops.end(), read.flops.begin(), read.flops.end());
-        }
-    }
+    for_each_slice(trace, plain, {}, [&](const SequenceInfo& sequence, std::int64_t begin, std::int64_t end) {
+        const TokenColumns read = trace.tokens(plain.id, sequence.number, begin, end);
+        nll.insert(nll.end(), read.nll.begin(), read.nll.end());
+        flops.insert(flops.end(), read.flops.begin(), read.flops.end());
+    });
     MatchedRule rule;
     rule.name = plain.name;
     rule.plain = true;

@@ -10,34 +10,6 @@
 #include <limits>
 
 namespace ponderscope {
-namespace {
-
-const char* words(PolicySignal signal) {
-    switch (signal) {
-    case PolicySignal::nll:
-        return "NLL";
-    case PolicySignal::entropy:
-        return "entropy";
-    case PolicySignal::margin:
-        return "margin";
-    case PolicySignal::argmax:
-        return "most likely token";
-    case PolicySignal::kl:
-        return "D_KL(p_k−1 ‖ p_k)";
-    case PolicySignal::cosine:
-        return "cosine to the step before";
-    case PolicySignal::latent:
-        return "latent difference";
-    case PolicySignal::acceleration:
-        return "acceleration of the state";
-    default:
-        break;
-    }
-    return "gate or router value";
-}
-
-} // namespace
-
 std::vector<const PolicyKind*> ReplayTable::kinds() const {
     std::vector<const PolicyKind*> found;
     for (const PolicyKind& kind : policy_kinds()) {
@@ -88,17 +60,11 @@ void ReplayTable::require(const PolicySpec& spec) const {
                       "adaptive_latent_cot), give a run of your own its rule "
                       "(Writer.run(rule=...) in Python), or choose another policy.");
         }
-        if (is_named(signal)) {
-            throw InputError(
-                ErrorId::policy_unsuited,
-                run + ": policy " + spec.kind->name + " needs the signal " + name_of(signal) +
-                    " at each step, which this trace lacks; its signals by step: " + joined(by_step) + ".");
-        }
-        throw InputError(
-            ErrorId::policy_unsuited,
-            run + ": policy " + spec.kind->name + " needs the " + words(signal) +
-                " at each step, which this trace lacks; record the run again with ponderscope record "
-                "... --record steps.");
+        throw InputError(ErrorId::policy_unsuited,
+                         run + ": policy " + spec.kind->name + " needs the signal " + name_of(signal) +
+                             " at each step, which this trace lacks; " +
+                             (is_named(signal) ? "its signals by step: " + joined(by_step) + "."
+                                               : "record the run again with --record steps."));
     }
 }
 
@@ -170,7 +136,6 @@ void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result) {
     const double scored = result.scored > 0 ? static_cast<double>(result.scored) : not_a_number;
     result.mean_steps = ran / scored;
     result.mean_nll = sum / scored;
-    result.perplexity = std::exp(result.mean_nll);
     result.mean_flops = flops / static_cast<double>(tokens);
 }
 

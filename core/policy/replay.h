@@ -67,8 +67,7 @@ struct ReplayResult {
     // Over the tokens with a target:
     std::int64_t scored = 0;
     double mean_steps = 0;
-    double mean_nll = 0; ///< nats
-    double perplexity = 0;
+    double mean_nll = 0;                 ///< nats
     std::vector<std::int64_t> histogram; ///< [K + 1] tokens that stopped at k
     // Over all tokens:
     double mean_flops = 0; ///< NaN if the trace has no FLOPs model

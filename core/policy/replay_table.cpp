@@ -86,7 +86,8 @@ private:
         PolicySignal signal;
         std::string name;
     };
-    [[noreturn]] void misshapen(const std::string& name) const;
+    /// Throws an InputError that begins with the run.
+    [[noreturn]] void fail(const std::string& what) const;
     void check(const SignalChunk& chunk, const std::string& name) const;
     void choose_columns(const std::vector<PolicySignal>& only, const std::vector<PolicySignal>& also);
     void plan_costs();
@@ -108,10 +109,8 @@ TableReader::TableReader(const TraceReader& trace, const RunInfo& run, const std
     plan_costs();
 }
 
-void TableReader::misshapen(const std::string& name) const {
-    throw InputError(table_.run + ": expected signal " + name +
-                     " as tokens by steps, found another shape; "
-                     "the trace is damaged, record it again.");
+void TableReader::fail(const std::string& what) const {
+    throw InputError(table_.run + ": " + what);
 }
 
 /// What steps cost, if the trace says it of a run like this one.
@@ -137,26 +136,22 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
     const std::int64_t last = run_.max_steps;
     table_.layers_as_steps = run_.step_unit == "layer";
     if (last == 0 && run_.method == "vanilla") {
-        throw InputError(table_.run +
-                         ": every token of this run has one step, so there is nothing to choose from; "
-                         "record the model with ponderscope record ... --record layers to compare exits "
-                         "over its layers, or take a run of a model that ponders.");
+        fail("every token of this run has one step, so there is nothing to choose from; "
+             "record the model with ponderscope record ... --record layers to compare exits "
+             "over its layers, or take a run of a model that ponders.");
     }
     if (!there(signal::nll)) {
-        throw InputError(table_.run +
-                         ": policies are replayed from the NLL at each step, which this trace lacks; "
-                         "record the run again with ponderscope record ... --record steps.");
+        fail("policies are replayed from the NLL at each step, which this trace lacks; "
+             "record the run again with ponderscope record ... --record steps.");
     }
     if (last == 0) {
-        throw InputError(
-            table_.run +
-            ": every token of this run has one step, so there is nothing to choose from; take a run of "
-            "a model that ponders, recorded with ponderscope record ... --policy full.");
+        fail("every token of this run has one step, so there is nothing to choose from; take a run of "
+             "a model that ponders, recorded with ponderscope record ... --policy full.");
     }
     constexpr std::int64_t most_steps = 4096;
     if (last < 1 || last > most_steps) {
-        throw InputError(table_.run + ": expected from 1 to " + std::to_string(most_steps) +
-                         " further steps, found " + std::to_string(last) + "; choose a run with as many.");
+        fail("expected from 1 to " + std::to_string(most_steps) + " further steps, found " +
+             std::to_string(last) + "; choose a run with as many.");
     }
     const std::optional<RunRule> rule = own_rule(run_, chosen_);
     const auto in = [](const auto& list, const auto& one) {
@@ -196,7 +191,8 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
 void TableReader::check(const SignalChunk& chunk, const std::string& name) const {
     const std::int64_t steps = run_.max_steps + 1;
     if (chunk.shape.size() != 2 || chunk.shape[1] > steps || chunk.shape[1] < steps - 1) {
-        misshapen(name);
+        fail("expected signal " + name +
+             " as tokens by steps, found another shape; the trace is damaged, record it again.");
     }
 }
 
@@ -213,9 +209,8 @@ void TableReader::read_sequence(const SequenceInfo& sequence, const std::functio
         for (std::size_t i = 0; i < tokens.size(); ++i) {
             const std::int32_t steps = tokens.steps[i];
             if (steps > last) {
-                throw InputError(table_.run + ": expected at most " + std::to_string(last) +
-                                 " steps a token, found " + std::to_string(steps) +
-                                 "; the trace is damaged, record it again.");
+                fail("expected at most " + std::to_string(last) + " steps a token, found " +
+                     std::to_string(steps) + "; the trace is damaged, record it again.");
             }
             table_.places.push_back(
                 {number, static_cast<std::uint32_t>(begin) + static_cast<std::uint32_t>(i), length});
@@ -234,9 +229,8 @@ void TableReader::read_sequence(const SequenceInfo& sequence, const std::functio
                 continue;
             }
             if (!chunk || chunk->first != begin || chunk->shape.empty() || chunk->shape[0] != end - begin) {
-                throw InputError(table_.run + ": signal " + column.name + " lacks tokens of sequence " +
-                                 std::to_string(sequence.number) +
-                                 "; the trace is damaged, record it again.");
+                fail("signal " + column.name + " lacks tokens of sequence " +
+                     std::to_string(sequence.number) + "; the trace is damaged, record it again.");
             }
             check(*chunk, column.name);
             if (chunk->shape[1] > 0) {
@@ -254,8 +248,8 @@ ReplayTable TableReader::read(const ProgressSink& progress, const std::stop_toke
     std::size_t total = 0;
     for (const SequenceInfo& sequence : sequences) {
         if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
-            throw InputError(table_.run + ": expected sequences of fewer than 2^32 tokens, found one of " +
-                             std::to_string(sequence.tokens) + "; record the text in parts.");
+            fail("expected sequences of fewer than 2^32 tokens, found one of " +
+                 std::to_string(sequence.tokens) + "; record the text in parts.");
         }
         total += static_cast<std::size_t>(sequence.tokens);
     }

@@ -85,7 +85,6 @@ TEST(Replay, CountsTokensWithATargetOnly) {
         EXPECT_EQ(result.nll[i], table.columns.column(PolicySignal::nll, 1)[i]);
     }
     EXPECT_NEAR(result.mean_nll, sum / 6, 1e-12);
-    EXPECT_NEAR(result.perplexity, std::exp(sum / 6), 1e-9);
     EXPECT_TRUE(std::isnan(result.nll[3]));
     EXPECT_TRUE(result.flops.empty());
     EXPECT_TRUE(std::isnan(result.mean_flops));
@@ -215,10 +214,10 @@ TEST(Replay, EveryMistakeHasItsSentence) {
         const char* policy;
         std::vector<const char*> says;
     } cases[] = {
-        {"calm_margin:lambda=0.9", {"t.ponder#run", "calm_margin needs the margin", "--record steps"}},
+        {"calm_margin:lambda=0.9", {"t.ponder#run", "calm_margin needs the signal margin", "--record steps"}},
         {"calm_cosine:lambda=0.9", {"cosine", "--record steps"}},
-        {"kl", {"D_KL(p_k−1 ‖ p_k)", "--record steps"}},
-        {"latent_difference", {"latent difference", "--record steps"}},
+        {"kl", {"kl_previous_current", "--record steps"}},
+        {"latent_difference", {"the signal latent_difference", "--record steps"}},
         {"learned", {"gate or router", "choose another policy"}},
         {"signal:name=my_gate,theta=1", {"the signal my_gate at each step", "this trace lacks"}},
         {"signal:name=cosine,theta=1", {"cosine", "--record steps"}},
