@@ -3,7 +3,6 @@
 
 #include "views/common/format.h"
 
-#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 

@@ -5,14 +5,12 @@
 #include "views/common/theme.h"
 
 #include <QClipboard>
-#include <QComboBox>
 #include <QGuiApplication>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSignalBlocker>
 #include <QToolButton>
-#include <QWidget>
 
 #include <algorithm>
 

@@ -6,7 +6,6 @@
 #include "core/base/scoped_stop.h"
 
 #include <QCoreApplication>
-#include <QObject>
 #include <QPointer>
 #include <QThreadPool>
 

@@ -28,7 +28,6 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
-#include <functional>
 
 using namespace Qt::StringLiterals;
 
@@ -135,7 +134,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
             new QFileDialog(this, u"Open Specification"_s, {}, u"Specifications of figures (*.json)"_s);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->setFileMode(QFileDialog::ExistingFile);
-        dialog->setDirectory(QFileInfo(file()).path());
+        dialog->setDirectory(QFileInfo(file_->file()).path());
         connect(dialog, &QFileDialog::fileSelected, this, &ExportDialog::openSpec);
         dialog->open();
     });
@@ -181,7 +180,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     });
     connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::askAndWrite);
-    connect(&maker_, &FigureMaker::started, this, [this] { message_->setText(u"Making the figure…"_s); });
     connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
     connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
         preview_->setFigure(nullptr, nullptr);
@@ -281,8 +279,8 @@ bool ExportDialog::openSpec(const QString& file) {
         }
         apply(spec);
         const QFileInfo info(file);
-        setFile(info.absolutePath() + u'/' + info.completeBaseName() + u'.' +
-                QFileInfo(this->file()).suffix());
+        file_->setFile(info.absolutePath() + u'/' + info.completeBaseName() + u'.' +
+                       QFileInfo(file_->file()).suffix());
         return true;
     } catch (const Error& error) {
         message_->setText(QString::fromUtf8(error.what()));
@@ -413,28 +411,16 @@ std::vector<SeriesSpec> ExportDialog::namedSeries() const {
     return named;
 }
 
-QString ExportDialog::file() const {
-    return file_->file();
-}
-
-void ExportDialog::setFile(const QString& file) {
-    file_->setFile(file);
-}
-
 QString ExportDialog::message() const {
     return message_->text();
 }
 
 void ExportDialog::showCommand() {
-    const QFileInfo info(file());
+    const QFileInfo info(file_->file());
     command_->setCommand(
         shell_command(
-            {u"figure"_s, info.path() + u'/' + info.completeBaseName() + u".json"_s, u"-o"_s, file()}),
-        figure::figure_command(spec(), file()));
-}
-
-QString ExportDialog::commandLine() const {
-    return command_->shown();
+            {u"figure"_s, info.path() + u'/' + info.completeBaseName() + u".json"_s, u"-o"_s, file_->file()}),
+        figure::figure_command(spec(), file_->file()));
 }
 
 void ExportDialog::changed() {
@@ -448,6 +434,7 @@ void ExportDialog::make() {
         message_->setText(u"The page is empty. Choose a figure at the left and add it to the page."_s);
         return;
     }
+    message_->setText(u"Making the figure…"_s);
     maker_.make(spec());
 }
 
@@ -475,10 +462,6 @@ void ExportDialog::arrived() {
         text += u'\n' + u"Two line colours look alike. Choose another palette."_s;
     }
     message_->setText(text);
-}
-
-QStringList ExportDialog::inTheWay() const {
-    return file_->inTheWay(spec());
 }
 
 bool ExportDialog::write(bool replace) {

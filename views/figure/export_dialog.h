@@ -37,18 +37,14 @@ public:
     ExportDialog(ViewContext context, figure::FigureSpec initial, QWidget* parent = nullptr);
 
     [[nodiscard]] figure::FigureSpec spec() const;
-    [[nodiscard]] QString file() const;
-    void setFile(const QString& file);
+    [[nodiscard]] FigureFile* file() const { return file_; }
     [[nodiscard]] figure::FigureMaker& maker() { return maker_; }
     /// Writes figure, numbers and specification. True if all files are on disk; otherwise the dialog shows
     /// the error. Replaces files of another figure only with \p replace.
     bool write(bool replace = false);
-    /// Existing files of another figure that writing would replace.
-    [[nodiscard]] QStringList inTheWay() const;
     /// Opens a specification: its kind, runs and look. False, with a message, if this is impossible.
     bool openSpec(const QString& file);
     [[nodiscard]] QString message() const;
-    [[nodiscard]] QString commandLine() const;
     [[nodiscard]] NameList* runs() const { return runs_; }
     [[nodiscard]] NameList* entries() const { return entries_; }
     [[nodiscard]] FigureForm* form() const { return form_; }

@@ -18,7 +18,6 @@
 #include <QSpinBox>
 
 #include <algorithm>
-#include <cmath>
 
 using namespace Qt::StringLiterals;
 

@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/records.h"
-#include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 #include "views/figure/figure_command.h"

@@ -5,11 +5,8 @@
 #include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/stats/data_table.h"
-#include "views/common/format.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 using namespace Qt::StringLiterals;
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 using namespace Qt::StringLiterals;
 
@@ -32,7 +31,6 @@ void FigureMaker::make(const FigureSpec& spec) {
         },
         [this, spec](const std::shared_ptr<const FigureData>& data) { arrived(spec, data); },
         [this](const QString& sentence) { refuse(sentence); });
-    Q_EMIT started();
 }
 
 void FigureMaker::arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data) {

@@ -29,7 +29,6 @@ public:
     [[nodiscard]] const Fonts* fonts() const { return fonts_.get(); }
 
 Q_SIGNALS:
-    void started();
     void ready();
     void failed(const QString& sentence);
 

@@ -7,8 +7,6 @@
 #include "core/trace/tools/annotations.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace ponderscope::figure {
 namespace {

@@ -11,12 +11,8 @@
 #include "core/trace/reader.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <functional>
 #include <iostream>
-#include <limits>
-#include <type_traits>
 #include <utility>
 
 namespace ponderscope::figure {

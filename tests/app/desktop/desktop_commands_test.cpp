@@ -15,6 +15,7 @@
 #include "views/compare/compare_view.h"
 #include "views/depth/depth_view.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_file.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/policy/policy_lab.h"
 
@@ -319,7 +320,7 @@ private Q_SLOTS:
             shown.window.figures().exportFigure(kind);
             const QString file = shown.folder.filePath(u"it's a figure.svg"_s);
             QFile::remove(file);
-            shown.window.figures().dialog()->setFile(file);
+            shown.window.figures().dialog()->file()->setFile(file);
             // The same bytes from two processes, whatever their time zone and their hash seed.
             QByteArray bytes;
             for (const char* surroundings :

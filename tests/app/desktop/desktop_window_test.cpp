@@ -3,6 +3,7 @@
 #include "app/desktop/top_bar.h"
 #include "tests/app/desktop/desktop_stage.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_file.h"
 #include "views/figure/figure_panel.h"
 #include "views/library/library_panel.h"
 #include "views/text/find_bar.h"
@@ -237,7 +238,7 @@ private Q_SLOTS:
         // What it begins with is what is on the screen.
         QVERIFY(dialog->spec().tokens.has_value());
         QCOMPARE((*dialog->spec().tokens)[1], stage.window.text().view().endVisibleToken());
-        dialog->setFile(stage.folder.filePath(u"words.svg"_s));
+        dialog->file()->setFile(stage.folder.filePath(u"words.svg"_s));
         auto* button = dialog->findChild<QDialogButtonBox*>();
         for (QAbstractButton* one : button->buttons()) {
             if (button->buttonRole(one) == QDialogButtonBox::AcceptRole) {

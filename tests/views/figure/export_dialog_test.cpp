@@ -7,6 +7,7 @@
 #include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
 #include "views/figure/export_dialog.h"
+#include "views/figure/figure_file.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
 #include "views/figure/name_list.h"
@@ -66,7 +67,7 @@ private Q_SLOTS:
         dialog.show();
         for (const char* format : {"pdf", "svg", "png"}) {
             const fs::path path = folder_ / (std::string("exported.") + format);
-            dialog.setFile(QString::fromStdString(path.string()));
+            dialog.file()->setFile(QString::fromStdString(path.string()));
             QSignalSpy exported(&dialog, &ExportDialog::exported);
             QVERIFY2(dialog.write(), qPrintable(dialog.message()));
             QVERIFY(dialog.message().contains(u"exported."_s) && dialog.result() == 0); // it stays
@@ -130,22 +131,22 @@ private Q_SLOTS:
         ExportDialog dialog(window.context, initial);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() && !dialog.maker().isBusy(), 30'000);
         const fs::path path = folder_ / "mine.pdf";
-        dialog.setFile(QString::fromStdString(path.string()));
+        dialog.file()->setFile(QString::fromStdString(path.string()));
         QVERIFY2(dialog.write(), qPrintable(dialog.message()));
-        QVERIFY(dialog.inTheWay().isEmpty()); // the same figure again
+        QVERIFY(dialog.file()->inTheWay(dialog.spec()).isEmpty()); // the same figure again
         const auto size = fs::file_size(path);
         dialog.runs()->item(1)->setCheckState(Qt::Unchecked);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.spec().runs.size() == 1 && !dialog.maker().isBusy(), 30'000);
         QTest::qWait(400);
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.maker().isBusy(), 30'000);
-        QCOMPARE(dialog.inTheWay().size(), 2);
+        QCOMPARE(dialog.file()->inTheWay(dialog.spec()).size(), 2);
         QVERIFY(!dialog.write());
         QVERIFY(dialog.message().contains(u"mine.pdf"_s));
         QCOMPARE(fs::file_size(path), size);
         QVERIFY2(dialog.write(true), qPrintable(dialog.message()));
         // Another dialog offers a name that is free.
         ExportDialog next(window.context, initial);
-        QVERIFY(!QFile::exists(next.file()));
+        QVERIFY(!QFile::exists(next.file()->file()));
     }
 
     void runsEntriesAndLimits() {
@@ -225,8 +226,9 @@ private Q_SLOTS:
         FigureSpec initial;
         initial.runs = {{"ssh://host/data/story.ponder", "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
-        QVERIFY2(QFileInfo(QFileInfo(dialog.file()).path()).isDir() && !dialog.file().contains(u"ssh:"_s),
-                 qPrintable(dialog.file()));
+        QVERIFY2(QFileInfo(QFileInfo(dialog.file()->file()).path()).isDir() &&
+                     !dialog.file()->file().contains(u"ssh:"_s),
+                 qPrintable(dialog.file()->file()));
     }
 
     void messagesMoveNoField() {
@@ -273,11 +275,11 @@ private Q_SLOTS:
         Opened window(folder / "story.ponder", Appearance::light);
         FigureSpec initial;
         initial.runs = {{folder / "story.ponder", "vanilla-1m"}};
-        const QString first = ExportDialog(window.context, initial).file();
+        const QString first = ExportDialog(window.context, initial).file()->file();
         QFile taken(first);
         QVERIFY(taken.open(QIODevice::WriteOnly));
         const QFileInfo info(first);
-        QCOMPARE(ExportDialog(window.context, initial).file(),
+        QCOMPARE(ExportDialog(window.context, initial).file()->file(),
                  info.path() + u'/' + info.completeBaseName() + u"-2."_s + info.suffix());
     }
 
@@ -379,10 +381,10 @@ private Q_SLOTS:
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
-        dialog.setFile(u"/nowhere/at/all.pdf"_s);
+        dialog.file()->setFile(u"/nowhere/at/all.pdf"_s);
         QVERIFY(!dialog.write());
         QVERIFY(dialog.message().contains(u"/nowhere/at"_s));
-        dialog.setFile(QString::fromStdString((folder_ / "x.docx").string()));
+        dialog.file()->setFile(QString::fromStdString((folder_ / "x.docx").string()));
         QVERIFY(!dialog.write());
         QVERIFY(!fs::exists(folder_ / "x.docx"));
     }
