@@ -15,7 +15,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 
 using namespace Qt::StringLiterals;
 
@@ -25,13 +24,13 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
     Found found;
     if (query.size() > 2 && query.startsWith(u'/') && query.endsWith(u'/')) {
         found.tokens = find_pattern(data, query.mid(1, query.size() - 2), found.problem);
-    } else if (const auto condition = Condition::parse(query, data.annotations)) {
+    } else if (const auto condition = Condition::parse(query, data.annotations, &found.problem)) {
         found.tokens = find_where(data, *condition, attribution);
         found.alone = true;
-    } else if (found.problem = Condition::problem(query, data.annotations); found.problem.isEmpty()) {
+    } else if (found.problem.isEmpty()) {
         found.tokens = find_tokens(data, query);
         if (found.tokens.empty()) { // "gain > 1" may have been meant as a condition
-            found.hint = Condition::problem(query, data.annotations, true);
+            (void)Condition::parse(query, data.annotations, &found.hint, true);
         }
     }
     return found;
@@ -47,72 +46,122 @@ double as_recorded(NumberKind number, double typed) {
                : typed;
 }
 
+bool is_same_name(const QString& a, const QString& b) {
+    return a.compare(b, Qt::CaseInsensitive) == 0;
+}
+
+auto annotation_called(const QString& name, const std::vector<TokenAnnotation>& annotations) {
+    return std::find_if(annotations.begin(), annotations.end(),
+                        [&](const TokenAnnotation& one) { return is_same_name(one.name, name); });
+}
+
+/// Classes have no order.
+bool compares_classes(const QString& sign) {
+    return sign == u"=" || sign == u"==" || sign == u"!=";
+}
+
+/// The error in \p rest, which does not begin with a comparison. \p first: it is the beginning of the text.
+QString problem_of(const QString& rest, bool first, const std::vector<TokenAnnotation>& annotations,
+                   bool isCondition) {
+    static const QRegularExpression opening(uR"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"_s,
+                                            QRegularExpression::CaseInsensitiveOption |
+                                                QRegularExpression::UseUnicodePropertiesOption);
+    static const QRegularExpression joint(uR"re((?:^|\s+)(?:and|or)\b)re"_s,
+                                          QRegularExpression::CaseInsensitiveOption);
+    const QRegularExpressionMatch begin = opening.match(rest);
+    if (!begin.hasMatch()) {
+        return first ? QString() : u"Expected another comparison after 'and' or 'or', e.g. nll > 4"_s;
+    }
+    QStringList names;
+    for (const QuantityInfo& one : token_quantities) {
+        names << quantity_key(one.quantity);
+    }
+    names << u"id"_s << u"position"_s;
+    for (const TokenAnnotation& one : annotations) {
+        names << one.name;
+    }
+    const QString name = begin.captured(1);
+    const QString sign = begin.captured(2);
+    if (!names.contains(name, Qt::CaseInsensitive)) {
+        return first && !isCondition
+                   ? QString()
+                   : u"unknown quantity “%1”; expected one of: %2"_s.arg(name, names.join(u", "_s));
+    }
+    const QString value = rest.mid(begin.capturedEnd());
+    const QString own = value.left(joint.match(value).capturedStart()).trimmed();
+    if (own.isEmpty()) {
+        return u"'%1 %2' needs a number"_s.arg(name, sign);
+    }
+    const auto annotation = annotation_called(name, annotations);
+    return annotation == annotations.end() || !annotation->category ? u"“%1” is not a number"_s.arg(own)
+           : !compares_classes(sign)
+               ? u"%1 has classes: compare with = or !="_s.arg(name)
+               : u"“%1” is not a class. Put class names with spaces in quotes"_s.arg(own);
+}
+
 } // namespace
 
-std::optional<Condition::Comparison> Condition::compared(const QString& name, Order order,
+std::optional<Condition::Comparison> Condition::compared(const QString& name, const QString& sign,
                                                          const QString& value,
                                                          const std::vector<TokenAnnotation>& annotations) {
+    static const std::pair<const char*, Test> tests[] = {
+        {"=", [](double recorded, double typed) { return recorded == typed; }},
+        {"==", [](double recorded, double typed) { return recorded == typed; }},
+        {"!=", [](double recorded, double typed) { return !std::isnan(recorded) && recorded != typed; }},
+        {"<", [](double recorded, double typed) { return recorded < typed; }},
+        {"<=", [](double recorded, double typed) { return recorded <= typed; }},
+        {">", [](double recorded, double typed) { return recorded > typed; }},
+        {">=", [](double recorded, double typed) { return recorded >= typed; }}};
+    const Test test = std::find_if(std::begin(tests), std::end(tests), [&](const auto& entry) {
+                          return sign == QLatin1String(entry.first);
+                      })->second;
     const std::optional<double> typed = typed_number(value); // "nan" and "inf" are words
-    const bool isNumber = typed.has_value();
     const double number = typed.value_or(0);
     std::optional<Comparison> made;
     for (const QuantityInfo& one : token_quantities) {
-        if (name.compare(quantity_key(one.quantity), Qt::CaseInsensitive) == 0) {
-            made = Comparison{Of::quantity, order, as_recorded(one.number, number), 0, one.quantity};
+        if (is_same_name(name, quantity_key(one.quantity))) {
+            made = Comparison{Of::quantity, test, as_recorded(one.number, number), 0, one.quantity};
         }
     }
-    if (name.compare(QLatin1String("id"), Qt::CaseInsensitive) == 0) {
-        made = Comparison{Of::id, order, number};
-    } else if (name.compare(QLatin1String("position"), Qt::CaseInsensitive) == 0) {
-        made = Comparison{Of::position, order, number};
+    if (is_same_name(name, u"id"_s)) {
+        made = Comparison{Of::id, test, number};
+    } else if (is_same_name(name, u"position"_s)) {
+        made = Comparison{Of::position, test, number};
     }
-    if (made) {
-        return isNumber ? made : std::nullopt;
+    const auto own = annotation_called(name, annotations);
+    if (!made && own != annotations.end()) {
+        made = Comparison{Of::annotation, test, number, static_cast<std::size_t>(own - annotations.begin())};
+        if (own->category) {
+            QString wanted = value;
+            if (wanted.startsWith(u'"')) {
+                wanted = wanted.mid(1, wanted.size() - 2).replace(u"\"\""_s, u"\""_s);
+            }
+            made->value = static_cast<double>(own->classes.indexOf(wanted));
+            return compares_classes(sign) ? made : std::nullopt;
+        }
     }
-    const auto own = std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
-        return one.name.compare(name, Qt::CaseInsensitive) == 0;
-    });
-    if (own == annotations.end()) {
-        return std::nullopt;
-    }
-    made = Comparison{Of::annotation, order, number, static_cast<std::size_t>(own - annotations.begin())};
-    if (!own->category) {
-        return isNumber ? made : std::nullopt;
-    }
-    QString wanted = value;
-    if (wanted.startsWith(u'"')) {
-        wanted = wanted.mid(1, wanted.size() - 2).replace(u"\"\""_s, u"\""_s);
-    }
-    made->value = static_cast<double>(own->classes.indexOf(wanted));
-    return order == Order::equal || order == Order::unequal ? made : std::nullopt;
+    return typed ? made : std::nullopt;
 }
 
 std::optional<Condition> Condition::parse(const QString& text,
-                                          const std::vector<TokenAnnotation>& annotations) {
-    static const std::pair<const char*, Order> orders[] = {
-        {"=", Order::equal},    {"==", Order::equal}, {"!=", Order::unequal}, {"<", Order::less},
-        {"<=", Order::at_most}, {">", Order::more},   {">=", Order::at_least}};
+                                          const std::vector<TokenAnnotation>& annotations, QString* problem,
+                                          bool isCondition) {
     // Matches one comparison and the word that joins it to the next.
     static const QRegularExpression part(
         uR"re(\G\s*([a-z_][a-z0-9_]*)\s*(==|=|!=|<=|<|>=|>)\s*([-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[-+]?\d+)?|"(?:[^"]|"")*"|[^\W\d]\w*)\s*(and\b|or\b|$))re"_s,
         QRegularExpression::CaseInsensitiveOption | QRegularExpression::UseUnicodePropertiesOption);
     Condition made;
     made.any_of_all_.emplace_back();
-    qsizetype at = 0;
-    for (;;) {
+    for (qsizetype at = 0;;) {
         const QRegularExpressionMatch match = part.match(text, at, QRegularExpression::NormalMatch,
                                                          QRegularExpression::AnchorAtOffsetMatchOption);
-        if (!match.hasMatch()) {
-            return std::nullopt;
-        }
-        const auto* order = std::find_if(std::begin(orders), std::end(orders), [&](const auto& entry) {
-            return match.captured(2) == QLatin1String(entry.first);
-        });
         const std::optional<Comparison> one =
-            order == std::end(orders)
-                ? std::nullopt
-                : compared(match.captured(1), order->second, match.captured(3), annotations);
+            match.hasMatch() ? compared(match.captured(1), match.captured(2), match.captured(3), annotations)
+                             : std::nullopt;
         if (!one) {
+            if (problem != nullptr) {
+                *problem = problem_of(text.mid(at), at == 0, annotations, isCondition);
+            }
             return std::nullopt;
         }
         made.any_of_all_.back().push_back(*one);
@@ -124,61 +173,6 @@ std::optional<Condition> Condition::parse(const QString& text,
             made.any_of_all_.emplace_back();
         }
         at = match.capturedEnd();
-    }
-}
-
-QStringList Condition::names() {
-    QStringList names;
-    for (const QuantityInfo& one : token_quantities) {
-        names << quantity_key(one.quantity);
-    }
-    return names << u"id"_s << u"position"_s;
-}
-
-QString Condition::problem(const QString& text, const std::vector<TokenAnnotation>& annotations,
-                           bool isCondition) {
-    static const QRegularExpression opening(uR"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"_s,
-                                            QRegularExpression::CaseInsensitiveOption |
-                                                QRegularExpression::UseUnicodePropertiesOption);
-    static const QRegularExpression joint(uR"re((?:^|\s+)(?:and|or)\b)re"_s,
-                                          QRegularExpression::CaseInsensitiveOption);
-    if (parse(text, annotations)) {
-        return {};
-    }
-    QStringList names = Condition::names();
-    for (const TokenAnnotation& one : annotations) {
-        names << one.name;
-    }
-    // Part by part, between and and or: the first that is none is the one.
-    QString rest = text;
-    for (bool first = true;; first = false) {
-        const QRegularExpressionMatch begin = opening.match(rest);
-        if (!begin.hasMatch()) {
-            return first ? QString() : u"Expected another comparison after 'and' or 'or', e.g. nll > 4"_s;
-        }
-        const QString name = begin.captured(1);
-        if (!names.contains(name, Qt::CaseInsensitive)) {
-            return first && !isCondition
-                       ? QString()
-                       : u"unknown quantity “%1”; expected one of: %2"_s.arg(name, names.join(u", "_s));
-        }
-        const QString value = rest.mid(begin.capturedEnd());
-        const QRegularExpressionMatch next = joint.match(value);
-        const QString own = (next.hasMatch() ? value.left(next.capturedStart()) : value).trimmed();
-        if (own.isEmpty()) {
-            return u"'%1 %2' needs a number"_s.arg(name, begin.captured(2));
-        }
-        if (!parse(rest.left(begin.capturedEnd()) + own, annotations)) {
-            const auto category =
-                std::find_if(annotations.begin(), annotations.end(), [&](const TokenAnnotation& one) {
-                    return one.category && one.name.compare(name, Qt::CaseInsensitive) == 0;
-                });
-            return category == annotations.end() ? u"“%1” is not a number"_s.arg(own)
-                   : begin.captured(2) != u"=" && begin.captured(2) != u"==" && begin.captured(2) != u"!="
-                       ? u"%1 has classes: compare with = or !="_s.arg(name)
-                       : u"“%1” is not a class. Put class names with spaces in quotes"_s.arg(own);
-        }
-        rest = value.mid(next.capturedEnd());
     }
 }
 
@@ -203,24 +197,7 @@ bool Condition::holds(const SequenceData& data, std::size_t token, Attribution a
         }
         return has_row ? quantity_of(one.quantity, tokens, row) : std::numeric_limits<double>::quiet_NaN();
     };
-    const auto meets = [&](const Comparison& one) {
-        const double value = value_of(one);
-        switch (one.order) {
-        case Order::equal:
-            return value == one.value;
-        case Order::unequal:
-            return !std::isnan(value) && value != one.value;
-        case Order::less:
-            return value < one.value;
-        case Order::at_most:
-            return value <= one.value;
-        case Order::more:
-            return value > one.value;
-        case Order::at_least:
-            return value >= one.value;
-        }
-        return false;
-    };
+    const auto meets = [&](const Comparison& one) { return one.test(value_of(one), one.value); };
     return std::any_of(any_of_all_.begin(), any_of_all_.end(), [&](const std::vector<Comparison>& all) {
         return std::all_of(all.begin(), all.end(), meets);
     });
@@ -237,13 +214,6 @@ std::vector<qint64> find_where(const SequenceData& data, const Condition& condit
     return hits;
 }
 
-namespace {
-
-/// Places that are kept; more are no selection.
-constexpr qint64 most_found = 2'000'000;
-
-} // namespace
-
 qint64 FoundInRun::size() const {
     return std::accumulate(counts.begin(), counts.end(), qint64{0},
                            [](qint64 sum, const auto& one) { return sum + one.second; });
@@ -251,6 +221,7 @@ qint64 FoundInRun::size() const {
 
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        std::atomic<qint64>& done, const std::stop_token& stop) {
+    constexpr qint64 most_found = 2'000'000; // places that are kept; more are no selection
     const TraceReader reader = TraceReader::open(path_of(run.trace));
     const std::optional<AnnotationReader> annotations = open_annotations(reader);
     std::atomic<bool> stopped = false;

@@ -33,17 +33,13 @@ class Condition {
 public:
     /// std::nullopt: the text is not a condition, but text to find. Names are case-insensitive. \p
     /// annotations: the annotations of the tested tokens.
+    ///
+    /// \p problem gets the error in a text that is meant as a condition, one sentence. Such a text begins
+    /// with the name of a quantity or annotation and a comparison. \p isCondition: the text is certainly a
+    /// condition, so an unknown first name is an error, too.
     static std::optional<Condition> parse(const QString& text,
-                                          const std::vector<TokenAnnotation>& annotations = {});
-
-    /// Names of the quantities in conditions, without annotations.
-    static QStringList names();
-
-    /// The error in a text that is meant as a condition, one sentence. Such a text begins with the name of a
-    /// quantity or annotation and a comparison. Empty: the text is valid or not meant as a condition. \p
-    /// isCondition: the text is certainly a condition, so an unknown first name is an error, too.
-    static QString problem(const QString& text, const std::vector<TokenAnnotation>& annotations = {},
-                           bool isCondition = false);
+                                          const std::vector<TokenAnnotation>& annotations = {},
+                                          QString* problem = nullptr, bool isCondition = false);
 
     /// Whether a token of the window meets the condition. Values come from the row that the token shows; id,
     /// position and annotations from the token itself. A missing value meets no comparison, not even !=.
@@ -51,15 +47,15 @@ public:
 
 private:
     enum class Of : std::uint8_t { quantity, id, position, annotation };
-    enum class Order : std::uint8_t { equal, unequal, less, at_most, more, at_least };
+    using Test = bool (*)(double recorded, double typed);
     struct Comparison {
         Of of;
-        Order order;
+        Test test;
         double value; ///< a number; for a category, the index of the class; -1: no token has this class
         std::size_t annotation = 0; ///< index in the tokens' annotations
         Quantity quantity = Quantity::nll;
     };
-    static std::optional<Comparison> compared(const QString& name, Order order, const QString& value,
+    static std::optional<Comparison> compared(const QString& name, const QString& sign, const QString& value,
                                               const std::vector<TokenAnnotation>& annotations);
     std::vector<std::vector<Comparison>> any_of_all_; ///< disjunction of conjunctions
 };

@@ -84,8 +84,10 @@ private Q_SLOTS:
         annotations[0].name = u"pos"_s;
         annotations[0].category = true;
         annotations[0].classes = {u"NOUN"_s};
-        const auto said = [&](const char* text) {
-            return Condition::problem(QString::fromUtf8(text), annotations);
+        const auto said = [&](const char* text, bool isCondition = false) {
+            QString problem;
+            (void)Condition::parse(QString::fromUtf8(text), annotations, &problem, isCondition);
+            return problem;
         };
         QVERIFY(said("nll >").contains(u"'nll >' needs"_s));
         QVERIFY(said("nll > and steps = 2").contains(u"'nll >' needs"_s));
@@ -96,7 +98,7 @@ private Q_SLOTS:
         QVERIFY(said("steps = 2 nll > 3").contains(u"“2 nll > 3” is not a number"_s));
         // A name that nothing has is a problem where the text was not found either.
         QVERIFY(said("gain > 1").isEmpty());
-        QVERIFY(Condition::problem(u"gain > 1"_s, annotations, true).contains(u"“gain”"_s));
+        QVERIFY(said("gain > 1", true).contains(u"“gain”"_s));
         QVERIFY(!find_in(*sequence_of({"a"}), u"gain > 1"_s, Attribution::predicted).hint.isEmpty());
         QVERIFY(find_in(*sequence_of({"gain > 1"}), u"gain > 1"_s, Attribution::predicted).hint.isEmpty());
         // A comma is a decimal sign, where it cannot part thousands.
