@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/console.h"
 
+#include "core/base/json.h"
+#include "core/base/not_a_number.h"
 #include "core/base/utf8.h"
 
 #include <cmath>
@@ -85,15 +87,13 @@ void ProgressPrinter::show(const Progress& progress) {
     printed_ = now;
     const double seconds = std::chrono::duration<double>(now - started_).count();
     const double rate = seconds > 0 ? static_cast<double>(progress.done - first_done_) / seconds : 0.0;
-    const double left =
-        rate > 0 && progress.total > 0 ? static_cast<double>(progress.total - progress.done) / rate : -1.0;
+    const double left = rate > 0 && progress.total > 0 && progress.total >= progress.done
+                            ? static_cast<double>(progress.total - progress.done) / rate
+                            : not_a_number;
     if (json_) {
         nlohmann::json line{
             {"activity", progress.activity}, {"done", progress.done}, {"total", progress.total},
-            {"unit", progress.unit},         {"rate", rate},          {"seconds_left", nullptr}};
-        if (left >= 0) {
-            line["seconds_left"] = left;
-        }
+            {"unit", progress.unit},         {"rate", rate},          {"seconds_left", number_or_null(left)}};
         const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
         std::fputs(text.c_str(), stderr);
         std::fflush(stderr);

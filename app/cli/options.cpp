@@ -92,6 +92,10 @@ LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_toke
 
 namespace {
 
+[[noreturn]] void refuse_forced_steps(const std::string& what) {
+    throw InputError(ErrorId::usage_value, "--force-steps: " + what + ".");
+}
+
 /// "POSITION:STEPS" or "SEQUENCE/POSITION:STEPS", several with commas.
 std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_steps) {
     std::vector<ForcedSteps> forced;
@@ -106,20 +110,18 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
         const std::int64_t steps =
             colon == std::string_view::npos ? -1 : parse_count(entry.substr(colon + 1));
         if (std::min({sequence, position, steps}) < 0) {
-            throw InputError(ErrorId::usage_value,
-                             "--force-steps: expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
-                                 std::string(entry) + "'; write 12:3,17:0.");
+            refuse_forced_steps("expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
+                                std::string(entry) + "'; write 12:3,17:0");
         }
         if (steps > max_steps) {
-            throw InputError(ErrorId::usage_value, "--force-steps: expected at most the model's " +
-                                                       std::to_string(max_steps) + " steps, found " +
-                                                       std::to_string(steps) + " for position " +
-                                                       std::to_string(position) + ".");
+            refuse_forced_steps("expected at most the model's " + std::to_string(max_steps) +
+                                " steps, found " + std::to_string(steps) + " for position " +
+                                std::to_string(position));
         }
         for (const ForcedSteps& other : forced) {
             if (other.sequence == sequence && other.position == position) {
-                throw InputError(ErrorId::usage_value, "--force-steps: position " + std::to_string(position) +
-                                                           " is given twice; give every token once.");
+                refuse_forced_steps("position " + std::to_string(position) +
+                                    " is given twice; give every token once");
             }
         }
         forced.push_back({sequence, position, steps});
@@ -222,16 +224,13 @@ void RunOptions::check_places(const std::vector<SequenceInput>& sequences) const
     for (const ForcedSteps& one : forced_steps(force_steps, std::numeric_limits<std::int64_t>::max())) {
         const auto sequence = static_cast<std::size_t>(one.sequence);
         if (sequence >= sequences.size()) {
-            throw InputError(ErrorId::usage_value, "--force-steps: expected a sequence from 0 to " +
-                                                       std::to_string(sequences.size() - 1) + ", found " +
-                                                       std::to_string(one.sequence) + ".");
+            refuse_forced_steps("expected a sequence from 0 to " + std::to_string(sequences.size() - 1) +
+                                ", found " + std::to_string(one.sequence));
         }
         const std::size_t length = sequences[sequence].ids.size();
         if (static_cast<std::size_t>(one.position) >= length) {
-            throw InputError(ErrorId::usage_value, "--force-steps: expected a position from 0 to " +
-                                                       std::to_string(length - 1) + " in " +
-                                                       sequences[sequence].title + ", found " +
-                                                       std::to_string(one.position) + ".");
+            refuse_forced_steps("expected a position from 0 to " + std::to_string(length - 1) + " in " +
+                                sequences[sequence].title + ", found " + std::to_string(one.position));
         }
     }
 }

@@ -40,18 +40,14 @@ void PageVerb::run() {
     const TraceReader reader = TraceReader::open(reference.trace);
     const std::vector<RunInfo> chosen = choose_page_runs(reader, runs);
     const std::string text = make_page(reader, chosen, page);
-    AtomicFile file(output);
-    file.write(text);
-    file.commit();
+    write_file_atomically(output, text);
     printer.finish();
     if (json) {
         nlohmann::json names = nlohmann::json::array();
         for (const RunInfo& one : chosen) {
             names.push_back(one.name);
         }
-        std::cout << nlohmann::json{{"page", output.string()}, {"runs", names}, {"bytes", text.size()}}.dump(
-                         1, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << "\n";
+        print_json({{"page", output.string()}, {"runs", names}, {"bytes", text.size()}});
         return;
     }
     std::cout << output.string() << "  " << visible(chosen.front().name)

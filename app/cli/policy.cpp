@@ -16,6 +16,7 @@
 #include "core/policy/scored_rows.h"
 #include "core/record/rerun.h"
 #include "core/stats/front.h"
+#include "core/stats/scan.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -409,23 +410,7 @@ void PolicyVerb::run() {
     }
     printer.finish();
 
-    if (report.halted) {
-        report.notices.emplace_back(
-            "tokens of this run halted, so no policy can be seen beyond the steps that "
-            "ran; record with --policy full to see all of them.");
-    }
-    if (!run.complete) {
-        report.notices.emplace_back("the run is partial.");
-    }
-    for (const std::string& notice : report.resampling.notices()) {
-        report.notices.push_back(notice);
-    }
-    report.notices.emplace_back(
-        reruns.wanted()
-            ? "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
-              "rerun is right."
-            : "a replay assumes that tokens do not affect each other; single tokens can differ by nats from "
-              "a rerun (--rerun CHECKPOINT).");
+    append_to(report.notices, notices_of_replays(table, run, report.resampling, reruns.wanted()));
     if (!per_token.empty()) {
         write_file_atomically(per_token, tokens);
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Prints the report of `record` on its finished run.
 #include "app/cli/record_verb.h"
+#include "core/base/json.h"
 #include "core/base/utf8.h"
 #include "core/model/local_gpu.h"
 #include "core/ponder/engine/no_numbers.h"
 #include "core/remote/address.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -70,20 +69,13 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                               {"tokens", run.tokens},
                               {"scored_tokens", run.scored_tokens},
                               {"lost_tokens", report.lost},
-                              {"mean_nll", nullptr},
-                              {"mean_steps", nullptr},
-                              {"mean_flops", nullptr},
+                              {"mean_nll", number_or_null(mean_nll)},
+                              {"mean_steps", number_or_null(mean_steps)},
+                              {"mean_flops", mean_flops > 0 ? nlohmann::json(mean_flops) : nullptr},
                               {"seconds", run.seconds},
                               {"scoring", engine.scoring()},
                               {"policy", engine.policy()},
                               {"complete", !report.cancelled}};
-        if (run.scored_tokens > 0) {
-            result["mean_nll"] = mean_nll;
-            result["mean_steps"] = mean_steps;
-        }
-        if (mean_flops > 0) {
-            result["mean_flops"] = mean_flops;
-        }
         if (!patches.empty()) {
             const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
             result["patches"] = is_plain ? 0 : patches.size();

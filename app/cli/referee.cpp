@@ -12,6 +12,7 @@
 #include "core/policy/matched_reruns.h"
 #include "core/policy/thresholds.h"
 #include "core/record/rerun.h"
+#include "core/stats/scan.h"
 #include "core/trace/reader.h"
 
 #include <algorithm>
@@ -354,20 +355,8 @@ void RefereeVerb::run() {
         report.exact = rerun(reader, run, table, scored, report.replayed, settled, printer);
     }
     printer.finish();
-    if (table.halted) {
-        report.notices.emplace_back(
-            "tokens of this run halted, so no rule can be seen beyond the steps that ran; "
-            "record with --policy full to see all of them.");
-    }
-    for (const std::string& notice : report.replayed.resampling.notices()) {
-        report.notices.push_back(notice);
-    }
-    report.notices.emplace_back(
-        report.exact
-            ? "a replay assumes that tokens do not affect each other; where it differs from the rerun, the "
-              "rerun is right."
-            : "a replay assumes that tokens do not affect each other; a rerun can differ (--rerun "
-              "CHECKPOINT).");
+    append_to(report.notices,
+              notices_of_replays(table, run, report.replayed.resampling, report.exact.has_value()));
     if (!tex.empty()) {
         write_file_atomically(tex, report.to_latex(intervals));
     }

@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/options.h"
 #include "core/policy/replay.h"
+#include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
 
 #include <CLI/CLI.hpp>
@@ -35,5 +36,9 @@ struct RerunOptions {
                                             const ReplayTable& table, const std::vector<PolicySpec>& specs,
                                             ProgressPrinter& printer, const std::stop_token& stop) const;
 };
+
+/// What limits a report on replays: halted tokens, a partial run, a small sample, and replays themselves.
+std::vector<std::string> notices_of_replays(const ReplayTable& table, const RunInfo& run,
+                                            const Resampling& resampling, bool reran);
 
 } // namespace ponderscope::cli

@@ -3,10 +3,9 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
+#include "core/base/json.h"
 #include "core/base/world.h"
 #include "core/train/trainer.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -67,14 +66,11 @@ void TrainVerb::run() {
                               {"tokens", result.tokens},
                               {"parameters", result.parameters},
                               {"loss", result.loss},
-                              {"held_out_nll", nullptr},
+                              {"held_out_nll", number_or_null(result.held_out_nll)},
                               {"held_out_tokens", result.held_out_tokens},
                               {"seconds", result.seconds},
                               {"tokens_per_second", result.tokens_per_second},
                               {"already_complete", result.already_complete}};
-        if (!std::isnan(result.held_out_nll)) {
-            report["held_out_nll"] = result.held_out_nll;
-        }
         std::cout << report.dump() << '\n';
         return;
     }
