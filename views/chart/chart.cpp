@@ -74,8 +74,7 @@ std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Seri
     return parts;
 }
 
-/// Okabe and Ito's but for black, which is the text's: rules behind the eighth have the same colours with
-/// dashes.
+/// Okabe and Ito's, with grey for black, which is the text's. From the ninth rule on, lines are dashed.
 const std::vector<QColor>& rule_colours(bool dark) {
     const auto with_grey = [](QRgb grey, bool night) {
         std::vector<QColor> colours = palette_colours("okabe_ito", night);

@@ -23,10 +23,8 @@ struct Chart {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line
         point, ///< a point, with whiskers from low to high if both are given
         bar,   ///< a bar from 0 to y, centred at x
-        band,  ///< between low and high along x; a NaN interrupts the band; a band with one x is an upright
-               ///< bar
-        cell, ///< a rectangle of dx × dy around (x, y), coloured by value; not drawn for NaN. Without values:
-              ///< coloured by ink
+        band,  ///< between low and high along x; a NaN interrupts the band; with one x an upright bar
+        cell,  ///< dx × dy around (x, y), coloured by value, not drawn for NaN; without values: by ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
     /// policy_kinds(), text, soft, the grey of steps that did not run.
@@ -40,8 +38,7 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: not in the legend, because the legend has another series of this
-                            ///< colour
+        bool listed = true; ///< false: not in the legend, which has another series of this colour
         Mark mark = Mark::line;
         int ink = a; ///< Ink, or other + n, or rule + n
         bool dashed = false;
@@ -49,8 +46,7 @@ struct Chart {
         bool strong = false; ///< a larger point with a ring in the paper's colour
         std::vector<double> x, y;
         std::vector<double> low, high; ///< ends of bands and whiskers
-        std::vector<double> value;     ///< value of each cell: on the chart's scale, or from 0 to 1 without a
-                                       ///< scale
+        std::vector<double> value;     ///< of each cell: on the chart's scale, or from 0 to 1 without a scale
         std::vector<QString> labels;   ///< a label for each mark, shown at the cursor
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
@@ -90,8 +86,7 @@ struct Chart {
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1; ///< size of cells; dx is also the width of bars. Bars with dx below 1 stand side
-                           ///< by side
+    double dx = 1, dy = 1; ///< size of cells; dx: also the width of bars; below 1 they stand side by side
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;

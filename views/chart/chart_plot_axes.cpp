@@ -54,8 +54,7 @@ void ChartPlot::dress() {
         for (const double tick : across.ticks()) {
             half = std::max(half, QFontMetrics(theme_.small()).horizontalAdvance(across.label(tick)) / 2);
         }
-        // The topmost number of the vertical axis needs room as well: QCustomPlot leaves out labels that are
-        // cut.
+        // So does the topmost number of the vertical axis: QCustomPlot leaves out labels that are cut.
         const int above = QFontMetrics(theme_.small()).height() / 2 + 2;
         plot_->axisRect()->setMinimumMargins(QMargins(4, above, std::clamp(half + 2, 8, 60), 4));
         ring(hovered_, current_);

@@ -90,8 +90,7 @@ private:
     QString copied_;
 };
 
-/// Controls in rows that wrap at the width. Each control keeps its preferred size; expanding controls fill
-/// the rest of their row.
+/// Controls of their preferred sizes in rows that wrap. Expanding controls fill the rest of their row.
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:

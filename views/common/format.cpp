@@ -249,8 +249,7 @@ std::string csv_number(double value) {
 
 namespace {
 
-/// The number of bytes between the start of the character at \p at and \p at; 0 where a character begins at
-/// \p at.
+/// The number of bytes before \p at that belong to the character at \p at.
 std::size_t begun_before(std::string_view text, std::size_t at) {
     const bool inside = at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
     for (std::size_t back = 1; inside && back < 4 && back <= at; ++back) {

@@ -55,8 +55,7 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
 /// finite number, or an ambiguous comma as in "1,500".
 std::optional<double> typed_number(const QString& text);
 
-/// Text for a tooltip, protected from being read as markup: `<s>` is a token, and words of an untrusted trace
-/// must appear unchanged.
+/// Text for a tooltip that Qt does not read as markup: `<s>` is a token.
 QString plain_tip(const QString& text);
 
 /// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that the line below stays

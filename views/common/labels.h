@@ -7,8 +7,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// Numbers at the right end of a line. Takes the remaining width, shows the beginning of a longer text, and
-/// has the whole text as tooltip.
+/// Numbers at the right end of a line, cut at the remaining width. The tooltip has the whole text.
 class Readout : public QLabel {
 public:
     explicit Readout(Theme& theme, QWidget* parent = nullptr);

@@ -8,8 +8,7 @@ void Selection::setSequence(qint64 sequence) {
         return;
     }
     sequence_ = sequence;
-    // A token of another sequence means nothing here; listeners hear of the sequence first, so that they
-    // never look up an old token.
+    // Listeners hear of the sequence first, so that they never look up a token of the old one.
     const bool hadHover = hover_ != -1;
     const bool hadToken = token_ != -1;
     hover_ = -1;

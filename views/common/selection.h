@@ -29,8 +29,7 @@ enum class Attribution {
     predicting, ///< at the predicting token: token t shows row t; the last token has no target
 };
 
-/// The quantities of the text's colour and bars, used by text, table, map, legend, figures, sessions and
-/// undo. One for each window.
+/// The quantities of the text's colour and bars, for all views, sessions and undo of a window.
 struct TextLook {
     Quantity quantity = Quantity::nll;
     QString annotation; ///< colours by this annotation; empty: by the quantity

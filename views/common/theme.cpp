@@ -11,8 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-/// High contrast is black on white, without soft greys for anything that says something; 7:1 for every text
-/// (WCAG AAA).
+/// High contrast is black on white, with 7:1 for every text (WCAG AAA).
 struct RoleColours {
     QColor Palette::*role;
     QRgb light, dark, contrast;

@@ -81,8 +81,7 @@ public:
     /// The colour of a run in text, plots, lists and figures: teal for A, orange for B, otherwise a fixed
     /// colour that the run got at first sight.
     [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
-    /// Colours for runs other than A and B, in the order of assignment. After the last colour the colours
-    /// repeat.
+    /// Colours for runs other than A and B, in the order of assignment; then they repeat.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
 Q_SIGNALS:

@@ -37,8 +37,7 @@ struct TokenSubset {
 /// \p tokens, ascending, of run A's selected sequence, as a subset.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Tells that a panel is restricted to the found tokens, and has a button that returns to all tokens. Hidden
-/// without a restriction.
+/// Names the tokens to which a panel is restricted; a button returns to all tokens. Else hidden.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:

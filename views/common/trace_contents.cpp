@@ -121,8 +121,7 @@ void append_to(std::vector<T>& to, const std::vector<T>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-/// The annotations that fit the run's tokens. A file that cannot be read gives none: read_contents reports
-/// it.
+/// The annotations that fit the run's tokens. None if the file cannot be read: read_contents reports that.
 std::vector<TokenAnnotation> read_annotations(const TraceReader& reader,
                                               const std::optional<AnnotationReader>& annotations,
                                               const RunKey& key, qint64 sequence, std::size_t tokens) {

@@ -46,8 +46,7 @@ struct ReplayedSteps {
     std::vector<std::int32_t> steps; ///< of each row of the sequence
 };
 
-/// A run that is being computed and is in no file yet; it has one sequence. Its blocks are immutable; new
-/// tokens come as new blocks.
+/// A run of one sequence that is being computed and is in no file yet. New tokens come as new blocks.
 struct LiveRun {
     RunInfo info; ///< has id 1, and scored_tokens 0, so that no reader looks for the run in a file
     std::vector<SignalInfo> signalInfos;
@@ -57,8 +56,7 @@ struct LiveRun {
     QHash<int, QString> labels;                                   ///< labels of candidates, by token id
 };
 
-/// All open traces. Lives on the GUI thread, reads on its own worker thread, and returns shared immutable
-/// blocks.
+/// All open traces. Lives on the GUI thread, reads on its own worker, and returns shared immutable blocks.
 ///
 /// The getters return a loaded block, or null and start to load it; a `…Ready` signal tells when to call
 /// again. So views paint what is loaded and never wait.
@@ -97,8 +95,7 @@ public:
     [[nodiscard]] const RunInfo* run(const RunKey& key) const; ///< valid until the next event; or null
     /// The sequences by index. Valid until the next event, like the results of the next two functions.
     [[nodiscard]] std::span<const SequenceInfo> sequences(const RunKey& key) const;
-    [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< null:
-                                                                                              ///< unknown
+    [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< or null
     [[nodiscard]] std::span<const SignalInfo> signalsOf(const RunKey& key) const;
     /// The contents of a run as an immutable object, replaced when the run grows. Null: unknown.
     [[nodiscard]] std::shared_ptr<const RunContents> contents(const RunKey& key) const;
@@ -122,14 +119,12 @@ public:
 Q_SIGNALS:
     void traceOpened(const QString& path);
     void traceChanged(const QString& path); ///< runs, sequences or trainings were added or have grown
-    /// This run grew, was renamed, was annotated or became readable, so getters may return other data.
-    /// Emitted before traceChanged.
+    /// This run grew, was renamed, was annotated or became readable. Emitted before traceChanged.
     void runChanged(const ponderscope::RunKey& run);
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
-    /// Emitted also if the run has no such signal or the signal could not be read; then signal() stays null
-    /// until the trace changes.
+    /// Also if the run has no such signal, or it cannot be read: signal() stays null until the trace changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void rowsReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void tokenLabelsReady(const ponderscope::RunKey& run);

@@ -269,8 +269,7 @@ struct TraceData::Impl {
     std::map<RunKey, QSet<int>> labelsAsked;      ///< labels to read in the next job
     QHash<QString, bool> refreshing; ///< the value: another refresh was requested in the meantime
     QSet<QString> live;              ///< keys of `traces` that do not name a file
-    QHash<QString, int> closings; ///< number of times that each trace was closed; a change ends an opening in
-                                  ///< progress
+    QHash<QString, int> closings;    ///< how often a trace was closed; a change ends an opening in progress
     QSet<QString> scratch;
 
     // Worker thread

@@ -34,8 +34,7 @@ ValueSpread spread_of(std::span<const double> values);
 /// The ends of a colour scale that the user set; empty: determined by the values.
 using HeldRange = std::optional<std::array<double, 2>>;
 
-/// How a column of numbers is drawn and written. The text, its table, its map and its legend, the heatmaps
-/// and the figures all use look_of().
+/// How a column of numbers is drawn and written, in text, table, map, legend, heatmaps and figures.
 struct ValueLook {
     ValueKind kind;
     ColourScale scale;
@@ -47,8 +46,7 @@ struct ValueLook {
     /// A number in tooltips and tables, with at most 4 significant digits.
     [[nodiscard]] QString text(double value) const;
     [[nodiscard]] QString end(double value) const; ///< a number beside the colour bar
-    /// Applies fixed ends. A diverging scale extends equally in both directions, up to the larger end. A
-    /// category ignores them.
+    /// Applies fixed ends. A diverging scale reaches the larger end on both sides. A category ignores them.
     void hold(const HeldRange& range);
 };
 ValueLook look_of(const ValueKind& kind, const ValueSpread& spread);

@@ -51,8 +51,7 @@ QString python_quoted(const QString& text) {
 }
 
 QString run_name(const RunInfo& info) {
-    // Readers take the text after the last '#' for the run, so a name with '#' is replaced by the run's
-    // number.
+    // Readers take the text after the last '#' for the run, so the run's number replaces a name with '#'.
     const QString name = QString::fromStdString(info.name);
     return name.isEmpty() || name.contains(u'#') ? QString::number(info.id) : name;
 }

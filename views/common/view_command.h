@@ -9,8 +9,7 @@
 
 namespace ponderscope {
 
-/// A command that reproduces a view or a dialog outside the window: lines for a POSIX shell, or Python code
-/// if no verb shows this view.
+/// Lines for a POSIX shell that reproduce a view or a dialog, or Python code if no verb shows this view.
 struct ViewCommand {
     enum class Kind {
         none,   ///< `text` says why there is no command
@@ -50,8 +49,7 @@ ViewCommand shell_view(const QList<QStringList>& lines);
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
-/// Why TraceData has no data of the chosen sequence of run A: the sequence does not exist, is damaged, or is
-/// being read.
+/// Why run A has no data of the chosen sequence: it does not exist, is damaged, or is being read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
 /// \p lines after code that opens `a`, and `b` with \p withB if there is a run B; or why_no_run.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,

@@ -47,8 +47,7 @@ bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
                width - 5 * style.size;
 }
 
-/// The height of the names of a map's columns, which are turned where they have no room side by side. 0: they
-/// are not.
+/// The height of the names of a map's columns if they are turned, for want of room side by side; else 0.
 double turned_names(const Style& style, double width, const Chart& chart) {
     const double pitch =
         (width - 5 * style.size) / static_cast<double>(std::max<std::size_t>(1, chart.x.names.size()));
@@ -253,8 +252,7 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool
     }
 }
 
-/// Numbers or names below the plot, as many of them as have room. \p turned: the height of names on their
-/// side.
+/// Numbers or names below the plot, as many as have room. \p turned: the height of names on their side.
 void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& box, const Frame& frame,
                           ChartAxis& axis, double turned) {
     for (const double tick : turned > 0 ? axis.ticks() : std::vector<double>()) {

@@ -91,8 +91,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
 /// Its values, one step of one token a row.
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 
-/// Applies the specification to the chart: limits, colour scale, names, omissions, legend. Adds notices and
-/// names of entries to \p figure.
+/// Applies limits, colour scale, names, omissions and legend. Adds notices and names of entries to \p figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

@@ -7,8 +7,7 @@
 
 namespace ponderscope::figure {
 
-/// A figure of the window's content: run A, run B if it has the same text, sequence and attribution. Without
-/// a run A it has no runs.
+/// A figure of the window's content: run A if there is one, run B if it has the same text, the sequence.
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
 /// The run of an open trace that a specification names; null: not open.
 const RunInfo* run_named(const TraceData& data, const RunName& name);

@@ -25,8 +25,7 @@ using namespace figure;
 
 namespace {
 
-/// The default folder for figures of a trace: the trace's own, or the user's documents if the trace lies on
-/// another machine.
+/// The default folder for figures: the trace's own; for a trace on another machine, the user's documents.
 QString folder_beside(const QString& trace) {
     if (!is_elsewhere(trace)) {
         return QFileInfo(trace).absolutePath();

@@ -29,8 +29,7 @@ public:
     /// The widget that edits a key; null: the kind does not have this key.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
     [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
-    /// Titles of invalid ranges, which are not in the specification: an end is missing, is not a number, or
-    /// is not below the other end.
+    /// Titles of ranges that are not in the specification: an end is missing, or they are not in order.
     [[nodiscard]] QStringList unusedRanges() const;
 
 Q_SIGNALS:

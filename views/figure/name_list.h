@@ -10,8 +10,7 @@
 
 namespace ponderscope {
 
-/// A list of runs or legend entries of a figure: check boxes choose the drawn ones, dragging orders them, a
-/// double click renames one.
+/// Runs or legend entries of a figure. Check boxes choose, dragging orders, a double click renames.
 class NameList : public QListWidget {
     Q_OBJECT
 public:

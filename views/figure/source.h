@@ -32,8 +32,7 @@ struct RunRows {
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id
 
-    /// Index of the row that a token shows. No value: it shows none (the first token with
-    /// Attribution::predicted).
+    /// Index of the row that a token shows. With Attribution::predicted the first token shows none.
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);

@@ -165,8 +165,7 @@ Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts&
         {"", "% " + data.note.simplified().toStdString() + "\n% \\usepackage{booktabs}\n" + latex_of(table),
          "tex"});
 
-    // On a page that is too narrow, intervals stand under their values. Columns that still do not fit follow
-    // below, with the names repeated.
+    // On a narrow page, intervals stand under their values, and further columns below, with the names again.
     const double gap = style.size * 1.4;
     bool below = false;
     const auto width_of = [&](const DrawnColumn& column) {

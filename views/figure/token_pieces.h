@@ -13,8 +13,7 @@ namespace ponderscope::figure {
 /// The typesetting of one token in running text.
 struct TokenPiece {
     std::int64_t token = 0;
-    QString text; ///< the the characters that begin in the token, without leading blanks; "␣" or "⏎" for a
-                  ///< token with only blanks; empty inside a character
+    QString text; ///< characters that begin in the token, without leading blanks; "␣" or "⏎" for blanks only
     bool starts_word = false; ///< blanks or a line break precede the token, so a line may break here
     bool invisible = false;   ///< text is a placeholder (␣, ⏎, an id), drawn softly
     int breaks = 0;           ///< line breaks that follow the token

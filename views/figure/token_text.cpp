@@ -321,8 +321,7 @@ private:
                 shaped.extent(std::min(unit.edges[i], units), std::min(unit.edges[i + 1], units));
             left = start + left * style_.size;
             right = start + right * style_.size;
-            // At the unit's ends the box reaches the unit's edge; between tokens inside it there is a small
-            // gap.
+            // At the unit's ends the box reaches the unit's edge; between its tokens is a small gap.
             const bool leftmost = left - start < 1e-6;
             const bool rightmost = x + unit.width - padding(unit, false) - right < 1e-6;
             left = leftmost ? x + (padding(unit, true) == outer ? 0 : 0.2) : left + 0.1;
@@ -354,8 +353,7 @@ private:
     }
 
 public:
-    /// Draws a tick for each step that could have run, in the run's colour if it ran. A bar replaces more
-    /// than 8 ticks, or more than fit.
+    /// A tick for each possible step, in the run's colour if it ran. A bar replaces more than 8, or than fit.
     static void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
                            std::int64_t most) {
         const double height = style.size * 0.12;

@@ -17,9 +17,8 @@ class QPainter;
 
 namespace ponderscope::figure {
 
-// Back ends turn a display list into a file's bytes. The same list gives the same bytes: no dates, no random
-// identifiers. Qt's own generators are not used: its PDF contains dates and random ids, its SVG (Qt 6.4)
-// drops clip paths.
+// Back ends turn a display list into a file's bytes. The same list gives the same bytes. Qt's own PDF
+// contains dates and random identifiers, its SVG (Qt 6.4) drops clip paths.
 
 /// PDF 1.7, one page of the list's size. Text is searchable and uses an embedded font subset.
 QByteArray to_pdf(const DisplayList& list, const Fonts& fonts);
@@ -46,8 +45,7 @@ QByteArray path_text(const QPainterPath& path,
 /// A font face with the glyphs that a display list uses.
 struct UsedFace {
     const FontFace* face = nullptr;
-    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: the glyph has no text of its
-                                             ///< own
+    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: none of its own
     std::set<char32_t> characters;
     bool regular = false; ///< used styles
     bool bold = false;

@@ -14,8 +14,8 @@
 
 namespace ponderscope::figure {
 
-/// All lengths in a display list are in points (72 points = 1 inch = 25.4 mm). y points downwards; the origin
-/// is the upper left corner.
+/// A display list counts in points (72 to an inch of 25.4 mm), from the upper left corner to the right and
+/// down.
 constexpr double points_per_mm = 72.0 / 25.4;
 
 enum class Align { left, center, right };

@@ -23,8 +23,7 @@ struct FontSubset {
     std::map<std::uint32_t, std::uint32_t> codes; ///< the CID of each glyph (ISO 32000-1, 9.7.4)
 };
 
-/// A font face, read by HarfBuzz. Metrics are in em and come from the font's tables. Screen and hinting have
-/// no effect. For one thread.
+/// A font face, read by HarfBuzz. Metrics are in em, from the font's tables, without hinting. For one thread.
 class FontFace {
 public:
     /// Face \p index of a file. EnvironmentError: the face is damaged or cannot be embedded (no outlines, a
@@ -40,8 +39,7 @@ public:
     [[nodiscard]] double descender() const { return descender_; } ///< negative
     [[nodiscard]] double cap_height() const { return cap_height_; }
     [[nodiscard]] double x_height() const { return x_height_; }
-    [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< the glyph of a character, before
-                                                                    ///< shaping; 0: no glyph
+    [[nodiscard]] std::uint32_t glyph_of(char32_t character) const; ///< before shaping; 0: no glyph
     [[nodiscard]] bool has(char32_t character) const { return glyph_of(character) != 0; }
     [[nodiscard]] double advance(std::uint32_t glyph) const;
     /// y downwards, origin on the baseline.

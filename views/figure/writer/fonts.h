@@ -44,8 +44,7 @@ private:
     std::shared_ptr<Shelf> shelf_;
 };
 
-/// Characters of the list's texts that no font of this machine has, without repeats, in code point order.
-/// They are drawn as empty boxes.
+/// Characters that no font of this machine has, each once, in order. They are drawn as empty boxes.
 std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& fonts);
 
 /// The text as one outline, moved and rotated as the item requires, for back ends without text output.

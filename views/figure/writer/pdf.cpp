@@ -207,8 +207,7 @@ public:
         const double angle = item.rotation * 3.14159265358979323846 / 180;
         const double c = std::cos(angle);
         const double s = std::sin(angle);
-        // The page is turned upside down, so that y grows downwards as in the list; the text matrix turns
-        // letters upright again.
+        // The page is upside down, so that y grows as in the list; the text matrix turns letters upright.
         out_ += "BT";
         const EmbeddedFont* font = nullptr;
         QByteArray shown;   // of a stretch on one line, in one font: codes, and moves between them
@@ -478,8 +477,7 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
             for (const char32_t character : own.toUcs4()) {
                 used->characters.insert(character);
             }
-            // If a cluster has several glyphs, each maps to its own character. The first glyph without one
-            // maps to the rest.
+            // Of several glyphs, each maps to its own character, and the first without one to the rest.
             QString rest = own;
             const bool single = cluster.glyphs_end == cluster.glyphs + 1;
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end && !single; ++i) {

@@ -29,8 +29,7 @@ char32_t character_at(const QString& text, qsizetype at) {
                : unit.unicode();
 }
 
-/// Ideographs look otherwise in each language; kana and Hangul tell which is meant. Never the user's locale:
-/// a figure is the same everywhere.
+/// Ideographs differ by language, which kana and Hangul tell. The user's locale must have no effect.
 const char* language_of(const QString& text) {
     for (const QChar unit : text) {
         const hb_script_t script = script_of(unit.unicode());
