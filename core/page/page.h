@@ -15,8 +15,7 @@ namespace ponderscope {
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of the sequences to show, in this order; empty: all
-    std::int64_t max_tokens = 100'000;   ///< largest number of tokens shown; the table's numbers cover all
-                                         ///< tokens
+    std::int64_t max_tokens = 100'000;   ///< shown at most; the table's numbers cover all tokens
     BootstrapOptions bootstrap;          ///< options of the intervals
 };
 

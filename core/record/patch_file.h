@@ -15,8 +15,8 @@ namespace ponderscope {
 /// A state that replaces another state, and its source.
 struct PlannedPatch {
     StatePlace to;
-    std::optional<StatePlace> from = {}; ///< location of the source state, in the run without patches on the
-                                         ///< same texts; absent: zeros
+    /// Location of the source state, in the run without patches on the same texts; absent: zeros.
+    std::optional<StatePlace> from = {};
 };
 
 /// Reads {"patches": [{"to": {"token", "step", ...}, "from": {...} | "zero"}, ...]} (format:

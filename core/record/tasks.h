@@ -44,8 +44,7 @@ class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< sequences that the trace already has; a batch with only such sequences
-                                   ///< is skipped
+        std::int64_t finished = 0; ///< sequences that the trace has; a batch with only these is skipped
         /// Inserted before every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };

@@ -9,8 +9,7 @@ namespace ponderscope {
 struct ServeOptions {
     int input = 0;
     int output = 1;
-    std::filesystem::path root; ///< the only folder with readable paths; empty: all files that the user may
-                                ///< read
+    std::filesystem::path root; ///< paths outside are refused; empty: all paths are allowed
 };
 
 /// Answers questions about files (core/remote/frames.h) until the input ends. ponderscope on another machine

@@ -44,8 +44,7 @@ public:
 
 private:
     TokenTotals totals_;
-    bool target_open_ = false; ///< the last token was scored, so its target is the next token: count the next
-                               ///< token's bytes
+    bool target_open_ = false; ///< the last token was scored: count the next token's bytes
 };
 
 } // namespace ponderscope

@@ -29,8 +29,7 @@ struct Branch {
     std::string text_digest; ///< RunInfo::text_digest of that run
     std::int64_t sequence = 0;
     std::int64_t at = 0;                ///< the tokens before this position come from the parent run
-    std::optional<std::int32_t> forced; ///< id that the user put at the position; absent: the model chose all
-                                        ///< tokens from the position on
+    std::optional<std::int32_t> forced; ///< id that the user put at the position; absent: the model chose
     bool operator==(const Branch&) const = default;
 };
 
@@ -38,15 +37,13 @@ struct Branch {
 /// record`. Empty: the method has no such choice, or the recording program did not store it. The text is
 /// untrusted; unknown keys are ignored.
 struct RecordedChoices {
-    std::string kv;                   ///< "full", "per_step", "shared", "skip"
-    std::string initial_state;        ///< "random:SEED", "zero", or a file name
-    std::string initial_state_digest; ///< digest of the states in this file
-    std::optional<double> threshold;  ///< threshold of the method's own rule; NaN: the rule never stops a
-                                      ///< token
-    std::optional<std::int64_t>
-        exit_step;                    ///< the step at which this rule stops every token, at any threshold
-    std::optional<RecordedRule> rule; ///< replaces the method's own rule
-    std::string patches;              ///< JSON array; empty: none
+    std::string kv;                        ///< "full", "per_step", "shared", "skip"
+    std::string initial_state;             ///< "random:SEED", "zero", or a file name
+    std::string initial_state_digest;      ///< digest of the states in this file
+    std::optional<double> threshold;       ///< of the method's own rule; NaN: no token stops
+    std::optional<std::int64_t> exit_step; ///< at which this rule stops every token, at any threshold
+    std::optional<RecordedRule> rule;      ///< replaces the method's own rule
+    std::string patches;                   ///< JSON array; empty: none
     /// For each sequence: tokens of the prompt plus largest number of new tokens. Empty unless a generation
     /// ended early.
     std::vector<std::int64_t> planned_lengths = {};

@@ -40,8 +40,7 @@ struct RunInfo : TokenTotals {
     std::string dtype;        ///< "float32"
     std::string record_level; ///< "basic", "steps"
     std::string text_source;
-    std::string
-        text_digest; ///< SHA-256 of the text's bytes (of the ids, little-endian int32, if there is no text)
+    std::string text_digest;      ///< SHA-256 of the text, or of the ids (little-endian int32) without one
     std::string tokenizer_digest; ///< empty without a tokenizer
     std::int64_t tokenizer = 0;   ///< key into the table vocabulary; the writer assigns it
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
@@ -132,13 +131,12 @@ enum class SignalStorage : std::uint8_t {
 /// Description of a signal. Views use descriptions and know no method, so a new method's signals appear once
 /// they are recorded.
 struct SignalInfo {
-    std::string name; ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
-    std::vector<std::string>
-        axes;          ///< {"token","step"}, {"token","step","candidate"}, {"token","layer","source","head"}
-    std::string unit;  ///< "nats", "probability", "" for none
-    std::string title; ///< title for display: "NLL by step"
-    std::string description;  ///< one sentence, including the section of the equation
-    DType dtype = DType::f32; ///< type of all chunks
+    std::string name;              ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
+    std::vector<std::string> axes; ///< {"token","step"}, {"token","layer","source","head"}
+    std::string unit;              ///< "nats", "probability", "" for none
+    std::string title;             ///< title for display: "NLL by step"
+    std::string description;       ///< one sentence, including the section of the equation
+    DType dtype = DType::f32;      ///< type of all chunks
     SignalStorage storage = SignalStorage::plain;
     /// true: the method computes the values of all steps in advance, so steps that did not run have values,
     /// too. false: steps that did not run have NaN, or did_not_run in integer signals.
@@ -174,10 +172,8 @@ inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< cosine of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
 inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
-inline constexpr const char* update_cosine = "update_cosine"; ///< cosine of h^k - h^{k-1} and the previous
-                                                              ///< update
-inline constexpr const char* acceleration = "acceleration"; ///< acceleration of the state; 0 at k = 0 and k =
-                                                            ///< 1
+inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and the update before
+inline constexpr const char* acceleration = "acceleration";   ///< of the state; 0 at k < 2
 inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
@@ -189,8 +185,7 @@ inline constexpr const char* sampling_before = "sampling_before";
 inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
-inline constexpr const char* expected_nll = "expected_nll";           ///< [token], from the mean over all
-                                                                      ///< steps
+inline constexpr const char* expected_nll = "expected_nll";           ///< [token], mean over all steps
 inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
@@ -215,7 +210,7 @@ inline constexpr const char* mhc_write = "mhc_write";             ///< [token, s
 inline constexpr const char* attnres_weights = "attnres_weights"; ///< [token, step, sublayer, source]
 } // namespace signal
 
-/// A training without its curves. Runs that the training recorded have its id (RunInfo::training).
+/// A training without its curves.
 struct TrainingInfo {
     std::int64_t id = 0; ///< the writer assigns it; unique in the file, starts at 1
     std::string name;    ///< unique in the file

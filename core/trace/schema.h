@@ -24,8 +24,7 @@ inline constexpr std::int32_t page_size = 16384;
 /// The id of a token row is sequence * 2^32 + position. Appending by such ids takes half the time of a
 /// primary key with two columns, and a sequence is still one range.
 inline constexpr int position_bits = 32;
-inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< largest number of
-                                                                                   ///< tokens of a sequence
+inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
 /// Bytes in a stored piece of text. A query for one token reads a piece instead of the whole text.
 inline constexpr std::int64_t text_piece = 4000;

@@ -16,8 +16,7 @@ namespace ponderscope {
 struct ShardInfo {
     std::int64_t rank = 0;
     std::int64_t world = 1; ///< number of processes that recorded the run
-    std::int64_t batch = 0; ///< windows computed together; equal batches are needed for results that agree
-                            ///< bit by bit
+    std::int64_t batch = 0; ///< windows computed together, on which the last bits of results depend
 };
 
 /// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".

@@ -68,7 +68,7 @@ public:
     void put_points(std::int64_t training, const TrainingMoment& moment,
                     const std::vector<TrainingValue>& values);
     void end_training(std::int64_t training, bool complete, const std::string& fault);
-    /// Removes points and recorded runs after \p step.
+    /// Removes points after \p step.
     void cut_training(std::int64_t training, std::int64_t step);
 
     [[nodiscard]] bool dirty() const { return database_.in_transaction(); }
