@@ -17,11 +17,6 @@ constexpr std::uint64_t most_ahead = 64;
 /// So far behind what was fetched last one still reads on: rows lie between what is skipped.
 constexpr std::uint64_t gap = 64;
 
-std::string read_question(const std::string& path, std::uint64_t generation, std::uint64_t offset,
-                          std::uint64_t length) {
-    return std::move(Packer().text(path).u64(generation).u32(1).u64(offset).u32(length).data);
-}
-
 } // namespace
 
 File::File(const Address& address) : path_(address.path), host_(Host::of(address)) {}
@@ -204,10 +199,10 @@ const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t
     const std::uint64_t from = index * block_bytes;
     const std::uint64_t length = std::min(end * block_bytes, state_.size) - from;
     next_ = end;
-    const std::string question = read_question(path_, state_.generation, from, length);
     const std::uint64_t generation = state_.generation;
     lock.unlock(); // others read on meanwhile
-    const Host::Answer answer = host_->ask(Question::read, question);
+    const Host::Answer answer = host_->ask(
+        Question::read, std::move(Packer().text(path_).u64(generation).u64(from).u32(length).data));
     lock.lock();
     traffic_.bytes += answer.payload.size();
     ++traffic_.answers;

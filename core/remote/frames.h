@@ -19,25 +19,24 @@ namespace ponderscope::remote {
 /// Numbers are little-endian; a text is a u32 length and its bytes. Each question gets one answer with the
 /// same number, in the order of the questions. Questions name files by path and depend on no earlier
 /// question, so they can be repeated over a new connection.
-inline constexpr std::uint32_t protocol = 1;
+inline constexpr std::uint32_t protocol = 2;
 inline constexpr std::string_view hello = "\x01ponderscope serve ";
 inline constexpr std::size_t frame_header = 9;
 inline constexpr std::size_t max_question = std::size_t{1} << 20;
 inline constexpr std::size_t max_answer = std::size_t{16} << 20;
-inline constexpr std::size_t max_ranges = 1024;               ///< largest number of ranges in one question
-inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< total bytes of the ranges
+inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< bytes of a read
 inline constexpr std::size_t max_entries = 20'000;            ///< largest number of entries in a folder
 
 enum class Question : std::uint8_t {
     /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of the file, its -wal and its
     /// .annotations in ns (0: none), text absolute path. A missing file is an answer, not an error.
     look = 1,
-    /// text path → u32 n, then by n: u8 Kind, u64 size, i64 time in ns, text name.
+    /// text path → u32 n, then n times: text name.
     list = 2,
     /// text path, u64 known generation (0: none) → FileState. Begins a new snapshot of an SQLite file.
     renew = 3,
-    /// text path, u64 generation, u32 n, then n times: u64 offset, u32 length → the bytes. Status `moved` if
-    /// the file has another generation now. Generation 0: any file, as it is on the disk.
+    /// text path, u64 generation, u64 offset, u32 length → the bytes. Status `moved` if the file has another
+    /// generation now.
     read = 4,
 };
 

@@ -455,7 +455,7 @@ Looked look(const std::string& url) {
     return understand(*host, [&] { return read_looked(answer.payload); });
 }
 
-std::vector<Entry> list(const std::string& url) {
+std::vector<std::string> list(const std::string& url) {
     const Address address = parse_address(url);
     const auto host = Host::of(address);
     const Host::Answer answer = host->ask(Question::list, std::move(Packer().text(address.path).data));
@@ -465,18 +465,15 @@ std::vector<Entry> list(const std::string& url) {
         if (count > max_entries) {
             throw ProtocolFault("a folder of " + std::to_string(count) + " entries");
         }
-        std::vector<Entry> entries(count);
-        for (Entry& entry : entries) {
-            entry.kind = static_cast<Kind>(std::min(fields.u8(), static_cast<std::uint8_t>(Kind::training)));
-            entry.size = fields.u64();
-            entry.time = fields.i64();
-            entry.name = fields.text();
-            if (entry.name.empty() || entry.name.find('/') != std::string::npos) {
+        std::vector<std::string> names(count);
+        for (std::string& name : names) {
+            name = fields.text();
+            if (name.empty() || name.find('/') != std::string::npos) {
                 throw ProtocolFault("a name that is none");
             }
         }
         fields.end();
-        return entries;
+        return names;
     });
 }
 

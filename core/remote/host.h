@@ -64,13 +64,7 @@ Looked read_looked(const std::string& payload); ///< ProtocolFault
 /// \p url: ssh://…
 Looked look(const std::string& url);
 
-struct Entry {
-    Kind kind = Kind::none;
-    std::uint64_t size = 0;
-    std::int64_t time = 0; ///< ns since 1970
-    std::string name;
-};
-/// The entries of a folder, sorted by name. InputError: not a folder.
-std::vector<Entry> list(const std::string& url);
+/// The names in a folder, sorted. InputError: not a folder.
+std::vector<std::string> list(const std::string& url);
 
 } // namespace ponderscope::remote

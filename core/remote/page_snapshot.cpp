@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/sha256.h"
 #include "core/trace/schema.h"
+#include "core/trace/trace_file.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +28,7 @@ std::uint32_t native(std::span<const std::byte> bytes, std::size_t at) {
 
 Database open_there(const std::filesystem::path& path) {
     check_plain_file(path, "a trace", "choose a .ponder file that ponderscope record made");
-    const auto attempt = [&](Database::Access access) {
+    return with_read_access([&](Database::Access access) {
         Database database(path, access);
         std::array<char, 16> magic{};
         database.read_file(0, std::as_writable_bytes(std::span(magic)));
@@ -38,15 +39,7 @@ Database open_there(const std::filesystem::path& path) {
         database.execute("PRAGMA query_only=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-2048");
         (void)database.integer("PRAGMA user_version"); // locks and log
         return database;
-    };
-    try {
-        return attempt(Database::Access::read);
-    } catch (const SqliteFailure& failure) {
-        if (!failure.lacks_helper_files()) {
-            throw;
-        }
-        return attempt(Database::Access::read_immutable); // as TraceReader::open does
-    }
+    });
 }
 
 } // namespace

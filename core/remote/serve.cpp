@@ -14,8 +14,8 @@
 #include <cstring>
 #include <list>
 #include <map>
-#include <optional>
 #include <poll.h>
+#include <set>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,21 +40,24 @@ std::int64_t time_of(const struct stat& info) {
     return static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
 }
 
-std::optional<struct stat> stat_of(const fs::path& path) {
+/// Zeros: no such file.
+struct stat stat_of(const fs::path& path) {
     struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 ? std::optional(info) : std::nullopt;
+    if (::stat(path.c_str(), &info) != 0) {
+        info = {};
+    }
+    return info;
 }
 
 Kind kind_of(const fs::path& path, const struct stat& info) {
     if (S_ISREG(info.st_mode)) {
         return path.extension() == ".ponder" ? Kind::trace : Kind::file;
     }
-    if (!S_ISDIR(info.st_mode)) {
-        return Kind::none;
-    }
-    return stat_of(path / "config.json")       ? Kind::checkpoint
-           : stat_of(path / "training.ponder") ? Kind::training
-                                               : Kind::folder;
+    std::error_code error;
+    return !S_ISDIR(info.st_mode)                        ? Kind::none
+           : fs::exists(path / "config.json", error)     ? Kind::checkpoint
+           : fs::exists(path / "training.ponder", error) ? Kind::training
+                                                         : Kind::folder;
 }
 
 class Server {
@@ -68,9 +71,7 @@ public:
 
 private:
     struct Served {
-        explicit Served(const fs::path& path)
-            : snapshot(path), inode(stat_of(path).value_or(none()).st_ino) {}
-        static struct stat none() { return {}; }
+        explicit Served(const fs::path& path) : snapshot(path), inode(stat_of(path).st_ino) {}
         PageSnapshot snapshot;
         ino_t inode;
         Clock::time_point held = Clock::now();
@@ -115,7 +116,7 @@ Server::Served& Server::open(const fs::path& path, bool& fresh) {
     const std::string key = path.string();
     auto place = files_.find(key);
     fresh = place == files_.end();
-    if (!fresh && stat_of(path).value_or(Served::none()).st_ino != place->second.inode) {
+    if (!fresh && stat_of(path).st_ino != place->second.inode) {
         // The path now names another file, or none. Dropping the snapshot tells its readers.
         uses_.erase(place->second.use);
         files_.erase(place);
@@ -137,22 +138,21 @@ Server::Served& Server::open(const fs::path& path, bool& fresh) {
 std::string Server::look(Unpacker& fields) const {
     const fs::path path = place(fields.text());
     fields.end();
-    const auto info = stat_of(path);
+    const struct stat info = stat_of(path);
+    const bool exists = info.st_ino != 0;
     const auto beside = [&](const char* suffix) {
-        const auto other = stat_of(path.string() + suffix);
-        return other ? time_of(*other) : 0;
+        return exists ? time_of(stat_of(path.string() + suffix)) : 0;
     };
     std::error_code error;
-    const fs::path real = info ? fs::canonical(path, error) : fs::path();
-    const struct stat what = info.value_or(Served::none());
+    const fs::path real = exists ? fs::canonical(path, error) : fs::path();
     Packer packer;
-    packer.u8(static_cast<std::uint8_t>(info ? kind_of(path, what) : Kind::none))
-        .u64(what.st_dev)
-        .u64(what.st_ino)
-        .u64(static_cast<std::uint64_t>(what.st_size))
-        .i64(info ? time_of(what) : 0)
-        .i64(info ? beside("-wal") : 0)
-        .i64(info ? beside(".annotations") : 0)
+    packer.u8(static_cast<std::uint8_t>(kind_of(path, info)))
+        .u64(info.st_dev)
+        .u64(info.st_ino)
+        .u64(static_cast<std::uint64_t>(info.st_size))
+        .i64(time_of(info))
+        .i64(beside("-wal"))
+        .i64(beside(".annotations"))
         .text(error ? path.string() : real.string());
     return std::move(packer.data);
 }
@@ -165,28 +165,15 @@ std::string Server::list(Unpacker& fields) const {
     if (error) {
         throw InputError(folder, "a folder that can be listed", error.message(), "check the name");
     }
-    std::map<std::string, std::string> rows;
-    for (; entries != fs::directory_iterator() && rows.size() < remote::max_entries;
+    std::set<std::string> names;
+    for (; !error && entries != fs::directory_iterator() && names.size() < remote::max_entries;
          entries.increment(error)) {
-        if (error) {
-            break;
-        }
-        const auto info = stat_of(entries->path());
-        const Kind kind = info ? kind_of(entries->path(), *info) : Kind::none;
-        const std::string name = entries->path().filename().string();
-        if (kind != Kind::none) {
-            rows[name] = std::move(Packer()
-                                       .u8(static_cast<std::uint8_t>(kind))
-                                       .u64(static_cast<std::uint64_t>(info->st_size))
-                                       .i64(time_of(*info))
-                                       .text(name)
-                                       .data);
-        }
+        names.insert(entries->path().filename().string());
     }
     Packer packer;
-    packer.u32(rows.size());
-    for (const auto& [name, row] : rows) {
-        packer.bytes(row);
+    packer.u32(names.size());
+    for (const std::string& name : names) {
+        packer.text(name);
     }
     return std::move(packer.data);
 }
@@ -223,10 +210,9 @@ std::string Server::renew(Unpacker& fields) {
 std::string Server::read(Unpacker& fields, Status& status) {
     const fs::path path = place(fields.text());
     const std::uint64_t generation = fields.u64();
-    const std::uint32_t ranges = fields.u32();
-    if (ranges > remote::max_ranges) {
-        throw remote::ProtocolFault("too many ranges");
-    }
+    const std::uint64_t offset = fields.u64();
+    const std::uint32_t length = fields.u32();
+    fields.end();
     bool fresh = false;
     Served& served = open(path, fresh);
     PageSnapshot& snapshot = served.snapshot;
@@ -239,19 +225,11 @@ std::string Server::read(Unpacker& fields, Status& status) {
         status = Status::moved;
         return {};
     }
-    std::string bytes;
-    for (std::uint32_t i = 0; i < ranges; ++i) {
-        const std::uint64_t offset = fields.u64();
-        const std::uint32_t length = fields.u32();
-        if (offset > snapshot.size() || length > snapshot.size() - offset ||
-            length > remote::max_read - bytes.size()) {
-            throw remote::ProtocolFault("a range that does not lie in the file, or too much at once");
-        }
-        const std::size_t from = bytes.size();
-        bytes.resize(from + length);
-        snapshot.read(offset, std::as_writable_bytes(std::span(bytes)).subspan(from));
+    if (offset > snapshot.size() || length > snapshot.size() - offset || length > remote::max_read) {
+        throw remote::ProtocolFault("a range that does not lie in the file, or too much at once");
     }
-    fields.end();
+    std::string bytes(length, '\0');
+    snapshot.read(offset, std::as_writable_bytes(std::span(bytes)));
     return bytes;
 }
 

@@ -37,8 +37,8 @@ std::vector<std::filesystem::path> shards_in(const std::filesystem::path& folder
         }
     };
     if (remote::is_remote(folder)) {
-        for (const remote::Entry& entry : remote::list(folder)) {
-            add(folder / entry.name);
+        for (const std::string& name : remote::list(folder)) {
+            add(folder / name);
         }
     } else {
         std::error_code error;

@@ -243,11 +243,10 @@ TEST_F(Remote, FoldersAreListedAndWhatIsNotThereIsSaid) {
                   TraceReader::open(url(folder_ / "none.ponder"));
               }).find("no such file"),
               std::string::npos);
-    const std::vector<remote::Entry> entries = remote::list(url(folder_.path()));
-    ASSERT_EQ(entries.size(), 1U);
-    EXPECT_EQ(entries[0].name, "whole.ponder");
-    EXPECT_EQ(entries[0].kind, remote::Kind::trace);
-    EXPECT_EQ(entries[0].size, std::filesystem::file_size(path));
+    EXPECT_EQ(remote::list(url(folder_.path())), std::vector<std::string>{"whole.ponder"});
+    const remote::Looked looked = remote::look(url(path));
+    EXPECT_EQ(looked.kind, remote::Kind::trace);
+    EXPECT_EQ(looked.size, std::filesystem::file_size(path));
 }
 
 TEST_F(Remote, ADistantLineCostsFewRoundTrips) {
@@ -342,11 +341,11 @@ TEST_F(Remote, OtherSidesThatAreNoneSayWhy) {
     line({{"greeting", "yes >&2; "}});
     EXPECT_NE(said("complaining").find("endless output"), std::string::npos);
     line({{"greeting",
-           "printf '\\n\\001ponderscope serve 1 x\\n\\377\\377\\377\\377aaaaaaaaaaaaa'; exit 0; "}});
+           "printf '\\n\\001ponderscope serve 2 x\\n\\377\\377\\377\\377aaaaaaaaaaaaa'; exit 0; "}});
     EXPECT_NE(said("garbage").find("found a frame of"), std::string::npos);
     // One that ends whenever it is asked.
     remote::settings().patience = 1;
-    line({{"greeting", "printf '\\n\\001ponderscope serve 1 x\\n'; head -c 1 > /dev/null; exit 0; "}});
+    line({{"greeting", "printf '\\n\\001ponderscope serve 2 x\\n'; head -c 1 > /dev/null; exit 0; "}});
     EXPECT_NE(said("mortal").find("the connection was cut"), std::string::npos);
     remote::settings().ssh = "/nonexistent/ssh";
     EXPECT_NE(said("programless").find("/nonexistent/ssh: "), std::string::npos);
@@ -435,14 +434,10 @@ TEST_F(Remote, HostileQuestionsEndTheServerWithASentence) {
     const std::size_t begin = state.find('\n', 1) + 1;
     ASSERT_GT(state.size(), begin + 17);
     const std::uint64_t generation = remote::Unpacker(std::string_view(state).substr(begin + 9)).u64();
-    (void)serve(ask(remote::Question::read, remote::Packer()
-                                                .bytes(text)
-                                                .u64(generation)
-                                                .u32(1)
-                                                .u64(std::filesystem::file_size(path))
-                                                .u32(1)
-                                                .data),
-                "", folder_, code);
+    (void)serve(
+        ask(remote::Question::read,
+            remote::Packer().bytes(text).u64(generation).u64(std::filesystem::file_size(path)).u32(1).data),
+        "", folder_, code);
     EXPECT_EQ(WEXITSTATUS(code), 2);
 }
 
