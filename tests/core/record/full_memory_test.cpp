@@ -170,7 +170,7 @@ TEST_F(FullMemory, GenerationAndInspectionSayIt) {
 }
 
 TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
-    const Recipe recipe = read_recipe(testing::write_small_recipe(folder_.path(), testing::small_recipe()));
+    const Recipe recipe = testing::written_recipe(folder_.path(), testing::small_recipe());
     TrainOptions options;
     options.device = "hostgpu:0";
     options.output = folder_ / "out";

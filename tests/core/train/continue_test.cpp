@@ -88,12 +88,22 @@ Outcome outcome_of(const TemporaryFolder& folder, const json& recipe) {
     options.existing = ExistingOutput::overwrite;
     options.notice = [&](const std::string& sentence) { outcome.notices.push_back(sentence); };
     options.logged = [&](const TrainLogRow& row) { outcome.losses.push_back(row.loss); };
-    try {
-        static_cast<void>(train(read_recipe(testing::write_small_recipe(folder.path(), recipe)), options));
-    } catch (const InputError& error) {
-        outcome.complaint = error.what();
-    }
+    outcome.complaint = testing::error_of(
+        [&] { static_cast<void>(train(testing::written_recipe(folder.path(), recipe), options)); });
     return outcome;
+}
+
+Parameters parameters_in(const std::filesystem::path& folder) {
+    const Checkpoint checkpoint = Checkpoint::open(folder);
+    return Parameters::load(parameter_layout(checkpoint.config), checkpoint, {at::kCPU}, at::kFloat);
+}
+
+/// Every parameter of "start" is as good as the same in "out".
+void expect_kept(const TemporaryFolder& folder) {
+    const Parameters before = parameters_in(folder / "start"), after = parameters_in(folder / "out");
+    for (const auto& [name, tensor] : before.items()) {
+        EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
+    }
 }
 
 class EveryBackbone : public ::testing::TestWithParam<std::pair<const char*, json (*)()>> {};
@@ -133,11 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Continue, EveryBackbone,
 TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     const TemporaryFolder folder;
     write_checkpoint(folder, testing::tiny_llama());
-    const Outcome outcome = outcome_of(folder, hardly_continued({{"pondering",
-                                                                  {{"method", "adaponderlm"},
-                                                                   {"max_steps", 2},
-                                                                   {"threshold", 0.0001},
-                                                                   {"embed_scale", "sqrt_d"}}}}));
+    json gated = method("adaponderlm", 2);
+    gated["pondering"].update({{"threshold", 0.0001}, {"embed_scale", "sqrt_d"}});
+    const Outcome outcome = outcome_of(folder, hardly_continued(gated));
     ASSERT_EQ(outcome.complaint, "");
     const auto said = std::find_if(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
         return sentence.find("begun anew") != std::string::npos;
@@ -146,18 +154,13 @@ TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     EXPECT_NE(said->find("pondering.gates.0.fc_in.weight"), std::string::npos) << *said;
     EXPECT_EQ(said->find("model.layers"), std::string::npos) << *said;
 
-    const Checkpoint start = Checkpoint::open(folder / "start");
-    const Checkpoint end = Checkpoint::open(folder / "out");
-    EXPECT_EQ(end.config.ponder.method, MethodKind::adaponderlm);
-    const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
-    const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
-    for (const auto& [name, tensor] : before.items()) {
-        EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
-    }
-    EXPECT_GT(after.items().size(), before.items().size());
+    EXPECT_EQ(Checkpoint::open(folder / "out").config.ponder.method, MethodKind::adaponderlm);
+    expect_kept(folder);
+    EXPECT_GT(parameters_in(folder / "out").items().size(), parameters_in(folder / "start").items().size());
 
     const json provenance = read_json_file(folder / "out" / "training.json");
-    EXPECT_EQ(provenance.at("recipe").at("initialization").at("from"), checkpoint_digest(start));
+    EXPECT_EQ(provenance.at("recipe").at("initialization").at("from"),
+              checkpoint_digest(Checkpoint::open(folder / "start")));
 }
 
 /// The tokenizer of older checkpoints: two files, and what stands beside them. All of it is in the folder
@@ -206,12 +209,9 @@ TEST(Continue, KeepsTheGatesOfTheSameMethod) {
         const Outcome outcome = outcome_of(folder, hardly_continued());
         ASSERT_EQ(outcome.complaint, "");
         EXPECT_TRUE(outcome.said("Every weight comes from"));
-        const Checkpoint start = Checkpoint::open(folder / "start");
         const Checkpoint end = Checkpoint::open(folder / "out");
         ASSERT_EQ(end.weights.find(gates.tensor)->shape.front(), gates.expected);
-        const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
-        const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
-        EXPECT_LE((after.at(gates.tensor) - before.at(gates.tensor)).abs().max().item<float>(), 1e-10F);
+        expect_kept(folder);
     }
 }
 
@@ -241,15 +241,9 @@ TEST(Continue, KeepsTwoTablesThatTheConfigTies) {
     tied["tie_word_embeddings"] = true;
     testing::write_text(folder / "start" / "config.json", tied.dump());
     ASSERT_EQ(outcome_of(folder, hardly_continued()).complaint, "");
-    const Checkpoint start = Checkpoint::open(folder / "start");
-    const Checkpoint end = Checkpoint::open(folder / "out");
-    EXPECT_FALSE(end.config.tied_embeddings);
-    const auto before = Parameters::load(parameter_layout(start.config), start, {at::kCPU}, at::kFloat);
-    const auto after = Parameters::load(parameter_layout(end.config), end, {at::kCPU}, at::kFloat);
-    ASSERT_EQ(after.items().size(), before.items().size());
-    for (const auto& [name, tensor] : before.items()) {
-        EXPECT_LE((after.at(name) - tensor).abs().max().item<float>(), 1e-10F) << name;
-    }
+    EXPECT_FALSE(Checkpoint::open(folder / "out").config.tied_embeddings);
+    EXPECT_EQ(parameters_in(folder / "out").items().size(), parameters_in(folder / "start").items().size());
+    expect_kept(folder);
 }
 
 /// Where the stack ends with a projection, its states are in bf16 before the head.
@@ -330,8 +324,8 @@ TEST(Continue, RefusesMethodsThatAreNotTrainedBeforeAnythingIsComputed) {
         options.output = folder / "out";
         int computed = 0;
         options.progress = [&](const Progress&) { ++computed; };
-        const std::string said = testing::error_of(
-            [&] { (void)train(read_recipe(testing::write_small_recipe(folder.path(), recipe)), options); });
+        const std::string said =
+            testing::error_of([&] { (void)train(testing::written_recipe(folder.path(), recipe), options); });
         EXPECT_TRUE(said.starts_with((entry.path() / "config.json").string() + ": ")) << said;
         EXPECT_NE(said.find("found one of " + method + ", "), std::string::npos) << said;
         EXPECT_EQ(said.find('\n'), std::string::npos);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/train/recipe.h"
 #include "tests/support/test_data.h"
 
 #include <nlohmann/json.hpp>
@@ -14,14 +15,9 @@ namespace ponderscope::testing {
 /// samples' tokenizer.
 inline nlohmann::json small_recipe() {
     return {{"name", "small"},
-            {"model",
-             {{"model_type", "gpt_neox"},
-              {"hidden_size", 32},
-              {"num_hidden_layers", 2},
-              {"num_attention_heads", 2},
-              {"intermediate_size", 64},
-              {"rotary_pct", 0.5},
-              {"initializer_range", 0.1}}},
+            {"model", nlohmann::json::parse(R"({"model_type": "gpt_neox", "hidden_size": 32,
+                "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+                "rotary_pct": 0.5, "initializer_range": 0.1})")},
             {"tokenizer", (source_tree() / "sample_models" / "tokenizer" / "tokenizer.json").string()},
             {"texts", {{"train", {"a.txt", "b.txt"}}, {"document_end", "<|endoftext|>"}}},
             {"training", {{"steps", 12}, {"context", 16}, {"batch", 2}, {"seed", 7}}},
@@ -42,15 +38,15 @@ inline std::string repeated(const std::string& text, int times) {
     return result;
 }
 
-/// The texts of small_recipe() and the recipe itself in \p folder; returns the recipe's path.
-inline std::filesystem::path write_small_recipe(const std::filesystem::path& folder,
-                                                const nlohmann::json& recipe) {
+/// The recipe, written into \p folder with the texts of small_recipe() and read back.
+inline Recipe written_recipe(const std::filesystem::path& folder,
+                             const nlohmann::json& recipe = small_recipe()) {
     write_text(folder / "a.txt",
                repeated("Ring once, and she came for one; ring twice, and she came for two. ", 12));
     write_text(folder / "b.txt",
                repeated("The boat was called Patience; the dog was called Bartholomew. ", 8));
     write_text(folder / "recipe.json", recipe.dump(2));
-    return folder / "recipe.json";
+    return read_recipe(folder / "recipe.json");
 }
 
 } // namespace ponderscope::testing

@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <set>
 
 namespace ponderscope {
 namespace {
@@ -77,16 +76,8 @@ TrainOptions into(const std::filesystem::path& output) {
     return options;
 }
 
-std::set<std::string> files_in(const std::filesystem::path& folder) {
-    std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        names.insert(entry.path().filename().string());
-    }
-    return names;
-}
-
-const std::set<std::string> finished_files{"config.json", "model.safetensors", "tokenizer.json",
-                                           "training.json", "training.ponder"};
+const std::vector<std::string> finished_files{"config.json", "model.safetensors", "tokenizer.json",
+                                              "training.json", "training.ponder"};
 
 std::string complaint(const Recipe& recipe, const TrainOptions& options) {
     return testing::error_of([&] { static_cast<void>(train(recipe, options)); });
@@ -99,8 +90,14 @@ std::vector<float> scored(const std::filesystem::path& checkpoint, const std::ve
     return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens.nll;
 }
 
+class Train : public ::testing::Test {
+protected:
+    TemporaryFolder folder;
+};
+
 class EveryModel : public ::testing::TestWithParam<std::string> {
 protected:
+    TemporaryFolder folder;
     [[nodiscard]] json recipe() const {
         return GetParam() == "llama"      ? llama_recipe()
                : GetParam() == "ponderlm" ? ponderlm_recipe()
@@ -113,12 +110,11 @@ protected:
 };
 
 TEST_P(EveryModel, LearnsASmallTextByHeart) {
-    const TemporaryFolder folder;
     json document = recipe();
     document["training"] = {{"steps", 150}, {"context", 16}, {"batch", 4}, {"seed", 1}};
     document["optimizer"] = {{"learning_rate", 0.02}, {"warmup_steps", 5}, {"weight_decay", 0.0}};
     document["log"] = {{"every", 25}};
-    const Recipe read = read_recipe(testing::write_small_recipe(folder.path(), document));
+    const Recipe read = testing::written_recipe(folder.path(), document);
     std::vector<double> losses;
     TrainOptions options = into(folder / "out");
     options.logged = [&](const TrainLogRow& row) { losses.push_back(row.loss); };
@@ -129,7 +125,7 @@ TEST_P(EveryModel, LearnsASmallTextByHeart) {
     EXPECT_LT(result.loss, 0.15) << "from " << std::log(2048.0) << " at the start";
     EXPECT_EQ(result.steps, 150);
     EXPECT_EQ(result.tokens, 150 * 4 * 16);
-    EXPECT_EQ(files_in(folder / "out"), finished_files);
+    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
 
     // What was written is what the engine runs: the text is no surprise to it.
     const Tokenizer tokenizer = Tokenizer::load(folder / "out" / "tokenizer.json");
@@ -144,13 +140,12 @@ TEST_P(EveryModel, LearnsASmallTextByHeart) {
 }
 
 TEST_P(EveryModel, ResumesToTheSameBytes) {
-    const TemporaryFolder folder;
     json document = recipe();
     document["training"]["steps"] = 11;
     document["texts"]["held_out_fraction"] = 0.2;
     document["evaluation"] = {{"every", 4}, {"windows", 2}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 5}};
-    const Recipe read = read_recipe(testing::write_small_recipe(folder.path(), document));
+    const Recipe read = testing::written_recipe(folder.path(), document);
     const TrainResult whole = train(read, into(folder / "whole"));
 
     // Stopped twice: once between two lines of the log, once right after one.
@@ -170,7 +165,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
             }
         };
         EXPECT_THROW(train(read, options), Cancelled);
-        EXPECT_TRUE(files_in(folder / "pieces").contains("training_state.safetensors"));
+        EXPECT_TRUE(std::filesystem::exists(folder / "pieces" / "training_state.safetensors"));
         const json provenance = read_json_file(folder / "pieces" / "training.json");
         EXPECT_FALSE(provenance.at("complete").get<bool>());
         EXPECT_LT(provenance.at("steps").get<int>(), 11);
@@ -185,7 +180,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     EXPECT_EQ(pieces.held_out_nll, whole.held_out_nll);
     EXPECT_EQ(whole.held_out_tokens, 3 * 16) << "three windows of 16 tokens";
     EXPECT_EQ(pieces.loss, whole.loss);
-    EXPECT_EQ(files_in(folder / "pieces"), finished_files);
+    EXPECT_EQ(testing::names_in(folder / "pieces"), finished_files);
     // Once more: nothing is left to do, and nothing is done.
     const auto before = std::filesystem::last_write_time(folder / "pieces" / "model.safetensors");
     const TrainResult again = train(read, options);
@@ -200,10 +195,10 @@ INSTANTIATE_TEST_SUITE_P(Train, EveryModel,
                                            "depth_attention", "mhc"),
                          [](const auto& model) { return model.param; });
 
-TEST(Train, LambdaPushesThePenaltyDown) {
+TEST_F(Train, LambdaPushesThePenaltyDown) {
     for (const std::string method : {"adaponderlm", "adaptive_latent_cot", "ponderlm3"}) {
         const auto penalty_with = [&](double lambda) {
-            const TemporaryFolder folder;
+            const TemporaryFolder own;
             json document = recipe_of(method);
             document["model"]["pondering"]["threshold"] = 0;
             document["penalty"] = {{"lambda", lambda}};
@@ -212,24 +207,21 @@ TEST(Train, LambdaPushesThePenaltyDown) {
             }
             document["training"]["steps"] = 30;
             double last = 0;
-            TrainOptions options = into(folder / "out");
+            TrainOptions options = into(own / "out");
             options.logged = [&](const TrainLogRow& row) { last = row.penalty.value_or(-1); };
-            static_cast<void>(
-                train(read_recipe(testing::write_small_recipe(folder.path(), document)), options));
+            static_cast<void>(train(testing::written_recipe(own.path(), document), options));
             return last;
         };
         EXPECT_LT(penalty_with(10.0), 0.8 * penalty_with(0.0)) << method;
     }
 }
 
-TEST(Train, WritesAConfigThatSaysWhatTheModelIs) {
-    const TemporaryFolder folder;
+TEST_F(Train, WritesAConfigThatSaysWhatTheModelIs) {
     json document = ponderlm_recipe();
     document["output"]["dtype"] = "bfloat16";
     document["training"]["steps"] = 1;
     document["optimizer"]["warmup_steps"] = 1;
-    static_cast<void>(
-        train(read_recipe(testing::write_small_recipe(folder.path(), document)), into(folder / "out")));
+    static_cast<void>(train(testing::written_recipe(folder.path(), document), into(folder / "out")));
     const json config = read_json_file(folder / "out" / "config.json");
     EXPECT_EQ(config.at("model_type"), "gpt_neox");
     EXPECT_EQ(config.at("architectures"), json::array({"GPTNeoXForCausalLM"}));
@@ -249,10 +241,8 @@ TEST(Train, WritesAConfigThatSaysWhatTheModelIs) {
     EXPECT_EQ(checkpoint.config.ponder.max_steps, 2);
 }
 
-TEST(Train, SameSeedSameBytesOtherSeedOthers) {
-    const TemporaryFolder folder;
-    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
-    Recipe recipe = read_recipe(path);
+TEST_F(Train, SameSeedSameBytesOtherSeedOthers) {
+    Recipe recipe = testing::written_recipe(folder.path());
     static_cast<void>(train(recipe, into(folder / "one")));
     static_cast<void>(train(recipe, into(folder / "two")));
     recipe.seed = 8;
@@ -263,9 +253,8 @@ TEST(Train, SameSeedSameBytesOtherSeedOthers) {
               read_file(folder / "three" / "model.safetensors"));
 }
 
-TEST(Train, Bfloat16ProductsTrainFp32Weights) {
-    const TemporaryFolder folder;
-    Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), ponderlm_recipe()));
+TEST_F(Train, Bfloat16ProductsTrainFp32Weights) {
+    Recipe recipe = testing::written_recipe(folder.path(), ponderlm_recipe());
     TrainOptions options = into(folder / "fp32");
     options.logged = [](const TrainLogRow& row) {
         EXPECT_FALSE(row.penalty.has_value());
@@ -282,8 +271,7 @@ TEST(Train, Bfloat16ProductsTrainFp32Weights) {
     EXPECT_EQ(read_json_file(folder / "tf32" / "training.json").at("made_with").at("precision"), "tf32");
 }
 
-TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
-    const TemporaryFolder folder;
+TEST_F(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
     json document = small_recipe();
     document["training"]["steps"] = 300;
     document["training"]["clip_norm"] = 0;
@@ -291,21 +279,16 @@ TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
                              {"warmup_steps", 0},
                              {"weight_decay", 10}}; // every step multiplies the weights by -99
     document["checkpoint"] = {{"every", 2}};
-    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), document));
-    std::int64_t last_good = 0;
-    std::string said;
-    try {
-        static_cast<void>(train(recipe, into(folder / "out")));
-    } catch (const CheckFailed& error) {
-        said = error.what();
-    }
+    const Recipe recipe = testing::written_recipe(folder.path(), document);
+    const std::string said =
+        testing::error_of<CheckFailed>([&] { static_cast<void>(train(recipe, into(folder / "out"))); });
     ASSERT_NE(said.find("training stopped at step "), std::string::npos) << said;
     const auto at = said.find("the state of step ");
     ASSERT_NE(at, std::string::npos) << said;
-    last_good = std::stoll(said.substr(at + 18));
+    const std::int64_t last_good = std::stoll(said.substr(at + 18));
     const TrainingInfo training = TraceReader::open(folder / "out" / "training.ponder").trainings().at(0);
     EXPECT_FALSE(training.complete);
-    EXPECT_TRUE(said.ends_with(training.fault)) << training.fault;
+    EXPECT_TRUE(said.ends_with(training.fault + " [check.failed]")) << training.fault;
     EXPECT_EQ(training.fault.find(folder.path().string()), std::string::npos);
     EXPECT_LT(training.step, 300);
     const SafetensorsFile state = SafetensorsFile::open(folder / "out" / "training_state.safetensors");
@@ -321,9 +304,8 @@ TEST(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
     }
 }
 
-TEST(Train, TouchesNoFolderThatIsNotEmpty) {
-    const TemporaryFolder folder;
-    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
+TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
+    const Recipe recipe = testing::written_recipe(folder.path());
     std::filesystem::create_directory(folder / "out");
     testing::write_text(folder / "out" / "model.safetensors", "precious");
     testing::write_text(folder / "out" / "notes.txt", "mine");
@@ -347,9 +329,8 @@ TEST(Train, TouchesNoFolderThatIsNotEmpty) {
 }
 
 /// Ended by a signal before it had a state: a loop that says --resume gets its training all the same.
-TEST(Train, BeginsAgainWhereNothingWasSaved) {
-    const TemporaryFolder folder;
-    const Recipe recipe = read_recipe(testing::write_small_recipe(folder.path(), small_recipe()));
+TEST_F(Train, BeginsAgainWhereNothingWasSaved) {
+    const Recipe recipe = testing::written_recipe(folder.path());
     TrainOptions options = into(folder / "out");
     options.existing = ExistingOutput::resume;
     std::filesystem::create_directory(folder / "out");
@@ -357,38 +338,33 @@ TEST(Train, BeginsAgainWhereNothingWasSaved) {
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos) << "whose?";
     testing::write_text(folder / "out" / "training.ponder", "");
     EXPECT_EQ(complaint(recipe, options), "");
-    EXPECT_EQ(files_in(folder / "out"), finished_files);
+    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
 }
 
-TEST(Train, DoesNotReplaceWhatItReads) {
-    const TemporaryFolder folder;
+TEST_F(Train, DoesNotReplaceWhatItReads) {
     json document = small_recipe();
-    static_cast<void>(
-        train(read_recipe(testing::write_small_recipe(folder.path(), document)), into(folder / "out")));
+    static_cast<void>(train(testing::written_recipe(folder.path(), document), into(folder / "out")));
     const std::string weights = read_file(folder / "out" / "model.safetensors");
     TrainOptions options = into(folder / "out");
     options.existing = ExistingOutput::overwrite;
     document["tokenizer"] = "out/tokenizer.json";
-    EXPECT_EQ(complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options), "");
+    EXPECT_EQ(complaint(testing::written_recipe(folder.path(), document), options), "");
     document.erase("model");
     document["initialization"] = {{"from", "out"}};
-    const std::string said =
-        complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options);
+    const std::string said = complaint(testing::written_recipe(folder.path(), document), options);
     EXPECT_NE(said.find("found the folder of the checkpoint to start from"), std::string::npos) << said;
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
-    EXPECT_EQ(files_in(folder / "out"), finished_files);
+    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
 
     document = small_recipe();
     document["tokenizer"] = "linked.json";
     std::filesystem::create_symlink(folder / "out" / "tokenizer.json", folder / "linked.json");
-    EXPECT_EQ(complaint(read_recipe(testing::write_small_recipe(folder.path(), document)), options), "");
+    EXPECT_EQ(complaint(testing::written_recipe(folder.path(), document), options), "");
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
 }
 
-TEST(Train, ResumesOnlyWhatWasBegunAlike) {
-    const TemporaryFolder folder;
-    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
-    Recipe recipe = read_recipe(path);
+TEST_F(Train, ResumesOnlyWhatWasBegunAlike) {
+    Recipe recipe = testing::written_recipe(folder.path());
     std::stop_source source;
     TrainOptions options = into(folder / "out");
     options.existing = ExistingOutput::resume;
@@ -400,7 +376,7 @@ TEST(Train, ResumesOnlyWhatWasBegunAlike) {
     recipe.learning_rate = 0.5;
     const std::string other_recipe = complaint(recipe, options);
     EXPECT_NE(other_recipe.find("optimizer.learning_rate"), std::string::npos) << other_recipe;
-    recipe = read_recipe(path);
+    recipe = read_recipe(folder / "recipe.json");
     testing::write_text(folder / "a.txt", testing::repeated("Two pence, she decided. ", 40));
     const std::string other_text = complaint(recipe, options);
     EXPECT_NE(other_text.find("texts"), std::string::npos) << other_text;
@@ -410,11 +386,10 @@ TEST(Train, ResumesOnlyWhatWasBegunAlike) {
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos);
 }
 
-TEST(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
-    const TemporaryFolder folder;
-    const auto path = testing::write_small_recipe(folder.path(), small_recipe());
+TEST_F(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
+    const Recipe sound = testing::written_recipe(folder.path());
     const auto refused = [&](const std::function<void(Recipe&)>& spoil, const std::string& part) {
-        Recipe recipe = read_recipe(path);
+        Recipe recipe = sound;
         spoil(recipe);
         const std::string said = complaint(recipe, into(folder / "out"));
         EXPECT_NE(said.find(part), std::string::npos) << said << " lacks " << part;
@@ -432,12 +407,11 @@ TEST(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
     refused([](Recipe& recipe) { recipe.tokenizer = "no/tokenizer.json"; }, "no/tokenizer.json");
     refused([](Recipe& recipe) { recipe.train_texts = {"none.txt"}; }, "none.txt");
     refused([](Recipe& recipe) { recipe.held_out_fraction = 0.01; }, "held-out text longer");
-    Recipe recipe = read_recipe(path);
     TrainOptions options = into(folder / "out");
     options.device = "gpu";
-    EXPECT_NE(complaint(recipe, options).find("'gpu'"), std::string::npos);
+    EXPECT_NE(complaint(sound, options).find("'gpu'"), std::string::npos);
     options.device = "cuda:99";
-    EXPECT_NE(complaint(recipe, options).find("cuda:99"), std::string::npos);
+    EXPECT_NE(complaint(sound, options).find("cuda:99"), std::string::npos);
     EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 

@@ -60,9 +60,7 @@ Points points_of(const TraceReader& reader) {
 class TrainingTraceOf : public ::testing::TestWithParam<const char*> {
 protected:
     TemporaryFolder folder;
-    Recipe recipe(const json& document) {
-        return read_recipe(testing::write_small_recipe(folder.path(), document));
-    }
+    Recipe recipe(const json& document) { return testing::written_recipe(folder.path(), document); }
     TrainOptions into(const char* name, ExistingOutput existing = ExistingOutput::refuse) {
         TrainOptions options;
         options.output = folder / name;
