@@ -3,9 +3,9 @@
 
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
+#include "tests/support/packed.h"
 
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -68,10 +68,9 @@ inline void write_expert_run(const std::filesystem::path& path, const std::strin
             weights.push_back(weights.size() % 2 == 0 ? 0.6F : 0.4F);
         }
     }
-    SignalChunk of_weights{0, DType::f32, ids.shape, std::vector<std::byte>(weights.size() * sizeof(float))};
-    std::memcpy(of_weights.data.data(), weights.data(), of_weights.data.size());
     writer.begin_sequence("letters", text);
-    writer.append(tokens, {{signal::router_experts, ids}, {signal::router_weights, of_weights}});
+    writer.append(tokens, {{signal::router_experts, ids},
+                           {signal::router_weights, packed(DType::f32, ids.shape, weights)}});
     writer.end_sequence();
     writer.end_run(1.0);
     writer.finish();

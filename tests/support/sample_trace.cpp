@@ -3,12 +3,12 @@
 
 #include "core/base/half.h"
 #include "core/trace/writer.h"
+#include "tests/support/packed.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -115,16 +115,6 @@ bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (static_cast<unsigned char>(c) >= 0x80);
 }
 
-template <typename T>
-SignalChunk packed(std::int64_t first, DType dtype, std::vector<std::int64_t> shape,
-                   const std::vector<T>& values) {
-    SignalChunk made{first, dtype, std::move(shape), std::vector<std::byte>(values.size() * sizeof(T))};
-    if (!values.empty()) {
-        std::memcpy(made.data.data(), values.data(), made.data.size());
-    }
-    return made;
-}
-
 /// What a run says about the tokens of one text.
 class Author {
 public:
@@ -136,8 +126,8 @@ public:
         std::vector<float> difficulty; ///< of predicting each token, the same for both runs
     };
 
-    void write(TraceWriter& writer, const Sequence& sequence, std::int32_t vocabulary, bool withText,
-               bool withSignals, bool withDepth, bool withAttention) {
+    void write(TraceWriter& writer, const Sequence& sequence, std::int32_t vocabulary,
+               const SampleTrace& what) {
         std::uint64_t byte = 0;
         const auto count = static_cast<std::int64_t>(sequence.tokens.size());
         for (std::int64_t first = 0; first < count; first += chunk) {
@@ -148,39 +138,40 @@ public:
             for (std::int64_t t = first; t < first + n; ++t) {
                 const auto i = static_cast<std::size_t>(t);
                 columns.id.push_back(sequence.ids[i]);
-                columns.begin.push_back(withText ? byte : 0);
+                columns.begin.push_back(what.withText ? byte : 0);
                 byte += sequence.tokens[i].size();
-                columns.end.push_back(withText ? byte : 0);
+                columns.end.push_back(what.withText ? byte : 0);
                 const bool last = t + 1 == count;
                 token(columns, perStep, last ? 1.0f : sequence.difficulty[i + 1],
                       last ? -1 : sequence.ids[i + 1], vocabulary);
             }
             std::vector<std::pair<std::string, SignalChunk>> all;
-            if (withSignals) {
+            const auto add = [&](const char* name, DType dtype, std::vector<std::int64_t> shape,
+                                 const auto& values) {
+                all.emplace_back(name, packed(dtype, std::move(shape), values, first));
+            };
+            if (what.withSignals) {
                 const std::vector<std::int64_t> shape{n, steps_ + 1};
                 const std::vector<std::int64_t> wide{n, steps_ + 1, candidates};
-                all.emplace_back(signal::nll, packed(first, DType::f32, shape, perStep.nll));
-                all.emplace_back(signal::entropy, packed(first, DType::f32, shape, perStep.entropy));
-                all.emplace_back(signal::max_probability, packed(first, DType::f32, shape, perStep.best));
-                all.emplace_back(signal::rank, packed(first, DType::i32, shape, perStep.rank));
-                all.emplace_back(signal::kl_previous_current, packed(first, DType::f32, shape, perStep.kl));
-                all.emplace_back(signal::cosine, packed(first, DType::f32, shape, perStep.cosine));
-                all.emplace_back(signal::candidate_ids, packed(first, DType::i32, wide, perStep.ids));
-                all.emplace_back(signal::candidate_probabilities,
-                                 packed(first, DType::f32, wide, perStep.probabilities));
+                add(signal::nll, DType::f32, shape, perStep.nll);
+                add(signal::entropy, DType::f32, shape, perStep.entropy);
+                add(signal::max_probability, DType::f32, shape, perStep.best);
+                add(signal::rank, DType::i32, shape, perStep.rank);
+                add(signal::kl_previous_current, DType::f32, shape, perStep.kl);
+                add(signal::cosine, DType::f32, shape, perStep.cosine);
+                add(signal::candidate_ids, DType::i32, wide, perStep.ids);
+                add(signal::candidate_probabilities, DType::f32, wide, perStep.probabilities);
                 if (steps_ > 0) {
-                    all.emplace_back(signal::gate, packed(first, DType::f32, shape, perStep.gate));
+                    add(signal::gate, DType::f32, shape, perStep.gate);
                 }
             }
-            if (withDepth) {
-                all.emplace_back("depth_weights",
-                                 packed(first, DType::f16, {n, 1, depth_layers, depth_layers, 2},
-                                        depthWeights(sequence, first, n)));
+            if (what.withDepth) {
+                add("depth_weights", DType::f16, {n, 1, depth_layers, depth_layers, 2},
+                    depthWeights(sequence, first, n));
             }
-            if (withAttention) {
-                all.emplace_back(signal::attention,
-                                 packed(first, DType::f16, {n, steps_ + 1, 2, 2, sample_attention_reach},
-                                        attention(first, columns.steps)));
+            if (what.withAttention) {
+                add(signal::attention, DType::f16, {n, steps_ + 1, 2, 2, sample_attention_reach},
+                    attention(first, columns.steps));
             }
             writer.append(std::move(columns), std::move(all));
         }
@@ -244,7 +235,8 @@ public:
                 "Weight of the key so many tokens back in the attention of each slot, of layers 2, 5; heads "
                 "0, 3 in "
                 "that order; 0 where there is no such slot.",
-                DType::f16, SignalStorage::trimmed};
+                DType::f16,
+                SignalStorage::trimmed};
     }
 
     static SignalInfo depthInfo() {
@@ -254,7 +246,8 @@ public:
                 "Depth-attention weights",
                 "Weight of a source layer's value in the value that goes to attention; a layer's own is its "
                 "last.",
-                DType::f16, SignalStorage::compressed};
+                DType::f16,
+                SignalStorage::compressed};
     }
 
     static std::vector<SignalInfo> signalInfos(int steps) {
@@ -468,8 +461,7 @@ void write_sample_trace(const std::filesystem::path& path, const SampleTrace& wh
         Author author(random, steps);
         for (std::size_t s = 0; s < sequences.size(); ++s) {
             writer.begin_sequence("diary " + std::to_string(s + 1), what.withText ? texts[s] : "");
-            author.write(writer, sequences[s], size, what.withText, what.withSignals, what.withDepth,
-                         what.withAttention);
+            author.write(writer, sequences[s], size, what);
             const bool open = !what.complete && run == (what.secondRun ? 1 : 0) && s + 1 == sequences.size();
             if (open) {
                 return; // the destructor leaves it partial

@@ -25,9 +25,7 @@ void write_runs_that_drift(const std::filesystem::path& path) {
             drift = memory * drift + token_draw(static_cast<std::uint64_t>(number), 0, position) - 0.5;
             tokens.nll[static_cast<std::size_t>(t)] = static_cast<float>(3 + drift);
         }
-        writer.begin_sequence("text", testing::sample_text(length));
-        writer.append(std::move(tokens), {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "text", testing::sample_text(length), tokens);
         writer.end_run(1);
         ++number;
     }

@@ -6,13 +6,13 @@
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/errors.h"
+#include "tests/support/packed.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -30,7 +30,6 @@ protected:
         run.policy = policy;
         writer.begin_run(run, {});
         for (std::int64_t s = 0; s < sequences_each; ++s) {
-            writer.begin_sequence("s", testing::sample_text(tokens_each));
             TokenColumns tokens =
                 testing::sample_tokens(3 + static_cast<std::uint64_t>(s), 0, tokens_each, tokens_each);
             for (std::size_t t = 0; t < static_cast<std::size_t>(tokens_each); ++t) {
@@ -39,8 +38,7 @@ protected:
                     tokens.nll[t] = nll + 0.125F * static_cast<float>(t);
                 }
             }
-            writer.append(std::move(tokens), {});
-            writer.end_sequence();
+            testing::add_sequence(writer, "s", testing::sample_text(tokens_each), tokens);
         }
         writer.end_run(1);
     }
@@ -160,7 +158,6 @@ void write_with_plain_model(const std::filesystem::path& trace, std::int64_t flo
                        : std::vector<SignalInfo>{{signal::nll, {"token", "step"}, "nats", "NLL", "NLL."}});
         for (std::int64_t s = 0; s < 35; ++s) {
             TokenColumns tokens = testing::sample_tokens(1, 0, length, length);
-            SignalChunk nll{0, DType::f32, {length, 4}, {}};
             std::vector<float> values;
             for (std::int64_t t = 0; t < length; ++t) {
                 for (std::int64_t k = 0; k < 4; ++k) {
@@ -175,15 +172,11 @@ void write_with_plain_model(const std::filesystem::path& trace, std::int64_t flo
                 tokens.nll[row] = values.back() - (plain ? 0.5F : 0);
                 tokens.flops[row] = plain ? flops_a_token : 390;
             }
-            nll.data.resize(values.size() * sizeof(float));
-            std::memcpy(nll.data.data(), values.data(), nll.data.size());
-            writer.begin_sequence("s", testing::sample_text(length));
             std::vector<std::pair<std::string, SignalChunk>> chunks;
             if (!plain) {
-                chunks.emplace_back(signal::nll, nll);
+                chunks.emplace_back(signal::nll, testing::packed(DType::f32, {length, 4}, values));
             }
-            writer.append(std::move(tokens), std::move(chunks));
-            writer.end_sequence();
+            testing::add_sequence(writer, "s", testing::sample_text(length), tokens, chunks);
         }
         writer.end_run(1);
     }

@@ -6,12 +6,12 @@
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/support/errors.h"
+#include "tests/support/packed.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace ponderscope {
@@ -51,6 +51,10 @@ ReplayTable small_table() {
     return table;
 }
 
+ReplayResult replayed(const ReplayTable& table, const std::string& policy) {
+    return replay(table, PolicySpec::parse(policy));
+}
+
 TEST(Draws, AreThoseOfTheReference) {
     const auto policy = make_policy(PolicySpec::parse("uniform:rate=0.9,seed=20261122"), {.max_steps = 3});
     const std::vector<TokenPlace> places{{0, 0, 2}, {0, 1, 2}, {1, 0, 1}};
@@ -67,14 +71,14 @@ TEST(Replay, TheEndsOfARateStopAllTokensOrNone) {
     for (const char* kind : {"uniform", "geometric"}) {
         for (const int rate : {0, 3}) {
             const std::string spec = std::string(kind) + ":rate=" + std::to_string(rate);
-            EXPECT_EQ(replay(small_table(), PolicySpec::parse(spec)).mean_steps, rate) << spec;
+            EXPECT_EQ(replayed(small_table(), spec).mean_steps, rate) << spec;
         }
     }
 }
 
 TEST(Replay, CountsTokensWithATargetOnly) {
     const ReplayTable table = small_table();
-    const ReplayResult result = replay(table, PolicySpec::parse("fixed:n=1"));
+    const ReplayResult result = replayed(table, "fixed:n=1");
     EXPECT_EQ(result.scored, 6);
     EXPECT_EQ(result.steps, std::vector<std::int32_t>(8, 1));
     EXPECT_EQ(result.mean_steps, 1);
@@ -97,8 +101,8 @@ TEST(Replay, LearnedIsTheStepThatTheConfigNames) {
     table.context.exit_step = 1; // the threshold, which it has none of, does not count
     table.finish();
     EXPECT_EQ(table.context.learned_rate, 1);
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(8, 1));
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(8, 0));
+    EXPECT_EQ(replayed(table, "learned").steps, std::vector<std::int32_t>(8, 1));
+    EXPECT_EQ(replayed(table, "learned:theta=0").steps, std::vector<std::int32_t>(8, 0));
 }
 
 TEST(Replay, NeverGoesBeyondTheStepsThatWereRecorded) {
@@ -115,12 +119,12 @@ TEST(Replay, NeverGoesBeyondTheStepsThatWereRecorded) {
     }
     table.finish();
     EXPECT_TRUE(table.halted);
-    EXPECT_EQ(replay(table, PolicySpec::parse("full")).steps, table.ran);
-    const ReplayResult fixed = replay(table, PolicySpec::parse("fixed:n=2"));
+    EXPECT_EQ(replayed(table, "full").steps, table.ran);
+    const ReplayResult fixed = replayed(table, "fixed:n=2");
     EXPECT_EQ(fixed.steps, (std::vector<std::int32_t>{0, 1, 2, 2, 0, 1, 2, 2}));
     for (const char* spec :
          {"oracle", "entropy:theta=1", "entropy_difference:theta=0.5", "argmax_stable:n=1"}) {
-        const ReplayResult result = replay(table, PolicySpec::parse(spec));
+        const ReplayResult result = replayed(table, spec);
         for (std::size_t i = 0; i < 8; ++i) {
             EXPECT_LE(result.steps[i], table.ran[i]) << spec;
         }
@@ -133,22 +137,22 @@ TEST(Replay, TheOracleTakesTheFirstOfEquals) {
         table.columns.column(PolicySignal::nll, k)[0] = k == 0 ? 2.0F : 1.0F;
     }
     table.finish();
-    const ReplayResult oracle = replay(table, PolicySpec::parse("oracle"));
+    const ReplayResult oracle = replayed(table, "oracle");
     EXPECT_EQ(oracle.steps[0], 1);
     EXPECT_EQ(oracle.steps[3], 0); // no target, so nothing is lost by stopping
     for (const char* other : {"full", "fixed:n=0", "entropy:theta=2"}) {
-        EXPECT_LE(oracle.mean_nll, replay(table, PolicySpec::parse(other)).mean_nll + 1e-12) << other;
+        EXPECT_LE(oracle.mean_nll, replayed(table, other).mean_nll + 1e-12) << other;
     }
 }
 
 TEST(Replay, RulesThatLookBackStartAtStepOne) {
     const ReplayTable table = small_table();
     // Everything changes by less than that: they stop as early as they may.
-    EXPECT_EQ(replay(table, PolicySpec::parse("entropy_difference:theta=1000")).mean_steps, 1);
-    EXPECT_EQ(replay(table, PolicySpec::parse("entropy:theta=1000")).mean_steps, 0);
+    EXPECT_EQ(replayed(table, "entropy_difference:theta=1000").mean_steps, 1);
+    EXPECT_EQ(replayed(table, "entropy:theta=1000").mean_steps, 0);
     // More transitions than there are: never.
-    EXPECT_EQ(replay(table, PolicySpec::parse("argmax_stable")).mean_steps, 3);
-    const ReplayResult stable = replay(table, PolicySpec::parse("argmax_stable:n=1"));
+    EXPECT_EQ(replayed(table, "argmax_stable").mean_steps, 3);
+    const ReplayResult stable = replayed(table, "argmax_stable:n=1");
     for (std::size_t i = 0; i < 8; ++i) {
         std::int32_t expected = 3;
         for (std::int32_t k = 2; k >= 1; --k) {
@@ -171,7 +175,7 @@ TEST(Replay, FlopsFollowTheChoice) {
     model.read_out = 100;
     table.flops = model;
     table.windows = {plan_windows(4, 8, 4), plan_windows(4, 8, 4)};
-    const ReplayResult result = replay(table, PolicySpec::parse("fixed:n=1"));
+    const ReplayResult result = replayed(table, "fixed:n=1");
     // Positions start anew in the second sequence.
     EXPECT_EQ(result.flops, (std::vector<std::int64_t>{2120, 2140, 2160, 2180, 2120, 2140, 2160, 2180}));
     EXPECT_EQ(result.mean_flops, 2150);
@@ -197,13 +201,11 @@ TEST(Replay, ASignalOfOnesOwnStopsWhereItIsSaid) {
             }
         }
         const std::string digits = std::to_string(theta);
-        EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=my_gate,theta=" + digits)).steps, below);
-        EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=my_gate,stops=above,theta=" + digits)).steps,
-                  above);
+        EXPECT_EQ(replayed(table, "signal:name=my_gate,theta=" + digits).steps, below);
+        EXPECT_EQ(replayed(table, "signal:name=my_gate,stops=above,theta=" + digits).steps, above);
     }
     // A signal that another policy looks at is the same rule.
-    EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=entropy,theta=2")).steps,
-              replay(table, PolicySpec::parse("entropy:theta=2")).steps);
+    EXPECT_EQ(replayed(table, "signal:name=entropy,theta=2").steps, replayed(table, "entropy:theta=2").steps);
     EXPECT_TRUE(table.can(*find_policy_kind("signal:name=my_gate")));
     EXPECT_FALSE(table.can(*find_policy_kind("signal:name=none")));
 }
@@ -228,7 +230,7 @@ TEST(Replay, EveryMistakeHasItsSentence) {
         {"fixed:n=4", {"from 0 to 3", "found 4"}},
     };
     for (const auto& [policy, says] : cases) {
-        const std::string sentence = testing::error_of([&] { replay(table, PolicySpec::parse(policy)); });
+        const std::string sentence = testing::error_of([&] { replayed(table, policy); });
         for (const char* part : says) {
             EXPECT_NE(sentence.find(part), std::string::npos) << policy << ": " << sentence;
         }
@@ -236,13 +238,6 @@ TEST(Replay, EveryMistakeHasItsSentence) {
 }
 
 // From a trace.
-
-SignalChunk floats(std::int64_t first, std::vector<std::int64_t> shape, const std::vector<float>& values) {
-    SignalChunk chunk{first, DType::f32, std::move(shape), {}};
-    chunk.data.resize(values.size() * sizeof(float));
-    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
-    return chunk;
-}
 
 struct TraceOptions {
     std::string method = "adaptive_latent_cot";
@@ -271,7 +266,6 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
     }
     writer.begin_run(run, {{options.nll_name, {"token", "step"}, "nats", "NLL", "."},
                            {signal::gate, {"token", "step"}, "", "Gate", "."}});
-    writer.begin_sequence("one", testing::sample_text(3));
     TokenColumns tokens = testing::sample_tokens(1, 0, 3, 3);
     tokens.steps.assign(3, 2);
     if (!options.targets) {
@@ -281,9 +275,10 @@ std::filesystem::path write_trace(const testing::TemporaryFolder& folder, const 
     for (std::size_t i = 0; i < nll.size(); ++i) {
         nll[i] = static_cast<float>(i);
     }
-    writer.append(tokens, {{options.nll_name, floats(0, options.nll_shape, nll)},
-                           {signal::gate, floats(0, {3, 2}, {0.5F, 0.4F, 0.2F, 1.0F, 0.9F, 0.9F})}});
-    writer.end_sequence();
+    testing::add_sequence(
+        writer, "one", testing::sample_text(3), tokens,
+        {{options.nll_name, testing::packed(DType::f32, options.nll_shape, nll)},
+         {signal::gate, testing::packed<float>(DType::f32, {3, 2}, {0.5F, 0.4F, 0.2F, 1.0F, 0.9F, 0.9F})}});
     writer.end_run(1);
     writer.finish();
     return path;
@@ -313,13 +308,12 @@ TEST(ReplayTable, ReadsTheOwnRuleOfTheMethod) {
     EXPECT_EQ(table.context.own_threshold, 0.25);
     EXPECT_FALSE(table.halted);
     // Reaches 0.5, 0.2 | 0.2, .. | 0.9, 0.81 against 0.25.
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, (std::vector<std::int32_t>{1, 0, 2}));
+    EXPECT_EQ(replayed(table, "learned").steps, (std::vector<std::int32_t>{1, 0, 2}));
     EXPECT_EQ(table.context.learned_rate, 0.5); // the last token has no target
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0.85")).steps,
-              (std::vector<std::int32_t>{0, 0, 1}));
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0")).steps, std::vector<std::int32_t>(3, 2));
-    EXPECT_NO_THROW(replay(table, PolicySpec::parse("uniform")));
-    EXPECT_EQ(replay(table, PolicySpec::parse("fixed:n=1")).nll[1], 4);
+    EXPECT_EQ(replayed(table, "learned:theta=0.85").steps, (std::vector<std::int32_t>{0, 0, 1}));
+    EXPECT_EQ(replayed(table, "learned:theta=0").steps, std::vector<std::int32_t>(3, 2));
+    EXPECT_NO_THROW(replayed(table, "uniform"));
+    EXPECT_EQ(replayed(table, "fixed:n=1").nll[1], 4);
 }
 
 TEST(ReplayTable, ARunsOwnRuleIsLearned) {
@@ -329,7 +323,7 @@ TEST(ReplayTable, ARunsOwnRuleIsLearned) {
         const ReplayTable table = load(
             write_trace(folder, {.method = method,
                                  .choices = R"({"threshold": 0.25, "exit_step": 1, "rule": )" + rule + "}"}));
-        return replay(table, PolicySpec::parse("learned")).steps;
+        return replayed(table, "learned").steps;
     };
     using Steps = std::vector<std::int32_t>;
     EXPECT_EQ(steps_of("mine", R"({"signal": "gate", "stops": "below", "theta": 0.45})"), (Steps{1, 0, 2}));
@@ -351,8 +345,7 @@ TEST(ReplayTable, ReadsSignalsOfTheRunsOwn) {
     const TraceReader reader = TraceReader::open(path);
     const RunInfo run = find_run(reader, "run");
     const ReplayTable table = ReplayTable::load(reader, run);
-    EXPECT_EQ(replay(table, PolicySpec::parse("signal:name=gate,theta=0.45")).steps,
-              (std::vector<std::int32_t>{1, 0, 2}));
+    EXPECT_EQ(replayed(table, "signal:name=gate,theta=0.45").steps, (std::vector<std::int32_t>{1, 0, 2}));
     std::vector<std::string> names;
     for (const PolicyKind* kind : table.kinds()) {
         names.push_back(kind->name);
@@ -373,7 +366,7 @@ TEST(ReplayTable, TakesWhatTheRunSaysOfLengthsAndTheOwnExit) {
     const ReplayTable table =
         load(write_trace(folder, {.choices = R"({"planned_lengths": [9], "exit_step": 1})"}));
     EXPECT_EQ(table.places.at(0).length, 9U);
-    EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, std::vector<std::int32_t>(3, 1));
+    EXPECT_EQ(replayed(table, "learned").steps, std::vector<std::int32_t>(3, 1));
     const testing::TemporaryFolder fewer; // steps than the exit's
     EXPECT_EQ(load(write_trace(fewer, {.choices = R"({"exit_step": 3})"})).context.exit_step, 2);
     // A stranger's: nothing that cannot be.
@@ -394,9 +387,8 @@ TEST(ReplayTable, OtherMethodsCompareWhatTheyRecordAfterEachStep) {
         options.method = method;
         // 0.5, 0.4 | 0.2, 1 | 0.9, 0.9 against 0.25 and 0.45.
         const ReplayTable table = load(write_trace(folder, options));
-        EXPECT_EQ(replay(table, PolicySpec::parse("learned")).steps, (std::vector<std::int32_t>{2, 0, 2}));
-        EXPECT_EQ(replay(table, PolicySpec::parse("learned:theta=0.45")).steps,
-                  (std::vector<std::int32_t>{1, 0, 2}));
+        EXPECT_EQ(replayed(table, "learned").steps, (std::vector<std::int32_t>{2, 0, 2}));
+        EXPECT_EQ(replayed(table, "learned:theta=0.45").steps, (std::vector<std::int32_t>{1, 0, 2}));
     }
 }
 

@@ -130,13 +130,11 @@ protected:
         TraceWriter writer(folder_ / name);
         writer.begin_run(testing::sample_run(name), {});
         for (std::size_t s = 0; s < lengths.size(); ++s) {
-            writer.begin_sequence("s", testing::sample_text(lengths[s]));
             TokenColumns tokens = testing::sample_tokens(3 + s, 0, lengths[s], lengths[s]);
             if (change) {
                 change(s, tokens);
             }
-            writer.append(std::move(tokens), {});
-            writer.end_sequence();
+            testing::add_sequence(writer, "s", testing::sample_text(lengths[s]), tokens);
         }
         writer.end_run(1);
         writer.finish();

@@ -166,18 +166,14 @@ TEST_F(Labelled, ATitleOfSeveralSequencesNamesNone) {
 }
 
 TEST_F(Labelled, BytesNeedAText) {
-    {
-        TraceWriter writer(folder_ / "ids.ponder");
+    TokenColumns tokens = testing::sample_tokens(1, 0, 5, 5);
+    tokens.begin.clear();
+    tokens.end.clear();
+    testing::write_trace(folder_ / "ids.ponder", [&](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("ids"), {});
-        writer.begin_sequence("s", "");
-        TokenColumns tokens = testing::sample_tokens(1, 0, 5, 5);
-        tokens.begin.clear();
-        tokens.end.clear();
-        writer.append(std::move(tokens), {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "s", "", tokens);
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "ids.ponder"));
     run_ = find_run(*reader_, "ids");
     EXPECT_NE(trouble("begin,end,class\n0,1,x\n").find("found token ids only"), std::string::npos)

@@ -40,9 +40,7 @@ void write(const std::filesystem::path& path, const Given& given) {
     TraceWriter writer(path);
     writer.begin_run(given.run, {});
     for (std::size_t s = 0; s < given.sequences.size(); ++s) {
-        writer.begin_sequence("s", testing::sample_text(given.text_tokens[s]));
-        writer.append(given.sequences[s], {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "s", testing::sample_text(given.text_tokens[s]), given.sequences[s]);
     }
     if (given.complete) {
         writer.end_run(1);
@@ -234,15 +232,12 @@ TEST_F(Paired, OneRunAloneAndItsSteps) {
 
 TEST_F(Paired, LongSequencesAreReadInPages) {
     constexpr std::int64_t tokens = (1 << 16) + 100;
-    {
-        TraceWriter writer(folder / "long.ponder");
+    testing::write_trace(folder / "long.ponder", [](TraceWriter& writer) {
         writer.begin_run(testing::sample_run("long"), {});
-        writer.begin_sequence("s", testing::sample_text(tokens));
-        writer.append(testing::sample_tokens(5, 0, tokens, tokens), {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "s", testing::sample_text(tokens),
+                              testing::sample_tokens(5, 0, tokens, tokens));
         writer.end_run(1);
-        writer.finish();
-    }
+    });
     const TraceReader reader = TraceReader::open(folder / "long.ponder");
     const RunInfo run = find_run(reader, "");
     const RunEstimate estimate = estimate_run(reader, run, {.replicates = 20});

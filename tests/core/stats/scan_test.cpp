@@ -163,9 +163,7 @@ TEST_F(Scanned, OfSeveralFaultsTheFirstIsSaid) {
     for (std::int64_t s = 0; s < sequences; ++s) {
         TokenColumns tokens = tokens_of(1, s);
         tokens.id[100] += s >= 2 ? 1 : 0;
-        writer.begin_sequence("s", std::string(static_cast<std::size_t>(2 * length), 'x'));
-        writer.append(std::move(tokens), {});
-        writer.end_sequence();
+        testing::add_sequence(writer, "s", std::string(static_cast<std::size_t>(2 * length), 'x'), tokens);
     }
     writer.end_run(1);
     writer.finish();

@@ -4,12 +4,12 @@
 
 #include "core/base/error.h"
 #include "core/trace/writer.h"
+#include "tests/support/packed.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -69,14 +69,9 @@ protected:
                     tokens.nll.push_back(by_step[exit]);
                     tokens.rank.push_back(ranks[exit]);
                 }
-                const auto chunk = [&](const auto& values, DType dtype) {
-                    SignalChunk one{0, dtype, {static_cast<std::int64_t>(text.size()), 2}, {}};
-                    one.data.resize(values.size() * sizeof(values[0]));
-                    std::memcpy(one.data.data(), values.data(), one.data.size());
-                    return one;
-                };
-                writer.append(std::move(tokens), {{signal::nll, chunk(by_step, DType::f32)},
-                                                  {signal::rank, chunk(ranks, DType::i32)}});
+                const std::vector<std::int64_t> shape{static_cast<std::int64_t>(text.size()), 2};
+                writer.append(std::move(tokens), {{signal::nll, testing::packed(DType::f32, shape, by_step)},
+                                                  {signal::rank, testing::packed(DType::i32, shape, ranks)}});
                 writer.end_sequence();
             }
         }

@@ -7,8 +7,8 @@
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
 #include "tests/core/trace/trace_test.h"
+#include "tests/support/packed.h"
 
-#include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -16,13 +16,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename T>
-SignalChunk packed(DType dtype, std::vector<std::int64_t> shape, const std::vector<T>& values) {
-    SignalChunk chunk{0, dtype, std::move(shape), std::vector<std::byte>(values.size() * sizeof(T))};
-    std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
-    return chunk;
-}
 
 /// Two runs of one sequence of five words, and one of ids alone.
 class Check : public testing::TraceTest {
@@ -54,12 +47,13 @@ protected:
         return t;
     }
     static std::vector<std::pair<std::string, SignalChunk>> chunks() {
-        return {
-            {signal::nll, packed<float>(DType::f32, {5, 3},
+        return {{signal::nll,
+                 testing::packed<float>(DType::f32, {5, 3},
                                         {1, nan, nan, 3, 2, nan, 5, 4, 3, 0.5F, nan, nan, nan, nan, nan})},
-            {signal::candidate_ids,
-             packed<std::int32_t>(DType::i32, {5, 3, 1}, {3, -1, -1, 4, 3, -1, 3, 4, 5, 9, -1, -1, 3, 4, 3})},
-            {"gate", packed<float>(DType::f32, {5, 3}, std::vector<float>(15, 0.25F))}};
+                {signal::candidate_ids,
+                 testing::packed<std::int32_t>(DType::i32, {5, 3, 1},
+                                               {3, -1, -1, 4, 3, -1, 3, 4, 5, 9, -1, -1, 3, 4, 3})},
+                {"gate", testing::packed<float>(DType::f32, {5, 3}, std::vector<float>(15, 0.25F))}};
     }
 
     /// A run of ids without text; \p ranked: it knows the ranks of its tokens.

@@ -4,6 +4,7 @@
 #include "core/base/half.h"
 #include "core/base/splitmix.h"
 #include "core/trace/shard.h"
+#include "tests/support/packed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,17 +23,6 @@ constexpr const char* words[] = {"the ",
                                   "be "),
                                  "water ",
                                  "and "};
-
-template <class T>
-SignalChunk pack(DType dtype, std::int64_t first, std::vector<std::int64_t> shape,
-                 const std::vector<T>& values) {
-    SignalChunk chunk{first, dtype, std::move(shape), {}};
-    chunk.data.resize(values.size() * sizeof(T));
-    if (!values.empty()) {
-        std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
-    }
-    return chunk;
-}
 
 class Connection {
 public:
@@ -171,14 +161,12 @@ std::vector<std::pair<std::string, SignalChunk>> sample_chunks(std::uint64_t see
             }
         }
     }
-    std::vector<std::pair<std::string, SignalChunk>> chunks;
-    chunks.emplace_back(signal::nll, pack(DType::f32, first, {count, sample_steps}, nll));
-    chunks.emplace_back(signal::rank, pack(DType::i32, first, {count, sample_steps}, rank));
-    chunks.emplace_back(signal::candidate_ids,
-                        pack(DType::i32, first, {count, sample_steps, sample_candidates}, ids));
-    chunks.emplace_back(signal::candidate_probabilities,
-                        pack(DType::f16, first, {count, sample_steps, sample_candidates}, probabilities));
-    return chunks;
+    const std::vector<std::int64_t> by_step{count, sample_steps},
+        wide{count, sample_steps, sample_candidates};
+    return {{signal::nll, packed(DType::f32, by_step, nll, first)},
+            {signal::rank, packed(DType::i32, by_step, rank, first)},
+            {signal::candidate_ids, packed(DType::i32, wide, ids, first)},
+            {signal::candidate_probabilities, packed(DType::f16, wide, probabilities, first)}};
 }
 
 void write_sample_run(TraceWriter& writer, const std::string& name, std::uint64_t seed,

@@ -5,11 +5,11 @@
 #include "tests/core/trace/sample.h"
 #include "tests/core/trace/trace_test.h"
 #include "tests/support/errors.h"
+#include "tests/support/packed.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
-#include <span>
 
 namespace ponderscope {
 namespace {
@@ -93,10 +93,6 @@ TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
     tokens.rank = {5, 5, 5, 0};
     tokens.steps = {2, 0, 1, 2};
     tokens.flops = {1, 1, 1, 1};
-    const auto pack = [](DType dtype, const auto& values) {
-        const auto bytes = std::as_bytes(std::span(values));
-        return SignalChunk{0, dtype, {4, 3}, {bytes.begin(), bytes.end()}};
-    };
     const std::vector<float> nll{0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32};
     const std::vector<std::int32_t> rank{5, 4, 3, 0, 0, 0, 7, 7, 7, 0, 0, 0};
     testing::write_trace(full, [&](TraceWriter& writer) {
@@ -104,7 +100,8 @@ TEST_F(Derived, TheLastStepIsTheOneThatIsReadOutAndNoRankIsNoNumber) {
         info.max_steps = 2;
         writer.begin_run(info, testing::sample_signals());
         testing::add_sequence(writer, "", "", tokens,
-                              {{signal::nll, pack(DType::f32, nll)}, {signal::rank, pack(DType::i32, rank)}});
+                              {{signal::nll, testing::packed(DType::f32, {4, 3}, nll)},
+                               {signal::rank, testing::packed(DType::i32, {4, 3}, rank)}});
         writer.end_run(1);
     });
     const TraceReader trace = TraceReader::open(full);
