@@ -2,6 +2,7 @@
 #include "app/desktop/launch.h"
 
 #include "app/desktop/panels.h"
+#include "app/desktop/settings.h"
 #include "views/text/quantity.h"
 
 #include <QCommandLineParser>
@@ -19,121 +20,101 @@ QString version_text() {
 }
 
 Launch parse_launch(const QStringList& arguments) {
-    Launch launch;
+    QStringList quantities;
+    for (const QuantityInfo& one : token_quantities) {
+        quantities << quantity_key(one.quantity);
+    }
+    QStringList names;
+    for (const Panel& panel : panels()) {
+        names << QString::fromLatin1(panel.name);
+    }
     QCommandLineParser parser;
     parser.setApplicationDescription(
         u"Shows how language models decide how long to think about each token.\n\nExample:\n  "
         "ponderscope-desktop story.ponder\n  ponderscope-desktop --screenshot window.png --theme dark "
         "--select-token 5 story.ponder\n  ponderscope-desktop --figure spec.json -o heatmap.pdf"_s);
-    const QCommandLineOption help({u"h"_s, u"help"_s}, u"Shows this."_s);
-    const QCommandLineOption version({u"v"_s, u"version"_s}, u"Shows versions."_s);
-    const QCommandLineOption screenshot(u"screenshot"_s, u"Writes a screenshot of the window, then exits."_s,
-                                        u"FILE.png"_s);
-    const QCommandLineOption size(u"size"_s, u"Size of the window in a screenshot (default: 1440x900)."_s,
-                                  u"WxH"_s);
-    const QCommandLineOption scale(u"scale"_s, u"Screenshot pixels per window pixel (default: 1)."_s, u"N"_s);
-    const QCommandLineOption theme(u"theme"_s, u"Theme: light, dark or contrast."_s, u"NAME"_s);
-    const QCommandLineOption sequence(u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s);
-    const QCommandLineOption token(u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s);
-    QStringList quantities;
-    for (const QuantityInfo& one : token_quantities) {
-        quantities << quantity_key(one.quantity);
-    }
-    const QCommandLineOption colour(u"colour"_s, quantities.join(u", "_s) + u'.', u"QUANTITY"_s);
-    const QCommandLineOption difference(u"difference"_s, u"Colours the text by A minus B."_s);
-    QStringList names;
-    for (const Panel& panel : panels()) {
-        names << QString::fromLatin1(panel.name);
-    }
-    const QCommandLineOption tab(u"tab"_s, u"Shows a panel (may be repeated): %1."_s.arg(names.join(u", "_s)),
-                                 u"PANEL"_s);
-    const QCommandLineOption figure(
-        u"figure"_s, u"Draws a figure from its specification, without a window."_s, u"SPEC.json"_s);
-    const QCommandLineOption output({u"o"_s, u"output"_s}, u"Figure file to write."_s,
-                                    u"FILE.pdf|svg|png|tex|csv"_s);
-    parser.addOptions({help, version, screenshot, size, scale, theme, sequence, token, colour, difference,
-                       tab, figure, output});
+    parser.addOptions(
+        {{{u"h"_s, u"help"_s}, u"Shows this."_s},
+         {{u"v"_s, u"version"_s}, u"Shows versions."_s},
+         {u"screenshot"_s, u"Writes a screenshot of the window, then exits."_s, u"FILE.png"_s},
+         {u"size"_s, u"Size of the window in a screenshot (default: 1440x900)."_s, u"WxH"_s},
+         {u"scale"_s, u"Screenshot pixels per window pixel (default: 1)."_s, u"N"_s},
+         {u"theme"_s, u"Theme: light, dark or contrast."_s, u"NAME"_s},
+         {u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s},
+         {u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s},
+         {u"colour"_s, quantities.join(u", "_s) + u'.', u"QUANTITY"_s},
+         {u"difference"_s, u"Colours the text by A minus B."_s},
+         {u"tab"_s, u"Shows a panel (may be repeated): %1."_s.arg(names.join(u", "_s)), u"PANEL"_s},
+         {u"figure"_s, u"Draws a figure from its specification, without a window."_s, u"SPEC.json"_s},
+         {{u"o"_s, u"output"_s}, u"Figure file to write."_s, u"FILE.pdf|svg|png|tex|csv"_s}});
     parser.addPositionalArgument(
         u"path"_s, u"Traces (TRACE.ponder or TRACE.ponder#RUN) and checkpoint folders."_s, u"[path...]"_s);
-    const auto wrong = [&launch](const QString& sentence) {
-        launch.message = sentence;
+    Launch launch;
+    if (!parser.parse(arguments)) {
+        launch.message = parser.errorText() + u" See --help."_s;
         launch.exitCode = 2;
         return launch;
-    };
-    if (!parser.parse(arguments)) {
-        return wrong(parser.errorText() + u" See --help."_s);
     }
-    if (parser.isSet(help)) {
+    if (parser.isSet(u"help"_s)) {
         // No application is made yet, by which the parser would know the program's name.
         const QString text = parser.helpText();
         launch.message = u"Usage: ponderscope-desktop"_s + text.mid(text.indexOf(u" ["));
         launch.exitCode = 0;
         return launch;
     }
-    if (parser.isSet(version)) {
+    if (parser.isSet(u"version"_s)) {
         launch.message = version_text();
         launch.exitCode = 0;
         return launch;
     }
-    launch.paths = parser.positionalArguments();
-    launch.screenshot = parser.value(screenshot);
-    launch.theme = parser.value(theme);
-    launch.quantity = parser.value(colour);
-    launch.difference = parser.isSet(difference);
-    launch.tabs = parser.values(tab);
-    for (const QString& name : launch.tabs) {
-        if (!names.contains(name)) {
-            return wrong(u"--tab: expected one of %1, found '%2'."_s.arg(names.join(u", "_s), name));
+    // The first wrong value is the message.
+    const auto check = [&launch](const QString& option, const QString& found, bool right,
+                                 const QString& expected) {
+        if (!right && launch.exitCode < 0) {
+            launch.message = u"--%1: expected %2, found '%3'."_s.arg(option, expected, found);
+            launch.exitCode = 2;
         }
-    }
-    if (!launch.theme.isEmpty() && launch.theme != QLatin1String("light") &&
-        launch.theme != QLatin1String("dark") && launch.theme != QLatin1String("contrast")) {
-        return wrong(u"--theme: expected light, dark or contrast, found '%1'."_s.arg(launch.theme));
-    }
-    if (parser.isSet(size)) {
-        const QStringList parts = parser.value(size).split(u'x');
-        bool okWidth = false;
-        bool okHeight = false;
-        const int width = parts.value(0).toInt(&okWidth);
-        const int height = parts.value(1).toInt(&okHeight);
-        if (parts.size() != 2 || !okWidth || !okHeight || width < 640 || height < 400 || width > 8192 ||
-            height > 8192) {
-            return wrong(
-                u"--size: expected WxH from 640x400 to 8192x8192, found '%1'."_s.arg(parser.value(size)));
-        }
-        launch.size = {width, height};
-    }
-    if (parser.isSet(scale)) {
-        bool ok = false;
-        launch.scale = parser.value(scale).toDouble(&ok);
-        if (!ok || !(launch.scale >= 0.5 && launch.scale <= 4)) {
-            return wrong(u"--scale: expected a number from 0.5 to 4, found '%1'."_s.arg(parser.value(scale)));
-        }
-    }
-    const auto count = [&](const QCommandLineOption& option, std::optional<qint64>& target) {
-        if (!parser.isSet(option)) {
-            return true;
-        }
-        bool ok = false;
-        target = parser.value(option).toLongLong(&ok);
-        return ok && *target >= 0;
     };
-    if (!count(token, launch.token)) {
-        return wrong(u"--select-token: expected a number from 0, found '%1'."_s.arg(parser.value(token)));
+    launch.paths = parser.positionalArguments();
+    launch.difference = parser.isSet(u"difference"_s);
+    launch.tabs = parser.values(u"tab"_s);
+    for (const QString& name : launch.tabs) {
+        check(u"tab"_s, name, names.contains(name), u"one of %1"_s.arg(names.join(u", "_s)));
     }
-    if (!count(sequence, launch.sequence)) {
-        return wrong(
-            u"--select-sequence: expected a number from 0, found '%1'."_s.arg(parser.value(sequence)));
+    if (const QString name = parser.value(u"theme"_s); !name.isEmpty()) {
+        launch.theme = appearance_called(name);
+        check(u"theme"_s, name, launch.theme.value_or(Appearance::system) != Appearance::system,
+              u"light, dark or contrast"_s);
     }
-    if (!launch.screenshot.isEmpty() &&
-        !launch.screenshot.endsWith(QLatin1String(".png"), Qt::CaseInsensitive)) {
-        return wrong(
-            u"--screenshot: expected a file that ends in .png, found '%1'."_s.arg(launch.screenshot));
+    if (parser.isSet(u"size"_s)) {
+        const QString value = parser.value(u"size"_s);
+        const QStringList parts = value.split(u'x');
+        launch.size = {parts.value(0).toInt(), parts.value(1).toInt()};
+        check(u"size"_s, value,
+              parts.size() == 2 && launch.size.expandedTo({640, 400}).boundedTo({8192, 8192}) == launch.size,
+              u"WxH from 640x400 to 8192x8192"_s);
     }
-    if (!launch.quantity.isEmpty() && !quantities.contains(launch.quantity)) {
-        return wrong(
-            u"--colour: expected one of %1, found '%2'."_s.arg(quantities.join(u", "_s), launch.quantity));
+    if (parser.isSet(u"scale"_s)) {
+        const QString value = parser.value(u"scale"_s);
+        launch.scale = value.toDouble();
+        check(u"scale"_s, value, launch.scale >= 0.5 && launch.scale <= 4, u"a number from 0.5 to 4"_s);
     }
+    const auto count = [&](const QString& option, std::optional<qint64>& target) {
+        if (parser.isSet(option)) {
+            bool ok = false;
+            target = parser.value(option).toLongLong(&ok);
+            check(option, parser.value(option), ok && *target >= 0, u"a number from 0"_s);
+        }
+    };
+    count(u"select-token"_s, launch.token);
+    count(u"select-sequence"_s, launch.sequence);
+    launch.screenshot = parser.value(u"screenshot"_s);
+    check(u"screenshot"_s, launch.screenshot,
+          launch.screenshot.isEmpty() || launch.screenshot.endsWith(u".png"_s, Qt::CaseInsensitive),
+          u"a file that ends in .png"_s);
+    launch.quantity = parser.value(u"colour"_s);
+    check(u"colour"_s, launch.quantity, launch.quantity.isEmpty() || quantities.contains(launch.quantity),
+          u"one of %1"_s.arg(quantities.join(u", "_s)));
     return launch;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/theme.h"
+
 #include <QSize>
 #include <QString>
 #include <QStringList>
@@ -14,8 +16,8 @@ struct Launch {
     QStringList paths;  ///< traces (TRACE or TRACE#RUN) and checkpoint folders
     QString screenshot; ///< PNG to write instead of showing a window
     QSize size{1440, 900};
-    double scale = 1; ///< scale factor of the screenshot
-    QString theme;    ///< "light", "dark" or empty
+    double scale = 1;                ///< scale factor of the screenshot
+    std::optional<Appearance> theme; ///< light, dark or contrast
     std::optional<qint64> sequence;
     std::optional<qint64> token;
     QString quantity; ///< "nll", "entropy", … or empty

@@ -148,11 +148,7 @@ int main(int argc, char** argv) {
     } else {
         settings.emplace();
     }
-    const Appearance appearance = launch.theme == QLatin1String("dark")       ? Appearance::dark
-                                  : launch.theme == QLatin1String("light")    ? Appearance::light
-                                  : launch.theme == QLatin1String("contrast") ? Appearance::contrast
-                                  : picture                                   ? Appearance::light
-                                                                              : settings->appearance();
+    const Appearance appearance = launch.theme.value_or(picture ? Appearance::light : settings->appearance());
     Theme theme(appearance, system_prefers_dark());
     theme.setTextSize(settings->textSize());
     theme.setMagnitude(settings->magnitude());

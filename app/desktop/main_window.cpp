@@ -242,9 +242,9 @@ void MainWindow::openFiles() {
 void MainWindow::openLocation() {
     bool given = false;
     const QString place =
-        QInputDialog::getText(
-            this, u"Open Location"_s, u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
-            QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s).toString(), &given)
+        QInputDialog::getText(this, u"Open Location"_s,
+                              u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
+                              QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s), &given)
             .trimmed();
     if (given && !place.isEmpty()) {
         settings_.setDialog(u"location"_s, place);

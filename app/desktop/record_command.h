@@ -64,7 +64,7 @@ struct ThinkRequest {
     QString from;        ///< TRACE#RUN: its tokens before \p at replace the prompt
     qint64 sequence = 0; ///< sequence of the run to continue
     qint64 at = 0;
-    int force = 0; ///< id of the token at that position
+    int force = 0;   ///< id of the token at that position
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt
     double temperature = 0;
     int topK = 0;    ///< sample from this number of most probable tokens; 0: all

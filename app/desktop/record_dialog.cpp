@@ -235,12 +235,12 @@ void RecordDialog::connectFields() {
 /// The request of the last recording, as the settings keep it.
 RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
-    last.checkpoint = settings_.dialog(u"checkpoint"_s, QString()).toString();
-    last.textFile = settings_.dialog(u"text"_s, QString()).toString();
-    last.device = settings_.dialog(u"device"_s, last.device).toString();
-    last.dtype = settings_.dialog(u"dtype"_s, last.dtype).toString();
-    last.level = settings_.dialog(u"level"_s, last.level).toString();
-    last.more = option_words(settings_.dialog(u"more"_s, QString()).toString());
+    last.checkpoint = settings_.dialog(u"checkpoint"_s);
+    last.textFile = settings_.dialog(u"text"_s);
+    last.device = settings_.dialog(u"device"_s, last.device);
+    last.dtype = settings_.dialog(u"dtype"_s, last.dtype);
+    last.level = settings_.dialog(u"level"_s, last.level);
+    last.more = option_words(settings_.dialog(u"more"_s));
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     return last;
 }

@@ -343,7 +343,7 @@ void RunController::attachThink(ThinkPanel& panel) {
     connect(think_, &ThinkPanel::thinkRequested, this, &RunController::think);
     connect(&think_->branches(), &Branches::branchRequested, this, &RunController::branch);
     connect(&think_->branches(), &Branches::saveRequested, &edits_, &RunEdits::keepTree);
-    think_->setOptions(settings_.dialog(u"think more"_s, QString()).toString());
+    think_->setOptions(settings_.dialog(u"think more"_s));
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
