@@ -22,35 +22,24 @@ namespace ponderscope {
 
 namespace {
 
-/// A letter on a filled square, sharp on every screen.
-QIcon badge(const QString& letter, const QColor& fill, const QColor& text, const QFont& font) {
-    QIcon icon;
-    for (const int scale : {1, 2, 3}) {
-        QPixmap pixmap(18 * scale, 18 * scale);
-        pixmap.setDevicePixelRatio(scale);
-        pixmap.fill(Qt::transparent);
-        QPainter painter(&pixmap);
-        painter.setRenderHint(QPainter::Antialiasing);
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(fill);
-        painter.drawRoundedRect(QRectF(1, 1, 16, 16), 3, 3);
-        painter.setPen(text);
-        painter.setFont(font);
-        painter.drawText(QRectF(1, 1, 16, 16), Qt::AlignCenter, letter);
-        painter.end();
-        icon.addPixmap(pixmap);
-    }
-    return icon;
-}
-
 constexpr int name_role = Qt::UserRole + 1; ///< text of an entry in the closed box
 
 /// A list of runs, each behind its colour; closed it wears the letter of its role. Names that begin alike
 /// differ at their ends.
 class RunBox : public QComboBox {
 public:
-    explicit RunBox(QWidget* parent) : QComboBox(parent) { setItemDelegate(dot_delegate(this, 6)); }
-    void setBadge(const QIcon& icon) { badge_ = icon; }
+    RunBox(QChar role, const QString& about, const Theme& theme, QWidget* parent)
+        : QComboBox(parent), role_(role), theme_(theme) {
+        setItemDelegate(dot_delegate(this, 6));
+        setIconSize({18, 18});
+        setMinimumContentsLength(16);
+        setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        setMinimumWidth(150);
+        setMaximumWidth(250);
+        setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+        setAccessibleName(u"Run %1"_s.arg(role));
+        setToolTip(u"Run %1: %2"_s.arg(role).arg(about));
+    }
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -58,20 +47,30 @@ protected:
         QStyleOptionComboBox option;
         initStyleOption(&option);
         painter.drawComplexControl(QStyle::CC_ComboBox, option);
-        option.currentIcon = badge_;
-        option.iconSize = iconSize();
-        constexpr int padding = 14; // of the label, and behind the icon
         const QRect field =
             style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, this);
         const QString name = currentData(name_role).toString();
-        option.currentText =
-            option.fontMetrics.elidedText(name.isEmpty() ? option.currentText : name, Qt::ElideMiddle,
-                                          field.width() - iconSize().width() - padding);
-        painter.drawControl(QStyle::CE_ComboBoxLabel, option);
+        const QRect text = field.adjusted(badge_room, 0, -2, 0);
+        painter.drawItemText(
+            text, Qt::AlignLeft | Qt::AlignVCenter, palette(), isEnabled(),
+            fontMetrics().elidedText(name.isEmpty() ? currentText() : name, Qt::ElideMiddle, text.width()),
+            QPalette::ButtonText);
+        const Palette& colours = theme_.colours();
+        const bool a = role_ == u'A';
+        const QRectF badge(field.x() + 2, field.center().y() - 7, 16, 16);
+        painter.setRenderHint(QPainter::Antialiasing);
+        painter.setPen(Qt::NoPen);
+        painter.setBrush(a ? colours.a : colours.b);
+        painter.drawRoundedRect(badge, 3, 3);
+        painter.setPen(a ? colours.onA : colours.onB);
+        painter.setFont(theme_.caps());
+        painter.drawText(badge, Qt::AlignCenter, role_);
     }
 
 private:
-    QIcon badge_;
+    static constexpr int badge_room = 24;
+    QChar role_;
+    const Theme& theme_;
 };
 
 /// The field that opens the find bar, by a click or Enter.
@@ -97,23 +96,11 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     : QWidget(parent),
       context_(context),
       menus_(new QMenuBar(this)),
-      a_(new RunBox(this)),
-      b_(new RunBox(this)),
+      a_(new RunBox(u'A', u"the shown run"_s, context.theme, this)),
+      b_(new RunBox(u'B', u"the run to compare with A"_s, context.theme, this)),
       find_(new FindField(this)) {
     menus_->setNativeMenuBar(false);
     menus_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
-    for (QComboBox* box : {a_, b_}) {
-        box->setIconSize({18, 18});
-        box->setMinimumContentsLength(16);
-        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        box->setMinimumWidth(150);
-        box->setMaximumWidth(250);
-        box->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    }
-    a_->setAccessibleName(u"Run A"_s);
-    a_->setToolTip(u"Run A: the shown run"_s);
-    b_->setAccessibleName(u"Run B"_s);
-    b_->setToolTip(u"Run B: the run to compare with A"_s);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(6, 5, 14, 6);
     row->setSpacing(14);
@@ -138,8 +125,11 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::traceOpened, this, &TopBar::fill);
     connect(&context_.data, &TraceData::traceChanged, this, &TopBar::fill);
     connect(&context_.data, &TraceData::traceClosed, this, &TopBar::fill);
-    connect(&context_.theme, &Theme::changed, this, &TopBar::restyle);
-    restyle();
+    connect(&context_.theme, &Theme::changed, this, [this] {
+        fill();
+        update();
+    });
+    fill();
 }
 
 void TopBar::resizeEvent(QResizeEvent* event) {
@@ -150,18 +140,7 @@ void TopBar::resizeEvent(QResizeEvent* event) {
     menus_->setMinimumWidth(width() >= menus + others ? menus : 0);
 }
 
-void TopBar::restyle() {
-    fill();
-    update();
-}
-
 void TopBar::fill() {
-    const Palette& colours = context_.theme.colours();
-    const auto wear = [&](QComboBox* box, const QString& letter, const QColor& fill, const QColor& text) {
-        static_cast<RunBox*>(box)->setBadge(badge(letter, fill, text, context_.theme.caps()));
-    };
-    wear(a_, u"A"_s, colours.a, colours.onA);
-    wear(b_, u"B"_s, colours.b, colours.onB);
     const RunInfo* a = context_.data.run(context_.selection.runA());
     std::vector<ChooserEntry> ofA;
     std::vector<ChooserEntry> ofB{{u"no B"_s, QVariant::fromValue(RunKey{})}};
@@ -197,12 +176,7 @@ void TopBar::fill() {
     if (ofA.empty()) {
         ofA.push_back({u"no run"_s, QVariant::fromValue(RunKey{})});
     }
-    const RunKey chosen = context_.selection.runA();
-    fill_chooser(*a_, ofA,
-                 std::any_of(ofA.begin(), ofA.end(),
-                             [&](const ChooserEntry& one) { return one.data.value<RunKey>() == chosen; })
-                     ? QVariant::fromValue(chosen)
-                     : ofA.front().data);
+    fill_chooser(*a_, ofA, a == nullptr ? ofA.front().data : QVariant::fromValue(context_.selection.runA()));
     const RunKey other = context_.selection.runB();
     fill_chooser(*b_, ofB, QVariant::fromValue(context_.data.run(other) == nullptr ? RunKey{} : other));
     for (QComboBox* box : {a_, b_}) { // what drops down shows whole names, however narrow the box is

@@ -29,7 +29,6 @@ protected:
 
 private:
     void fill();
-    void restyle();
 
     ViewContext context_;
     QMenuBar* menus_;
