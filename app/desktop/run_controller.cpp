@@ -22,7 +22,6 @@
 
 #include <QDateTime>
 #include <QDir>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QMessageBox>
 #include <QStandardPaths>
@@ -36,6 +35,35 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
+
+namespace {
+
+/// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
+/// empty when it is nowhere.
+QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
+    if (is_elsewhere(trace)) { // whether it is there, its machine says
+        return named.isEmpty()          ? QString()
+               : named.startsWith(u'/') ? machine_of(trace) + named
+                                        : trace.section(u'/', 0, -2) + u"/.../"_s + named;
+    }
+    if (const QFileInfo here(named); (here.*is)()) {
+        return here.absoluteFilePath();
+    }
+    if (QFileInfo(named).isAbsolute() || named.isEmpty()) {
+        return {};
+    }
+    for (QDir folder = QFileInfo(trace).absoluteDir();; folder.cdUp()) {
+        const QFileInfo candidate(folder, named);
+        if ((candidate.*is)()) {
+            return QDir::cleanPath(candidate.absoluteFilePath());
+        }
+        if (folder.isRoot()) {
+            return {};
+        }
+    }
+}
+
+} // namespace
 
 RunController::~RunController() {
     delete recordDialog_;
@@ -91,46 +119,8 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
                                  rerunning_ ? RunFollower::As::b : RunFollower::As::a);
         recording_->begin(request.name.isEmpty() ? QFileInfo(request.checkpoint).fileName() : request.name);
     });
-    connect(&recorder_, &Recorder::progressed, this,
-            [this](const RecordingProgress& progress) { recording_->show(progress); });
-    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
-        recording_->end();
-        asked_.reset();
-        if (!data_.isScratch(absolute_name(trace))) {
-            settings_.addRecent(absolute_name(trace));
-        }
-        traces_.follower().finish(absolute_name(trace), run);
-        data_.refresh(traces_.follower().trace());
-        traces_.poll();
-    });
-    connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
-        traces_.follower().cancel();
-        recording_->end();
-        asked_.reset();
-        data_.refresh(traces_.follower().trace());
-        messages_->show(
-            "recording.cancelled",
-            u"The recording was cancelled. Finished sequences are in %1. The run is marked as partial."_s.arg(
-                data_.isScratch(absolute_name(trace)) ? u"Temporary"_s : trace),
-            MessageBar::Kind::notice);
-        traces_.poll();
-    });
-    connect(&recorder_, &Recorder::failed, this, [this](const char* id, const QString& sentence) {
-        traces_.follower().cancel();
-        data_.refresh(traces_.follower().trace());
-        if (!recorder_.isRunning()) {
-            recording_->end();
-        }
-        messages_->show(id, sentence);
-        traces_.poll();
-        // The program has read the checkpoint by now, and says what it needs: another method, token ids.
-        if (const auto asked = std::exchange(asked_, std::nullopt);
-            asked && QLatin1String(id) == QLatin1String("recording.refused")) {
-            showRecordDialog(*asked);
-        }
-    });
-    connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
     connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
+        recording_->show(progress);
         if (rerunning_) {
             // The bytes of the weights, which come first, are no part of it.
             const bool counts = progress.total > 0 && progress.unit == QLatin1String("tokens");
@@ -139,15 +129,47 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
                        : 0);
         }
     });
-    const auto ended = [this](bool done) {
-        if (rerunning_ && !recorder_.isRunning()) {
-            rerunning_ = false;
-            Q_EMIT rerunEnded(done);
+    connect(&recorder_, &Recorder::finished, this, [this](const QString& trace, const QString& run) {
+        asked_.reset();
+        if (!data_.isScratch(absolute_name(trace))) {
+            settings_.addRecent(absolute_name(trace));
         }
-    };
-    connect(&recorder_, &Recorder::finished, this, [ended] { ended(true); });
-    connect(&recorder_, &Recorder::cancelled, this, [ended] { ended(false); });
-    connect(&recorder_, &Recorder::failed, this, [ended] { ended(false); });
+        traces_.follower().finish(absolute_name(trace), run);
+        recordingEnded(true);
+    });
+    connect(&recorder_, &Recorder::cancelled, this, [this](const QString& trace) {
+        asked_.reset();
+        traces_.follower().cancel();
+        messages_->show(
+            "recording.cancelled",
+            u"The recording was cancelled. Finished sequences are in %1. The run is marked as partial."_s.arg(
+                data_.isScratch(absolute_name(trace)) ? u"Temporary"_s : trace),
+            MessageBar::Kind::notice);
+        recordingEnded(false);
+    });
+    connect(&recorder_, &Recorder::failed, this, [this](const char* id, const QString& sentence) {
+        traces_.follower().cancel();
+        messages_->show(id, sentence);
+        recordingEnded(false);
+        // The program has read the checkpoint by now, and says what it needs: another method, token ids.
+        if (const auto asked = std::exchange(asked_, std::nullopt);
+            asked && QLatin1String(id) == QLatin1String("recording.refused")) {
+            showRecordDialog(*asked);
+        }
+    });
+    connect(recording_, &RecordingStatus::cancelRequested, this, &RunController::cancelRecording);
+}
+
+void RunController::recordingEnded(bool done) {
+    data_.refresh(traces_.follower().trace());
+    traces_.poll();
+    if (recorder_.isRunning()) { // another one was asked for meanwhile, and refused
+        return;
+    }
+    recording_->hide();
+    if (std::exchange(rerunning_, false)) {
+        Q_EMIT rerunEnded(done);
+    }
 }
 
 void RunController::cancelRecording() {
@@ -161,27 +183,27 @@ void RunController::rerun(const RunKey& key, const QString& policy) {
         return;
     }
     const RunInfo* run = data_.run(key);
-    if (run == nullptr || !scratchReady()) {
+    if (run == nullptr) {
         return;
     }
     // If the run cannot be repeated at all, say so before asking for its checkpoint.
     QString why = QString::fromStdString(why_no_rerun(*run));
-    RecordRequest request = rerun_request(*run, key.trace, policy, QString::fromStdString(kv_of_rerun(*run)));
-    request.fromRun = run_reference(key, *run);
-    request.checkpoint = checkpointOf(key);
-    request.trace = scratchFor(key.trace);
-    if (why.isEmpty() && request.checkpoint.isEmpty()) {
-        edits_.locateCheckpoint(key, [this, key, policy] { rerun(key, policy); });
-        return;
+    std::optional<RecordRequest> request;
+    if (why.isEmpty()) {
+        request = requestLike(key, policy, kv_of_rerun(*run), [this, key, policy] { rerun(key, policy); });
+        if (!request || (request->trace = scratchFor(key.trace)).isEmpty()) {
+            return;
+        }
+        why = problem_of(*request);
     }
-    if (why = why.isEmpty() ? problem_of(request) : why; !why.isEmpty()) {
+    if (!why.isEmpty()) {
         messages_->show("rerun.refused", why);
         Q_EMIT rerunEnded(false);
         return;
     }
     rerunning_ = true;
     Q_EMIT rerunProgressed(0);
-    recorder_.start(request);
+    recorder_.start(*request);
 }
 
 void RunController::showRecordDialog(const RecordRequest& wanted) {
@@ -257,16 +279,23 @@ std::optional<RecordRequest> RunController::requestLikeA(std::function<void()> a
         return std::nullopt;
     }
     // A run that was forced keeps what it was forced to: "learned; forced 12:3".
-    RecordRequest request =
-        rerun_request(*run, key.trace, QString::fromStdString(run->policy).section(u"; forced "_s, 0, 0),
-                      QString::fromStdString(recorded_choices(*run).kv));
+    return requestLike(key, QString::fromStdString(run->policy).section(u"; forced "_s, 0, 0),
+                       recorded_choices(*run).kv, [this, key, again = std::move(again)] {
+                           if (selection_.runA() == key) {
+                               again();
+                           }
+                       });
+}
+
+std::optional<RecordRequest> RunController::requestLike(const RunKey& key, const QString& policy,
+                                                        const std::string& kv,
+                                                        const std::function<void()>& again) {
+    const RunInfo& run = *data_.run(key);
+    RecordRequest request = rerun_request(run, key.trace, policy, QString::fromStdString(kv));
+    request.fromRun = run_reference(key, run);
     request.checkpoint = checkpointOf(key);
     if (request.checkpoint.isEmpty()) {
-        edits_.locateCheckpoint(key, [this, key, again = std::move(again)] {
-            if (selection_.runA() == key) {
-                again();
-            }
-        });
+        edits_.locateCheckpoint(key, again);
         return std::nullopt;
     }
     return request;
@@ -286,7 +315,7 @@ void RunController::branch(qint64 at, int id) {
     request.device = same->device;
     request.more = same->more;
     request.more << u"--method="_s + same->method << u"--dtype="_s + same->dtype;
-    request.from = run_reference(key, *run);
+    request.from = same->fromRun;
     request.sequence = selection_.sequence();
     request.at = at;
     request.force = id;
@@ -301,10 +330,10 @@ void RunController::branch(qint64 at, int id) {
 
 void RunController::generate(ThinkRequest wanted) {
     if (wanted.trace.isEmpty()) {
-        if (!scratchReady()) {
+        wanted.trace = scratchFor(wanted.checkpoint);
+        if (wanted.trace.isEmpty()) {
             return;
         }
-        wanted.trace = scratchFor(wanted.checkpoint);
     }
     if (data_.isLive(selection_.runA().trace)) {
         selection_.setRunA({}); // drop the previous live run
@@ -318,21 +347,20 @@ QString RunController::checkpointOf(const RunKey& key) const {
     if (run == nullptr) {
         return {};
     }
-    const QString named = find_checkpoint(*run, key.trace);
+    const QString named = find_named(QString::fromStdString(run->checkpoint), key.trace, &QFileInfo::isDir);
     return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
 }
 
-bool RunController::scratchReady() {
+QString RunController::scratchFor(const QString& lies) {
     // Only one run at a time may be written to the trace of temporary runs.
     const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
                                 ? u"A temporary run is being written. Wait for it or cancel it."_s
                                 : scratch_.prepare();
-    messages_->show("scratch.not-ready", problem);
-    return problem.isEmpty();
-}
-
-QString RunController::scratchFor(const QString& lies) {
+    if (!problem.isEmpty()) {
+        messages_->show("scratch.not-ready", problem);
+        return {};
+    }
     QString scratch = scratch_.on(machine_of(lies));
     data_.setScratch(scratch);
     return scratch;
@@ -347,12 +375,6 @@ void RunController::attachThink(ThinkPanel& panel) {
     connect(&selection_, &Selection::runsChanged, this,
             [this] { think_->setCheckpoints(offeredCheckpoints(), checkpointOf(selection_.runA())); });
     connect(think_, &ThinkPanel::stopRequested, &thinker_, &Thinker::cancel);
-    connect(think_, &ThinkPanel::checkpointWanted, this, [this] {
-        const QString folder = QFileDialog::getExistingDirectory(window_, u"Choose a checkpoint folder"_s);
-        ThinkRequest request = think_->request();
-        request.checkpoint = folder;
-        think_->setRequest(request);
-    });
     connect(&thinker_, &Thinker::started, this, [this] {
         Q_EMIT started();
         think_->setRunning(true);
@@ -421,43 +443,9 @@ QString Scratch::prepare() const {
     return {};
 }
 
-namespace {
-
-/// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
-/// empty when it is nowhere.
-QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
-    if (is_elsewhere(trace)) { // whether it is there, its machine says
-        return named.isEmpty()          ? QString()
-               : named.startsWith(u'/') ? machine_of(trace) + named
-                                        : trace.section(u'/', 0, -2) + u"/.../"_s + named;
-    }
-    if (const QFileInfo here(named); (here.*is)()) {
-        return here.absoluteFilePath();
-    }
-    if (QFileInfo(named).isAbsolute() || named.isEmpty()) {
-        return {};
-    }
-    for (QDir folder = QFileInfo(trace).absoluteDir();; folder.cdUp()) {
-        const QFileInfo candidate(folder, named);
-        if ((candidate.*is)()) {
-            return QDir::cleanPath(candidate.absoluteFilePath());
-        }
-        if (folder.isRoot()) {
-            return {};
-        }
-    }
-}
-
-} // namespace
-
-QString find_checkpoint(const RunInfo& run, const QString& trace) {
-    return find_named(QString::fromStdString(run.checkpoint), trace, &QFileInfo::isDir);
-}
-
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv) {
     RecordRequest request;
-    request.checkpoint = find_checkpoint(run, trace);
     request.method = QString::fromStdString(run.method);
     request.policy = policy;
     const auto option = [&request](const char* name, const QString& value) {
@@ -488,7 +476,6 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     request.name = QString::fromStdString(run.name) + u' ' + policy;
     request.context = static_cast<int>(run.context);
     request.stride = static_cast<int>(run.stride);
-    request.trace = trace;
     return request;
 }
 

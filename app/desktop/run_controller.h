@@ -24,14 +24,10 @@ class RunEdits;
 class RunFollower;
 class ThinkPanel;
 
-/// A recording that repeats a run with another policy: the same checkpoint, windows, precision, steps and
-/// start state. \p kv: the KV policy for stopped tokens. The caller sets the text.
+/// A recording that repeats a run of \p trace with another policy: the same windows, precision, steps and
+/// start state. \p kv: the KV policy for stopped tokens. The caller sets text, checkpoint and trace.
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv);
-
-/// The checkpoint folder of a run. Tries the recorded path, then the same path relative to the trace's folder
-/// and to the folders above. Empty: not found.
-QString find_checkpoint(const RunInfo& run, const QString& trace);
 
 /// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache. Its
 /// folder is created when needed; files of earlier sessions are removed after two weeks.
@@ -64,15 +60,15 @@ public:
     /// Asks the user whether a running recording or generation may be stopped.
     [[nodiscard]] bool mayClose();
 
-    /// The current checkpoint folder of a run; empty: unknown.
+    /// The current checkpoint folder of a run. Tries the recorded path, the same path relative to the trace's
+    /// folder and to the folders above, then the folder that the user located. Empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// A request that repeats run A with the same settings, without forced steps or text. std::nullopt: A is
-    /// not recorded yet (a message says so), or the checkpoint is unknown. In the second case a dialog asks
-    /// for the checkpoint, and then \p again runs.
+    /// A request that repeats run A over its tokens with the same settings, without forced steps.
+    /// std::nullopt: A is not recorded yet (a message says so), or the checkpoint is unknown. In the second
+    /// case a dialog asks for the checkpoint, and then \p again runs.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
-    /// Prepares the trace of temporary runs. False, with a message, if this fails.
-    [[nodiscard]] bool scratchReady();
-    /// The trace of temporary runs on the machine that computes them.
+    /// Prepares the trace of temporary runs on the machine of the path \p lies. Empty, with a message: no
+    /// temporary run can be written now.
     [[nodiscard]] QString scratchFor(const QString& lies);
 
 public Q_SLOTS:
@@ -94,6 +90,10 @@ Q_SIGNALS:
 private:
     /// Checkpoint folders: of the shown runs, of the samples, then recently used ones.
     [[nodiscard]] QStringList offeredCheckpoints();
+    [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
+                                                           const std::string& kv,
+                                                           const std::function<void()>& again);
+    void recordingEnded(bool done);
     void generate(ThinkRequest wanted);
 
     OpenTraces& traces_;

@@ -6,7 +6,6 @@
 #include "app/desktop/run_follower.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
-#include "views/common/view_command.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
@@ -40,7 +39,6 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
     const QString forced = QString::fromStdString(run->policy).section(u"; forced "_s, 1);
-    request->fromRun = run_reference(key, *run);
     request->forceSteps = question.forceSteps;
     if (!forced.isEmpty()) {
         request->forceSteps += (request->forceSteps.isEmpty() ? QString() : u","_s) + forced;
@@ -54,10 +52,10 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     }
     request->patch = *patch;
     request->name = QString::fromStdString(run->name) + u' ' + question.name;
-    if (!runs_.scratchReady()) {
+    request->trace = runs_.scratchFor(key.trace);
+    if (request->trace.isEmpty()) {
         return;
     }
-    request->trace = runs_.scratchFor(key.trace);
     runs_.follower().ask(key);
     runs_.recorder().start(*request);
     if (!runs_.recorder().isRunning()) {
