@@ -153,12 +153,4 @@ void RecordingStatus::cancelling() {
     cancel_->setEnabled(false);
 }
 
-void RecordingStatus::end() {
-    hide();
-}
-
-QString RecordingStatus::text() const {
-    return label_->text();
-}
-
 } // namespace ponderscope

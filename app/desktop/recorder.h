@@ -68,8 +68,6 @@ public:
     void begin(const QString& name);
     void show(const RecordingProgress& progress);
     void cancelling();
-    void end();
-    [[nodiscard]] QString text() const;
 
 Q_SIGNALS:
     void cancelRequested();

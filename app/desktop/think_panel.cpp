@@ -7,6 +7,7 @@
 #include "views/common/format.h"
 
 #include <QComboBox>
+#include <QFileDialog>
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -102,10 +103,15 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         both->setFocusProxy(first);
         return both;
     };
+    const QString choosing = u"Choose a checkpoint folder"_s;
     auto* choose = new QToolButton(this);
     choose->setText(u"…"_s);
-    name(choose, u"Choose a checkpoint folder"_s, u"Choose a checkpoint folder"_s);
-    connect(choose, &QToolButton::clicked, this, &ThinkPanel::checkpointWanted);
+    name(choose, choosing, choosing);
+    connect(choose, &QToolButton::clicked, this, [this, choosing] {
+        ThinkRequest wanted = request();
+        wanted.checkpoint = QFileDialog::getExistingDirectory(this, choosing);
+        setRequest(wanted);
+    });
     QWidget* model = pair(checkpoint_, choose, 0);
     QWidget* cut = pair(topK_, topP_, 1); // both cut the distribution that is drawn from
     const std::pair<QString, QWidget*> fields[] = {
@@ -184,38 +190,28 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
 
 void ThinkPanel::setCheckpoints(const QStringList& folders, const QString& suggested) {
     const QString wanted = chosen_ || suggested.isEmpty() ? checkpoint_->currentData().toString() : suggested;
-    checkpoint_->clear();
-    for (const QString& folder : folders + QStringList(wanted)) {
-        if (!folder.isEmpty() && checkpoint_->findData(folder) < 0) {
-            checkpoint_->addItem(QString(), folder);
-            checkpoint_->setItemData(checkpoint_->count() - 1, plain_tip(folder), Qt::ToolTipRole);
-        }
-    }
-    nameCheckpoints();
-    checkpoint_->setCurrentIndex(std::max(0, checkpoint_->findData(wanted)));
+    offer(folders + QStringList(wanted), wanted);
 }
 
-void ThinkPanel::nameCheckpoints() {
-    QStringList folders;
-    for (int i = 0; i < checkpoint_->count(); ++i) {
-        folders << checkpoint_->itemData(i).toString();
-    }
+void ThinkPanel::offer(QStringList folders, const QString& wanted) {
+    folders.removeAll(QString());
+    folders.removeDuplicates();
     const QStringList names = distinct_names(folders);
-    for (qsizetype i = 0; i < names.size(); ++i) {
-        checkpoint_->setItemText(static_cast<int>(i), names[i]);
+    std::vector<ChooserEntry> entries;
+    for (qsizetype i = 0; i < folders.size(); ++i) {
+        entries.push_back({names[i], folders[i], folders[i]});
     }
+    fill_chooser(*checkpoint_, entries, wanted.isEmpty() ? folders.value(0) : wanted);
 }
 
 void ThinkPanel::setRequest(const ThinkRequest& request) {
     if (!request.checkpoint.isEmpty()) {
-        int at = checkpoint_->findData(request.checkpoint);
-        if (at < 0) {
-            checkpoint_->insertItem(0, QString(), request.checkpoint);
-            nameCheckpoints();
-            at = 0;
+        chosen_ = chosen_ || request.checkpoint != checkpoint_->currentData().toString();
+        QStringList folders;
+        for (int i = 0; i < checkpoint_->count(); ++i) {
+            folders << checkpoint_->itemData(i).toString();
         }
-        chosen_ = chosen_ || at != checkpoint_->currentIndex();
-        checkpoint_->setCurrentIndex(at);
+        offer(folders << request.checkpoint, request.checkpoint);
     }
     if (!request.prompt.isEmpty()) {
         prompt_->setPlainText(request.prompt);

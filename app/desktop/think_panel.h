@@ -44,7 +44,6 @@ public:
 Q_SIGNALS:
     void thinkRequested(const ponderscope::ThinkRequest& request);
     void stopRequested();
-    void checkpointWanted(); ///< the user wants a folder dialog
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -52,7 +51,8 @@ protected:
 private:
     void renew() override;
     void renewCandidates();
-    void nameCheckpoints(); ///< shows the last parts of paths that tell the checkpoints apart
+    /// Offers checkpoints by the last parts of their paths that tell them apart.
+    void offer(QStringList folders, const QString& wanted);
     void start();
     void pinNewest();
     [[nodiscard]] qint64 newest() const; ///< newest token of the shown generation; -1: another run is shown
