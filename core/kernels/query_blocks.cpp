@@ -56,13 +56,14 @@ void join(std::vector<Rows>& pieces) {
     pieces = std::move(joined);
 }
 
-/// bool [queries, rows]: what a query of the block does not see.
-at::Tensor hidden_from(const QueryBlock& block, const at::Tensor& ranges) {
+/// bool [queries, end - begin]: which of the block's rows [begin, end) a query does not see.
+at::Tensor hidden_from(const QueryBlock& block, const at::Tensor& ranges, std::int64_t begin,
+                       std::int64_t end) {
     std::vector<at::Tensor> places;
-    for (const auto& [first, end] : block.pieces) {
-        places.push_back(at::arange(first, end, ranges.options()));
+    for (const auto& [first, last] : block.pieces) {
+        places.push_back(at::arange(first, last, ranges.options()));
     }
-    const at::Tensor row = places.size() == 1 ? places.front() : at::cat(places);
+    const at::Tensor row = at::cat(places).narrow(0, begin, end - begin);
     const at::Tensor mine = ranges.narrow(0, block.begin, block.queries());
     at::Tensor hidden;
     for (std::int64_t m = 0; m < ranges.size(1); ++m) {
@@ -78,10 +79,12 @@ at::Tensor hidden_from(const QueryBlock& block, const at::Tensor& ranges) {
 QueryBlock QueryBlock::at(std::int64_t begin, const at::Tensor& ranges, std::int64_t heads) {
     const auto* seen = reinterpret_cast<const Rows*>(ranges.const_data_ptr<std::int64_t>());
     const std::int64_t columns = ranges.size(1);
-    QueryBlock block{begin, begin, {}, 0};
+    QueryBlock block{begin, begin, {}, 0, {0, columns == 1 ? std::numeric_limits<std::int64_t>::max() : 0}};
     block.pieces.assign(static_cast<std::size_t>(columns), {0, 0});
     const std::int64_t last = std::min(ranges.size(0), begin + most_queries);
     while (block.end < last && take_in(block.pieces, seen + block.end * columns)) {
+        const auto& [first_seen, end_seen] = seen[block.end * columns];
+        block.common = {std::max(block.common.first, first_seen), std::min(block.common.second, end_seen)};
         ++block.end;
         std::int64_t rows = 0;
         for (const auto& [first, end] : block.pieces) {
@@ -120,8 +123,17 @@ at::Tensor QueryBlock::weights(const at::Tensor& asked, const at::Tensor& keys, 
     }
     const std::int64_t kv_heads = keys.size(0), group = asked.size(1) / queries();
     if (queries() > 1) {
-        scores.view({kv_heads, group, queries(), rows})
-            .masked_fill_(hidden_from(*this, ranges), -std::numeric_limits<double>::infinity());
+        const auto hide = [&](std::int64_t from, std::int64_t to) {
+            if (from < to) {
+                scores.view({kv_heads, group, queries(), rows})
+                    .narrow(3, from, to - from)
+                    .masked_fill_(hidden_from(*this, ranges, from, to),
+                                  -std::numeric_limits<double>::infinity());
+            }
+        };
+        const bool some = common.first < common.second; // of a causal block all rows but the last
+        hide(0, some ? common.first - pieces.front().first : rows);
+        hide(some ? common.second - pieces.front().first : rows, rows);
     }
     if (!extras.sinks.defined()) {
         return at::softmax(scores, -1);

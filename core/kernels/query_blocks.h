@@ -15,6 +15,8 @@ struct QueryBlock {
     std::int64_t end = 0;
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< rising, apart from each other
     std::int64_t rows = 0;
+    /// With one range a query: the rows that all queries see. Empty: not known.
+    std::pair<std::int64_t, std::int64_t> common;
 
     /// The block at query \p begin. \p ranges: int64 [n, m, 2] on the host. \p heads: of the queries.
     static QueryBlock at(std::int64_t begin, const at::Tensor& ranges, std::int64_t heads);
