@@ -212,7 +212,12 @@ private:
             const auto length = static_cast<std::int64_t>(fresh.back().size());
             windows.push_back(
                 {fresh.back(), length - 1, length, number(i), begin, prompt_[i] + options_.max_new_tokens});
-            reported.push_back({length, begin, past_steps(i, begin), length - 1, length, {ids_[i].back()}});
+            reported.push_back({length,
+                                begin,
+                                begin == 0 ? std::vector<std::int32_t>() : steps_[i],
+                                length - 1,
+                                length,
+                                {ids_[i].back()}});
         }
         TokenBatch batch = make_batch(fresh, past);
         const std::vector<std::int64_t> lengths = batch.lengths;
@@ -267,27 +272,23 @@ private:
         return wanted;
     }
 
-    TokenBatch make_batch(const std::vector<std::span<const std::int32_t>>& fresh,
-                          const std::vector<std::int64_t>& past) {
-        TokenBatch batch = plain_batch(fresh, past);
+    [[nodiscard]] TokenBatch make_batch(const std::vector<std::span<const std::int32_t>>& fresh,
+                                        const std::vector<std::int64_t>& past) const {
+        TokenBatch batch;
+        if (cache_) {
+            std::vector<std::int64_t> rows;
+            for (const std::size_t i : live_) {
+                rows.push_back(first_rows_[i]);
+            }
+            batch = TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows,
+                                     cache_->segment_rows);
+            batch.room = longest();
+        } else {
+            batch = TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.plans_rows());
+        }
         for (std::size_t row = 0; row < live_.size(); ++row) {
             batch.prefix.push_back(past[row] == 0 ? impl_.prefix_of_prompt(prompt_[live_[row]]) : 0);
         }
-        return batch;
-    }
-
-    TokenBatch plain_batch(const std::vector<std::span<const std::int32_t>>& fresh,
-                           const std::vector<std::int64_t>& past) {
-        if (!cache_) {
-            return TokenBatch::make(impl_.backbone(), fresh, impl_.device, impl_.plans_rows());
-        }
-        std::vector<std::int64_t> rows;
-        for (const std::size_t i : live_) {
-            rows.push_back(first_rows_[i]);
-        }
-        TokenBatch batch =
-            TokenBatch::make(impl_.backbone(), fresh, impl_.device, true, past, rows, cache_->segment_rows);
-        batch.room = longest();
         return batch;
     }
 
@@ -305,10 +306,6 @@ private:
                            [](std::int64_t last) { return static_cast<std::int32_t>(last); });
             next += lengths[row];
         }
-    }
-
-    [[nodiscard]] std::vector<std::int32_t> past_steps(std::size_t sequence, std::int64_t past) const {
-        return past == 0 ? std::vector<std::int32_t>() : steps_[sequence];
     }
 
     [[nodiscard]] std::int64_t number(std::size_t prompt) const {

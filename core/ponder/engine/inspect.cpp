@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 namespace ponderscope {
@@ -165,20 +166,23 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
         }
     }
 
-    NamedArray nll;
-    nll.shape = {batch, length - 1};
-    NamedArray rank{DType::i64, {batch, length - 1}, {}, {}};
-    NamedArray entropy;
-    entropy.shape = {batch, length};
-    NamedArray steps{DType::i64, {batch, length}, {}, {}};
-    NamedArray flops = steps;
+    const auto put = [&](const char* name, const auto& column, std::int64_t rows) {
+        NamedArray& array = arrays[name];
+        array.shape = {batch, rows};
+        if constexpr (std::is_same_v<decltype(column), const std::vector<float>&>) {
+            array.floats.insert(array.floats.end(), column.begin(), column.begin() + rows);
+        } else {
+            array.dtype = DType::i64;
+            array.integers.insert(array.integers.end(), column.begin(), column.begin() + rows);
+        }
+    };
     for (const WindowResult& result : results) {
         const TokenColumns& columns = result.tokens;
-        nll.floats.insert(nll.floats.end(), columns.nll.begin(), columns.nll.end() - 1);
-        rank.integers.insert(rank.integers.end(), columns.rank.begin(), columns.rank.end() - 1);
-        entropy.floats.insert(entropy.floats.end(), columns.entropy.begin(), columns.entropy.end());
-        steps.integers.insert(steps.integers.end(), columns.steps.begin(), columns.steps.end());
-        flops.integers.insert(flops.integers.end(), columns.flops.begin(), columns.flops.end());
+        put("nll", columns.nll, length - 1);
+        put("rank", columns.rank, length - 1);
+        put("entropy", columns.entropy, length);
+        put("steps", columns.steps, length);
+        put("flops", columns.flops, length);
         for (const auto& [name, chunk] : result.signals) {
             // A last token has no target: as in the reference files, signals of targets end before it.
             const std::int64_t rows = of_target.contains(name) ? length - 1 : length;
@@ -192,11 +196,6 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
             append_values(array, chunk, rows);
         }
     }
-    arrays.emplace("nll", std::move(nll));
-    arrays.emplace("rank", std::move(rank));
-    arrays.emplace("entropy", std::move(entropy));
-    arrays.emplace("steps", std::move(steps));
-    arrays.emplace("flops", std::move(flops));
     return arrays;
 } catch (const c10::OutOfMemoryError&) {
     throw memory_exhausted(impl_->device);
