@@ -11,7 +11,6 @@
 #include "core/base/words.h"
 #include "core/checkpoint/method_info.h"
 #include "core/ponder/engine/model.h"
-#include "core/ponder/engine/runnable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -176,9 +175,9 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     notices.insert(notices.end(), about_tokens.begin(), about_tokens.end());
     nlohmann::json not_supported = nullptr;
     try {
-        require_runnable(config);
+        const ParameterLayout layout = parameter_layout(config);
         if (config.candidate_methods.size() < 2) { // of several, their tensors differ
-            const ParameterSources sources = ParameterSources::find(parameter_layout(config), checkpoint);
+            const ParameterSources sources = ParameterSources::find(layout, checkpoint);
             notices.insert(notices.end(), sources.notices.begin(), sources.notices.end());
         }
     } catch (const Error& error) {

@@ -10,7 +10,6 @@
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -110,12 +109,8 @@ std::string checkpoint_digest(const Checkpoint& checkpoint, const ProgressSink& 
     Sha256 digest;
     for (std::size_t i = 0; i < files.size(); ++i) {
         const std::span<const std::byte> bytes = maps[i].bytes();
-        std::array<std::byte, 9> separator{}; // the zero byte after the name, then the size
-        for (std::size_t byte = 0; byte < 8; ++byte) {
-            separator[1 + byte] =
-                static_cast<std::byte>(static_cast<std::uint64_t>(bytes.size()) >> (8 * byte));
-        }
-        digest.update(files[i].first).update(separator);
+        const std::uint64_t size = bytes.size(); // little-endian
+        digest.update(files[i].first + '\0').update(std::as_bytes(std::span(&size, 1)));
         maps[i].expect_sequential_reads();
         for (std::size_t offset = 0; offset < bytes.size(); offset += piece_bytes) {
             throw_if_stopped(stop);

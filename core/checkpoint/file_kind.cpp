@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -60,10 +61,8 @@ FileKind recognise(std::string_view content) {
     }
     // First, since a header of 640 bytes starts with the two bytes of a pickle.
     if (text.size() > 8 && text[8] == '{') {
-        std::uint64_t length = 0;
-        for (std::size_t i = 0; i < 8; ++i) {
-            length |= std::uint64_t{static_cast<unsigned char>(text[i])} << (8 * i);
-        }
+        std::uint64_t length = 0; // little-endian
+        std::memcpy(&length, text.data(), sizeof length);
         if (length <= max_safetensors_header) { // whether it is true is for the reader to find out
             return FileKind::safetensors;
         }

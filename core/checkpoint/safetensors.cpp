@@ -8,6 +8,8 @@
 #include "core/checkpoint/file_kind.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -18,6 +20,7 @@ namespace ponderscope {
 namespace {
 
 constexpr std::size_t length_bytes = 8;
+static_assert(std::endian::native == std::endian::little); // as the format
 constexpr std::uint64_t max_size = std::numeric_limits<std::int64_t>::max();
 const char* const get_again = "the file is damaged or incomplete: get it again";
 
@@ -118,9 +121,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
                          std::to_string(bytes.size()) + " bytes", get_again);
     }
     std::uint64_t header_bytes = 0;
-    for (std::size_t i = 0; i < length_bytes; ++i) {
-        header_bytes |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
-    }
+    std::memcpy(&header_bytes, bytes.data(), length_bytes);
     if (header_bytes > max_safetensors_header) {
         throw InputError(
             path, "a safetensors header of at most " + std::to_string(max_safetensors_header) + " bytes",
@@ -227,12 +228,9 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
     std::string header = entries.dump();
     header.append((length_bytes - header.size() % length_bytes) % length_bytes, ' ');
 
-    std::string length(length_bytes, '\0');
-    for (std::size_t i = 0; i < length_bytes; ++i) {
-        length[i] = static_cast<char>(static_cast<std::uint64_t>(header.size()) >> (8 * i));
-    }
+    const std::uint64_t length = header.size();
     AtomicFile file(path);
-    file.write(std::string_view(length));
+    file.write(std::as_bytes(std::span(&length, 1)));
     file.write(std::string_view(header));
     for (const std::size_t index : order) {
         file.write(tensors[index].bytes);

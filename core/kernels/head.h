@@ -47,17 +47,11 @@ struct HeadResult {
 };
 
 /// All tensors of a HeadResult, for code that treats them alike.
-constexpr std::array<at::Tensor HeadResult::*, 11> head_result_fields = {&HeadResult::nll,
-                                                                         &HeadResult::rank,
-                                                                         &HeadResult::entropy,
-                                                                         &HeadResult::max_probability,
-                                                                         &HeadResult::margin,
-                                                                         &HeadResult::argmax,
-                                                                         &HeadResult::candidate_ids,
-                                                                         &HeadResult::candidate_probabilities,
-                                                                         &HeadResult::kl_previous_current,
-                                                                         &HeadResult::kl_current_previous,
-                                                                         &HeadResult::mixture};
+constexpr auto head_result_fields =
+    std::to_array({&HeadResult::nll, &HeadResult::rank, &HeadResult::entropy, &HeadResult::max_probability,
+                   &HeadResult::margin, &HeadResult::argmax, &HeadResult::candidate_ids,
+                   &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
+                   &HeadResult::kl_current_previous, &HeadResult::mixture});
 
 /// Plain operations on the logits of some rows at a time, so that [n, V] never exists for all rows. On a GPU
 /// nothing is copied to the host. h: [n, d], states after the final norm, in any float type. Products with

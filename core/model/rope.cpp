@@ -58,12 +58,7 @@ at::Tensor yarn_frequencies(const RopeConfig& rope) {
     return ramp / (rope.factor * power) + (1 - ramp) / power;
 }
 
-double yarn_mscale(double scale, double mscale) {
-    return scale <= 1 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0;
-}
-
-} // namespace
-
+/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2].
 at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length) {
     double theta = rope.theta;
     if (rope.kind == RopeConfig::Kind::dynamic && length > max_positions) {
@@ -90,6 +85,12 @@ at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, 
         return plain;
     }
 }
+
+double yarn_mscale(double scale, double mscale) {
+    return scale <= 1 ? 1.0 : 0.1 * mscale * std::log(scale) + 1.0;
+}
+
+} // namespace
 
 double rope_attention_factor(const RopeConfig& rope) {
     if (rope.kind != RopeConfig::Kind::yarn && rope.kind != RopeConfig::Kind::longrope) {

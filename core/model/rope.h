@@ -9,15 +9,12 @@
 
 namespace ponderscope {
 
-/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2]. Dynamic scaling and longrope depend on
-/// the sequence's number of tokens, \p length. Computed with the fp32 operations of transformers'
-/// modeling_rope_utils, so that large positions agree with transformers to the last bit.
-at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length);
-
 /// The factor on cos and sin: 1, except for yarn and longrope.
 double rope_attention_factor(const RopeConfig& rope);
 
-/// cos and sin of positions [0, positions), fp32 [positions, rotary_dims / 2].
+/// cos and sin of positions [0, positions), fp32 [positions, rotary_dims / 2]. Dynamic scaling and longrope
+/// depend on the sequence's number of tokens, \p length. Computed with the fp32 operations of transformers'
+/// modeling_rope_utils, so that large positions agree with transformers to the last bit.
 std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_t max_positions,
                                              std::int64_t length, std::int64_t positions);
 

@@ -109,7 +109,7 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, 
     const std::string source = recipe.source.string() + " (model)";
     ModelConfig result = parse_model_config(config, source);
     try {
-        require_runnable(result);
+        (void)parameter_layout(result);
     } catch (const InputError& error) {
         throw InputError(source + ": " + error.what());
     }

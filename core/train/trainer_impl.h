@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/method_info.h"
 #include "core/model/device.h"
 #include "core/model/parameters.h"
 #include "core/ponder/engine/model.h"
@@ -137,6 +138,8 @@ private:
         }
     }
     void log(double rate);
+    /// Whether the method's loss has a penalty on steps.
+    [[nodiscard]] bool has_penalty() const { return !method_info(config_.ponder.method).penalty.empty(); }
     [[nodiscard]] TrainLogRow row_of_last_steps(double rate) const;
     void append(const TrainLogRow& row, const HeldOut* measured = nullptr);
     void save(bool complete);

@@ -58,7 +58,7 @@ TrainLogRow Trainer::row_of_last_steps(double rate) const {
                     counters_.seconds,
                     {},
                     {}};
-    if (has_penalty(config_)) {
+    if (has_penalty()) {
         row.penalty = counters_.last_penalty;
     }
     if (model_->method().max_steps() > 0) {
@@ -111,12 +111,12 @@ void Trainer::open_trace(bool fresh) {
     info.max_steps = model_->method().max_steps();
     info.planned_steps = recipe_.steps;
     info.planned_tokens = recipe_.steps * recipe_.tokens_per_step();
-    trace_ = std::make_unique<TrainingTrace>(
-        folder_.trace(), std::move(info),
-        training_quantities(model_->method().max_steps(), model_->method().halts(), has_penalty(config_),
-                            !corpus_.held_out.empty()),
-        fresh ? std::nullopt : std::optional(last_logged()),
-        [this](const std::string& sentence) { notice(sentence); });
+    trace_ = std::make_unique<TrainingTrace>(folder_.trace(), std::move(info),
+                                             training_quantities(model_->method().max_steps(),
+                                                                 model_->method().halts(), has_penalty(),
+                                                                 !corpus_.held_out.empty()),
+                                             fresh ? std::nullopt : std::optional(last_logged()),
+                                             [this](const std::string& sentence) { notice(sentence); });
 }
 
 /// Brings the folder up to date. While the training is not finished, the model file comes before the state,

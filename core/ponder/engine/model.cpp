@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/engine/model.h"
 
-#include "core/base/error.h"
-#include "core/checkpoint/method_info.h"
 #include "core/kernels/head.h"
 #include "core/model/device.h"
 #include "core/ponder/halting/halting.h"
@@ -29,7 +27,6 @@ PackedBatch PackedBatch::from_windows(const std::vector<std::span<const std::int
 
 Model::Model(const ModelConfig& config, Parameters parameters)
     : parameters_(std::make_unique<Parameters>(std::move(parameters))) {
-    require_runnable(config);
     backbone_ = make_backbone(config, *parameters_);
     method_ = make_method(config, *parameters_, *backbone_);
 }
@@ -72,14 +69,6 @@ ParameterLayout parameter_layout(const ModelConfig& config) {
         layout.tensors.push_back(std::move(spec));
     }
     return layout;
-}
-
-void require_runnable(const ModelConfig& config) {
-    (void)parameter_layout(config);
-}
-
-bool has_penalty(const ModelConfig& config) {
-    return !method_info(config.ponder.method).penalty.empty();
 }
 
 } // namespace ponderscope

@@ -3,7 +3,6 @@
 
 #include "core/model/backbone.h"
 #include "core/model/parameters.h"
-#include "core/ponder/engine/runnable.h"
 #include "core/ponder/training.h"
 
 #include <ATen/core/Tensor.h>
@@ -69,8 +68,5 @@ private:
 
 /// The tensors of backbone and method. InputError: this build does not run the config.
 ParameterLayout parameter_layout(const ModelConfig& config);
-
-/// Whether the method's loss has a penalty on steps.
-bool has_penalty(const ModelConfig& config);
 
 } // namespace ponderscope
