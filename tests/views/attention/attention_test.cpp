@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/half.h"
 #include "core/trace/reader.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/support/made_up_rows.h"
+#include "tests/views/view_stage.h"
 #include "views/attention/attention_view.h"
 #include "views/common/format.h"
 #include "views/heatmap/step_map_canvas.h"
@@ -12,29 +12,20 @@
 
 #include <cmath>
 #include <set>
-#include <span>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
+using testing::chunk_of;
 
 namespace {
 
-struct Stage {
+struct Stage : testing::ViewStage {
     explicit Stage(bool attention = true) {
-        const auto path = folder / "read.ponder";
-        testing::write_sample_trace(path, {.sequences = 2, .tokens = 120, .withAttention = attention});
-        trace = QString::fromStdString(path.string());
         view.resize(900, 220);
         view.show();
-        data.open(trace);
-    }
-    [[nodiscard]] bool settle() {
-        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
-            return false;
-        }
-        selection.setRunA({trace, data.runs(trace).front().id});
-        return QTest::qWaitFor([&] { return data.sequence(selection.runA(), 0) != nullptr && data.idle(); },
-                               10'000);
+        open(write("read.ponder", {.sequences = 2, .tokens = 120, .withAttention = attention}));
+        selection.setRunA(run(0));
+        testing::wait_for([&] { return data.sequence(selection.runA(), 0) != nullptr && data.idle(); });
     }
     [[nodiscard]] bool shows(qint64 row) {
         return QTest::qWaitFor(
@@ -44,21 +35,11 @@ struct Stage {
             },
             10'000);
     }
-    testing::TemporaryFolder folder;
-    QString trace;
-    TraceData data;
-    Selection selection;
-    Theme theme{Appearance::light};
-    AttentionView view{ViewContext{data, selection, theme}};
+    AttentionView view{context};
 };
 
 SignalInfo info_of(std::vector<std::string> axes, std::string description = {}) {
     return {"attention", std::move(axes), "weight", "Attention", std::move(description)};
-}
-
-SignalChunk chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
-    const auto bytes = std::as_bytes(std::span(values));
-    return {0, DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
 }
 
 } // namespace
@@ -74,12 +55,12 @@ private Q_SLOTS:
         }
         const SignalInfo info = info_of({"token", "step", "layer", "head", "key_step", "back"});
         QVERIFY(AttentionRow::fits(info));
-        const AttentionRow row(chunk_of(values, {1, 2, 1, 2, 2, 3}), info, 5);
+        const AttentionRow row(chunk_of({1, 2, 1, 2, 2, 3}, values), info, 5);
         // Step 1, head 0: key steps 12.. and 15..; distance 0 is the row itself.
         QCOMPARE(row.weights(1, 0, 0), (std::vector<float>{0, 0, 0, 14 + 17, 13 + 16, 12 + 15}));
         QCOMPARE(row.weights(1, 0, -1)[5], (12 + 15 + 18 + 21) / 2.0F);
         // At the beginning of a sequence nothing lies before it, whatever was recorded.
-        const AttentionRow first(chunk_of(values, {1, 2, 1, 2, 2, 3}), info, 0);
+        const AttentionRow first(chunk_of({1, 2, 1, 2, 2, 3}, values), info, 0);
         QCOMPARE(first.weights(0, 0, 0), (std::vector<float>{0 + 3}));
     }
 
@@ -98,7 +79,6 @@ private Q_SLOTS:
 
     void thePinnedTokensRowIsShown() {
         Stage stage;
-        QVERIFY(stage.settle());
         QVERIFY(stage.view.map()->map() == nullptr);
         QVERIFY(stage.view.map()->hint().contains(u"Click a word"_s));
         stage.selection.setToken(60);
@@ -131,7 +111,6 @@ private Q_SLOTS:
 
     void whatItCouldReadFillsTheMap() {
         Stage stage;
-        QVERIFY(stage.settle());
         // Of every number of steps: what a token that stopped early read lies in its last step.
         const auto& steps = stage.data.sequence(stage.selection.runA(), 0)->tokens.steps;
         std::set<std::int32_t> seen;
@@ -152,7 +131,6 @@ private Q_SLOTS:
 
     void theCellUnderTheCursorIsToldInNumbers() {
         Stage stage;
-        QVERIFY(stage.settle());
         stage.selection.setToken(60);
         QVERIFY(stage.shows(stage.selection.rowOf(60)));
         const QString before = stage.view.readout();
@@ -166,7 +144,6 @@ private Q_SLOTS:
 
     void aRunWithoutItSaysWhatToRecord() {
         Stage stage(false);
-        QVERIFY(stage.settle());
         stage.selection.setToken(10);
         QVERIFY(stage.view.map()->hint().contains(u"--attention"_s));
         QVERIFY(!stage.view.rowsBox()->isVisible());

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "tests/support/sample_trace.h"
-#include "views/common/trace_data.h"
+#include "tests/views/view_stage.h"
 
 #include <QFile>
-#include <QSignalSpy>
-#include <QTemporaryDir>
-#include <QTest>
 
 #include <algorithm>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
+namespace {
+
+/// A trace that is open, and its first run.
+struct Stage : testing::ViewStage {
+    explicit Stage(const testing::SampleTrace& what) {
+        open(write("sample.ponder", what));
+        a = run(0);
+    }
+    RunKey a;
+};
+
+} // namespace
+
 class TraceDataTest : public QObject {
     Q_OBJECT
-private:
-    QTemporaryDir folder_;
-
-    QString make(const QString& name, const testing::SampleTrace& what) {
-        const QString path = folder_.filePath(name);
-        testing::write_sample_trace(path.toStdString(), what);
-        return path;
-    }
-
 private Q_SLOTS:
     void opensAndHandsOutImmutableBlocks() {
-        const QString path = make(u"two.ponder"_s, {.sequences = 3, .tokens = 500});
+        const testing::ViewStage stage;
+        const QString path = stage.write("two.ponder", {.sequences = 3, .tokens = 500});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -49,105 +50,91 @@ private Q_SLOTS:
     }
 
     void signalsComeWholeAndMissingOnesAreSaid() {
-        const QString path = make(u"signals.ponder"_s, {.sequences = 1, .tokens = 9000});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, data.runs(path)[0].id};
+        Stage stage({.sequences = 1, .tokens = 9000});
+        TraceData& data = stage.data;
         QSignalSpy ready(&data, &TraceData::signalReady);
-        QVERIFY(!data.signal(a, 0, u"nll"_s));
+        QVERIFY(!data.signal(stage.a, 0, u"nll"_s));
         QVERIFY(ready.wait());
-        const auto chunk = data.signal(a, 0, u"nll"_s);
+        const auto chunk = data.signal(stage.a, 0, u"nll"_s);
         QVERIFY(chunk);
         QCOMPARE(chunk->shape, (std::vector<std::int64_t>{9000, 4}));
         QCOMPARE(chunk->data.size(), std::size_t{9000} * 4 * 4);
         ready.clear();
-        QVERIFY(!data.signal(a, 0, u"depth_weights"_s));
+        QVERIFY(!data.signal(stage.a, 0, u"depth_weights"_s));
         QVERIFY(ready.wait());
-        QVERIFY(!data.signal(a, 0, u"depth_weights"_s));
+        QVERIFY(!data.signal(stage.a, 0, u"depth_weights"_s));
         QVERIFY(!ready.wait(100)); // known to be absent: not asked again
     }
 
     void ofALongSequenceTheRowsAroundOneAreRead() {
-        const QString path = make(u"pages.ponder"_s, {.sequences = 1, .tokens = 9000});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, data.runs(path)[0].id};
+        Stage stage({.sequences = 1, .tokens = 9000});
+        TraceData& data = stage.data;
         const QString nll = u"nll"_s;
         QSignalSpy whole(&data, &TraceData::signalReady);
         QSignalSpy rows(&data, &TraceData::rowsReady);
         for (const qint64 row : {0, 4095, 4096, 8999}) {
-            QTRY_VERIFY(data.signalAt(a, 0, nll, row) != nullptr);
-            const auto page = data.signalAt(a, 0, nll, row);
+            QTRY_VERIFY(data.signalAt(stage.a, 0, nll, row) != nullptr);
+            const auto page = data.signalAt(stage.a, 0, nll, row);
             QVERIFY(page->first <= row && row < page->first + page->shape[0]);
             QVERIFY(page->shape[0] <= 4096);
         }
         QCOMPARE(rows.size(), 3);
         QCOMPARE(whole.size(), 0);
         QVERIFY(data.cachedBytes() < std::size_t{9001} * 4 * 4);
-        QVERIFY(!data.signalAt(a, 0, nll, 9000));
-        QVERIFY(!data.signalAt(a, 0, nll, -1));
-        QVERIFY(!data.signalAt(a, 1, nll, 0));
+        QVERIFY(!data.signalAt(stage.a, 0, nll, 9000));
+        QVERIFY(!data.signalAt(stage.a, 0, nll, -1));
+        QVERIFY(!data.signalAt(stage.a, 1, nll, 0));
         // What is not recorded is asked for once.
-        QVERIFY(!data.signalAt(a, 0, u"depth_weights"_s, 5));
+        QVERIFY(!data.signalAt(stage.a, 0, u"depth_weights"_s, 5));
         QTRY_COMPARE(rows.size(), 4);
-        QVERIFY(!data.signalAt(a, 0, u"depth_weights"_s, 5));
+        QVERIFY(!data.signalAt(stage.a, 0, u"depth_weights"_s, 5));
         QVERIFY(!rows.wait(100));
         // The same numbers as in the whole, which is used once it is there.
-        const auto page = data.signalAt(a, 0, nll, 5000);
-        QVERIFY(!data.signal(a, 0, nll));
+        const auto page = data.signalAt(stage.a, 0, nll, 5000);
+        QVERIFY(!data.signal(stage.a, 0, nll));
         QVERIFY(whole.wait());
-        const auto all = data.signal(a, 0, nll);
+        const auto all = data.signal(stage.a, 0, nll);
         const auto from = static_cast<std::ptrdiff_t>(page->first) * 4 * 4;
         QVERIFY(std::equal(page->data.begin(), page->data.end(), all->data.begin() + from));
-        QCOMPARE(data.signalAt(a, 0, nll, 5000), all);
+        QCOMPARE(data.signalAt(stage.a, 0, nll, 5000), all);
     }
 
     void onlyRunsThatChangedAreSaid() {
-        const QString path = make(u"changes.ponder"_s, {.sequences = 1, .tokens = 50});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, 1};
-        const auto before = data.contents(a);
+        Stage stage({.sequences = 1, .tokens = 50});
+        TraceData& data = stage.data;
+        const auto before = data.contents(stage.a);
         QSignalSpy runs(&data, &TraceData::runChanged);
         QSignalSpy traces(&data, &TraceData::traceChanged);
-        data.refresh(path);
+        data.refresh(stage.trace);
         QTRY_VERIFY(data.idle());
         QCoreApplication::processEvents();
         QCOMPARE(runs.size() + traces.size(), 0);
-        testing::write_sample_trace(path.toStdString(), {.sequences = 1, .tokens = 50, .secondRun = false});
-        data.refresh(path);
+        testing::write_sample_trace(stage.trace.toStdString(),
+                                    {.sequences = 1, .tokens = 50, .secondRun = false});
+        data.refresh(stage.trace);
         QVERIFY(traces.wait());
         QCOMPARE(runs.size(), 1); // the one that came
         QCOMPARE(runs.front().front().value<RunKey>().run, 3);
-        QCOMPARE(data.contents(a), before); // the very block
+        QCOMPARE(data.contents(stage.a), before); // the very block
     }
 
     void tokensAreNamedFromTheVocabulary() {
-        const QString path = make(u"names.ponder"_s, {.sequences = 1, .tokens = 200});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, data.runs(path)[0].id};
-        QVERIFY(data.tokenLabel(a, 256).isEmpty());
-        QVERIFY(data.tokenLabel(a, 257).isEmpty());
+        Stage stage({.sequences = 1, .tokens = 200});
+        TraceData& data = stage.data;
+        QVERIFY(data.tokenLabel(stage.a, 256).isEmpty());
+        QVERIFY(data.tokenLabel(stage.a, 257).isEmpty());
         QSignalSpy ready(&data, &TraceData::tokenLabelsReady);
         QVERIFY(ready.wait());
-        QVERIFY(!data.tokenLabel(a, 256).isEmpty());
-        QVERIFY(!data.tokenLabel(a, 257).isEmpty());
-        QVERIFY(!data.tokenLabel(a, 256).contains(u' '));
-        QVERIFY(data.tokenLabel(a, 99'999'999).isEmpty());
-        QTRY_COMPARE(data.tokenLabel(a, 99'999'999), u"‹id 99999999›"_s);
+        QVERIFY(!data.tokenLabel(stage.a, 256).isEmpty());
+        QVERIFY(!data.tokenLabel(stage.a, 257).isEmpty());
+        QVERIFY(!data.tokenLabel(stage.a, 256).contains(u' '));
+        QVERIFY(data.tokenLabel(stage.a, 99'999'999).isEmpty());
+        QTRY_COMPARE(data.tokenLabel(stage.a, 99'999'999), u"‹id 99999999›"_s);
     }
 
     void whatIsNoTraceIsSaidInOneSentence() {
-        const QString path = folder_.filePath(u"not.ponder"_s);
+        const testing::TemporaryFolder folder;
+        const QString path = QString::fromStdString((folder / "not.ponder").string());
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write("this is no trace at all, only some words");
@@ -162,24 +149,23 @@ private Q_SLOTS:
     }
 
     void growsWhileItIsWritten() {
-        const QString path = make(u"grows.ponder"_s, {.sequences = 1, .tokens = 300, .secondRun = false});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        QCOMPARE(data.runs(path).size(), 1u);
+        Stage stage({.sequences = 1, .tokens = 300, .secondRun = false});
+        TraceData& data = stage.data;
+        QCOMPARE(data.runs(stage.trace).size(), 1u);
         QSignalSpy changed(&data, &TraceData::traceChanged);
         data.refresh();
         QVERIFY(!changed.wait(150)); // nothing changed, nothing is said
-        testing::write_sample_trace(path.toStdString(),
+        testing::write_sample_trace(stage.trace.toStdString(),
                                     {.seed = 2, .sequences = 1, .tokens = 300, .secondRun = false});
         data.refresh();
         QVERIFY(changed.wait());
-        QCOMPARE(data.runs(path).size(), 2u);
+        QCOMPARE(data.runs(stage.trace).size(), 2u);
     }
 
     void forgetsWhatNobodyHolds() {
-        const QString path = make(u"cache.ponder"_s, {.sequences = 8, .tokens = 4000, .withSignals = false});
+        const testing::ViewStage stage;
+        const QString path =
+            stage.write("cache.ponder", {.sequences = 8, .tokens = 4000, .withSignals = false});
         TraceData data(nullptr, 600'000); // about two sequences
         QSignalSpy opened(&data, &TraceData::traceOpened);
         data.open(path);
@@ -197,21 +183,17 @@ private Q_SLOTS:
     }
 
     void closingEndsWhatIsUnderWay() {
-        const QString path = make(u"close.ponder"_s, {.sequences = 2, .tokens = 3000});
-        TraceData data;
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        QVERIFY(opened.wait());
-        const RunKey a{path, data.runs(path)[0].id};
+        Stage stage({.sequences = 2, .tokens = 3000});
+        TraceData& data = stage.data;
         QSignalSpy ready(&data, &TraceData::sequenceReady);
         QSignalSpy closed(&data, &TraceData::traceClosed);
-        QVERIFY(!data.sequence(a, 0));
-        data.close(path);
+        QVERIFY(!data.sequence(stage.a, 0));
+        data.close(stage.trace);
         QCOMPARE(closed.size(), 1);
         QVERIFY(!ready.wait(150));
         QVERIFY(data.traces().isEmpty());
-        QVERIFY(data.run(a) == nullptr);
-        QVERIFY(!data.sequence(a, 0));
+        QVERIFY(data.run(stage.a) == nullptr);
+        QVERIFY(!data.sequence(stage.a, 0));
         QCOMPARE(data.cachedBytes(), 0u);
     }
 };

@@ -3,8 +3,7 @@
 #include "core/stats/paired.h"
 #include "core/stats/tasks.h"
 #include "core/trace/reader.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
 #include "views/compare/compare_view.h"
@@ -17,7 +16,6 @@
 #include <QAbstractItemModelTester>
 #include <QComboBox>
 #include <QGraphicsEffect>
-#include <QSignalSpy>
 #include <QTableView>
 #include <QtTest>
 
@@ -27,22 +25,47 @@
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
+namespace {
+
+struct Stage : testing::ViewStage {
+    Stage() {
+        view.resize(1000, 320);
+        view.show();
+    }
+    explicit Stage(const std::filesystem::path& path) : Stage() { compare(path); }
+    void compare(const std::filesystem::path& path) {
+        open(path);
+        selection.setRunA(run(0));
+        selection.setRunB(run(1));
+    }
+    void settle() {
+        testing::wait_for([&] { return !view.isBusy(); });
+    }
+    CompareView view{context};
+};
+
+/// Changes a trace behind the back of its readers.
+void execute(const std::filesystem::path& trace, const char* sql) {
+    sqlite3* database = nullptr;
+    QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
+    QCOMPARE(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+} // namespace
+
 class CompareTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void aRunIsNotSaidToEqualItself() {
-        testing::TemporaryFolder folder;
-        const auto trace = folder / "two.ponder";
-        testing::write_sample_trace(trace, {.sequences = 1, .tokens = 300});
         const auto says = [](const RunComparison& comparison) {
             return std::any_of(comparison.notices.begin(), comparison.notices.end(),
                                [](const std::string& notice) {
                                    return notice.find("the runs are the same") != std::string::npos;
                                });
         };
-        ComparisonRequest request;
+        ComparisonRequest request = both();
         request.replicates = 100;
-        request.runs = {{trace, "adaponderlm-1m"}, {trace, "vanilla-1m"}};
         QVERIFY(!says(compare_runs(request)));
         request.runs.pop_back();
         QVERIFY(!says(compare_runs(request)));
@@ -51,48 +74,27 @@ private Q_SLOTS:
     }
 
     void theCommandNamesEveryRun() {
-        testing::TemporaryFolder folder;
-        const auto trace = folder / "two.ponder";
-        testing::write_sample_trace(trace, {.sequences = 1, .tokens = 300});
-        sqlite3* database = nullptr;
-        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
-        QCOMPARE(
-            sqlite3_exec(database, "UPDATE run SET name = 'a#b' WHERE id = 1", nullptr, nullptr, nullptr),
-            SQLITE_OK);
-        sqlite3_close(database);
-        const QString path = QString::fromStdString(trace.string());
-        Theme theme{Appearance::light};
-        Selection selection;
-        TraceData data;
-        CompareView view(ViewContext{data, selection, theme});
-        data.open(path);
-        QTRY_VERIFY(data.isOpen(path));
-        selection.setRunA({path, 1});
-        selection.setRunB({path, 2});
+        std::filesystem::copy_file(folder_ / "story.ponder", folder_ / "named.ponder");
+        execute(folder_ / "named.ponder", "UPDATE run SET name = 'a#b' WHERE id = 1");
+        Stage stage(folder_ / "named.ponder");
         // What follows the last # is the run: one with a # in its name goes by its number.
-        const QString text = view.viewCommand().text;
-        QVERIFY2(text.contains(path + u"#1' "_s), qPrintable(text));
-        QVERIFY2(text.contains(path + u"#vanilla-1m'\n"_s), qPrintable(text));
+        const QString text = stage.view.viewCommand().text;
+        QVERIFY2(text.contains(stage.trace + u"#1' "_s), qPrintable(text));
+        QVERIFY2(text.contains(stage.trace + u"#vanilla-1m'\n"_s), qPrintable(text));
         // A that is gone makes no figure, whatever B is.
-        selection.setRunA({path, 7});
-        QVERIFY(figure::window_figure(data, selection, figure::FigureKind::nll_comparison).runs.empty());
-        QCOMPARE(view.viewCommand().kind, ViewCommand::Kind::none);
+        stage.selection.setRunA({stage.trace, 7});
+        QVERIFY(figure::window_figure(stage.data, stage.selection, figure::FigureKind::nll_comparison)
+                    .runs.empty());
+        QCOMPARE(stage.view.viewCommand().kind, ViewCommand::Kind::none);
     }
 
     void initTestCase() {
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 300;
-        testing::write_sample_trace(folder_ / "story.ponder", what);
-        testing::SampleTrace other = what;
-        other.seed = 9;
-        testing::write_sample_trace(folder_ / "other.ponder", other);
+        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 300});
+        testing::write_sample_trace(folder_ / "other.ponder", {.seed = 9, .sequences = 2, .tokens = 300});
     }
 
     void agreesWithTheStatisticsOfTheCommandLine() {
-        ComparisonRequest request;
-        request.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
-                        {folder_ / "story.ponder", "vanilla-1m"}};
+        ComparisonRequest request = both();
         request.replicates = 500;
         const RunComparison ours = compare_runs(request);
         const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
@@ -115,26 +117,18 @@ private Q_SLOTS:
     /// Two documents of two options each, in both runs.
     static void make_tasks(const std::filesystem::path& trace) {
         testing::write_sample_trace(trace, {.sequences = 4, .tokens = 40});
-        sqlite3* database = nullptr;
-        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
-        QCOMPARE(sqlite3_exec(
-                     database,
-                     "UPDATE sequence SET \"group\" = 'letters/' || (number / 2);"
-                     "INSERT INTO label(sequence, text_begin, text_end, class) SELECT id, text_bytes / 2, "
-                     "text_bytes, CASE number % 2 WHEN 0 THEN 'right 0' ELSE 'wrong 1' END "
-                     "FROM sequence",
-                     nullptr, nullptr, nullptr),
-                 SQLITE_OK);
-        sqlite3_close(database);
+        execute(trace, "UPDATE sequence SET \"group\" = 'letters/' || (number / 2);"
+                       "INSERT INTO label(sequence, text_begin, text_end, class) SELECT id, text_bytes / 2, "
+                       "text_bytes, CASE number % 2 WHEN 0 THEN 'right 0' ELSE 'wrong 1' END "
+                       "FROM sequence");
     }
 
     void answersToTasksLeadToTheText() {
         make_tasks(folder_ / "tasks.ponder");
-        Fixture fixture;
-        fixture.open(folder_ / "tasks.ponder");
-        QComboBox* detail = fixture.view.detail();
+        Stage stage(folder_ / "tasks.ponder");
+        QComboBox* detail = stage.view.detail();
         detail->setCurrentIndex(detail->findText(u"Tasks: answers"_s));
-        const TaskAnswers* tasks = fixture.view.tasks();
+        const TaskAnswers* tasks = stage.view.tasks();
         QTRY_VERIFY(!tasks->isBusy() && tasks->topLevelItemCount() == 1);
         const QTreeWidgetItem* task = tasks->topLevelItem(0);
         QCOMPARE(task->text(0), u"letters"_s);
@@ -153,12 +147,12 @@ private Q_SLOTS:
             listed += of_step ? 1 : 0;
             if ((*at)->data(0, Qt::UserRole).isValid()) {
                 Q_EMIT const_cast<TaskAnswers*>(tasks)->itemClicked(*at, 0);
-                QCOMPARE(fixture.selection.sequence(), (*at)->data(0, Qt::UserRole).toLongLong());
-                QVERIFY(fixture.selection.token() > 0);
+                QCOMPARE(stage.selection.sequence(), (*at)->data(0, Qt::UserRole).toLongLong());
+                QVERIFY(stage.selection.token() > 0);
             }
         }
         QCOMPARE(listed, flips);
-        const QString command = fixture.view.viewCommand().text;
+        const QString command = stage.view.viewCommand().text;
         QVERIFY2(command.contains(QLatin1String("tasks")) && command.contains(QLatin1String("task_accuracy")),
                  qPrintable(command));
     }
@@ -185,26 +179,13 @@ private Q_SLOTS:
         }
         const figure::FigureSpec none = figure::parse_figure_spec(
             R"({"kind":"task_accuracy","trace":"story.ponder","runs":[1]})", folder_ / "spec.json");
-        bool refused = false;
-        try {
-            (void)figure::gather(none);
-        } catch (const InputError&) {
-            refused = true;
-        }
-        QVERIFY(refused);
+        QVERIFY_EXCEPTION_THROWN(figure::gather(none), InputError);
     }
 
     void groupsOfEitherRunCount() {
-        testing::TemporaryFolder folder;
-        const auto trace = folder / "groups.ponder";
+        const auto trace = folder_ / "groups.ponder";
         testing::write_sample_trace(trace, {.sequences = 40, .tokens = 30, .withSignals = false});
-        sqlite3* database = nullptr;
-        QCOMPARE(sqlite3_open(trace.c_str(), &database), SQLITE_OK);
-        QCOMPARE(sqlite3_exec(database,
-                              "UPDATE sequence SET \"group\" = 'author ' || (number % 3) WHERE run = 2",
-                              nullptr, nullptr, nullptr),
-                 SQLITE_OK);
-        sqlite3_close(database);
+        execute(trace, "UPDATE sequence SET \"group\" = 'author ' || (number % 3) WHERE run = 2");
         ComparisonRequest request;
         request.replicates = 100;
         request.runs = {{trace, "1"}, {trace, "2"}};
@@ -218,8 +199,7 @@ private Q_SLOTS:
     }
 
     void aPartIsComparedAsAWhole() {
-        ComparisonRequest request;
-        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        ComparisonRequest request = both();
         request.sequence = 1;
         request.tokens = {20, 120};
         request.replicates = 200;
@@ -260,8 +240,7 @@ private Q_SLOTS:
     }
 
     void stopsWhenAsked() {
-        ComparisonRequest request;
-        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        ComparisonRequest request = both();
         std::stop_source stop;
         stop.request_stop();
         QVERIFY_EXCEPTION_THROWN(compare_runs(request, {}, stop.get_token()), Cancelled);
@@ -271,8 +250,7 @@ private Q_SLOTS:
         DataTableModel model;
         QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         QCOMPARE(model.rowCount(), 0);
-        ComparisonRequest request;
-        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "story.ponder", "2"}};
+        ComparisonRequest request = both();
         request.replicates = 200;
         const RunComparison comparison = compare_runs(request);
         model.setTable(table_of(comparison));
@@ -294,12 +272,12 @@ private Q_SLOTS:
     }
 
     void comparesWhatIsOpenByItself() {
-        Fixture f;
+        Stage f;
         QVERIFY(!f.view.isBusy());
         QCOMPARE(f.view.model()->rowCount(), 0);
-        f.open(folder_ / "story.ponder");
+        f.compare(folder_ / "story.ponder");
         QVERIFY(f.view.isBusy());
-        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        f.settle();
         QCOMPARE(f.view.model()->rowCount(), 2);
         QCOMPARE(f.view.key(0).run, 1);
         // A and B change places: the rows do, and the old ones are pale until then.
@@ -312,7 +290,7 @@ private Q_SLOTS:
         f.selection.setRunB(a);
         QTRY_VERIFY(f.view.isBusy());
         QVERIFY(pale());
-        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        f.settle();
         QCOMPARE(f.view.key(0).run, 2);
         QVERIFY(!pale());
     }
@@ -320,37 +298,24 @@ private Q_SLOTS:
     void aTraceThatWasReplacedIsComparedAnew() {
         const std::filesystem::path path = folder_ / "replaced.ponder";
         std::filesystem::copy_file(folder_ / "story.ponder", path);
-        Fixture f;
-        f.open(path);
+        Stage f(path);
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && f.view.comparison(), 60'000);
         const double before = f.view.comparison()->runs[0].nll.value;
         // The same text and names, and other numbers: a checkpoint that was trained on.
         std::filesystem::remove(path);
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 300;
-        testing::write_sample_trace(path, what);
-        {
-            sqlite3* file = nullptr;
-            QCOMPARE(sqlite3_open(path.c_str(), &file), SQLITE_OK);
-            QCOMPARE(sqlite3_exec(file,
-                                  "UPDATE token_row SET nll = nll + 1;"
-                                  "UPDATE sequence SET nll_sum = nll_sum + scored_tokens;"
-                                  "UPDATE run SET nll_sum = nll_sum + scored_tokens",
-                                  nullptr, nullptr, nullptr),
-                     SQLITE_OK);
-            sqlite3_close(file);
-        }
-        f.data.open(QString::fromStdString(path.string()));
+        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300});
+        execute(path, "UPDATE token_row SET nll = nll + 1;"
+                      "UPDATE sequence SET nll_sum = nll_sum + scored_tokens;"
+                      "UPDATE run SET nll_sum = nll_sum + scored_tokens");
+        f.data.open(f.trace);
         QTRY_VERIFY(f.view.isBusy());
-        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        f.settle();
         QVERIFY(f.view.comparison()->runs[0].nll.value > before + 0.5);
     }
 
     void foundTokensAloneAreCompared() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        Stage f(folder_ / "story.ponder");
+        f.settle();
         const auto all = f.view.comparison();
         TokenSubset subset{f.selection.runA(), u"nll > 4"_s, u"in sequence 1"_s, {}};
         std::vector<std::int64_t>& rows = subset.rows[0];
@@ -383,8 +348,7 @@ private Q_SLOTS:
     }
 
     void cancelling() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         QVERIFY(f.view.isBusy());
         f.view.cancel();
         QVERIFY(!f.view.isBusy());
@@ -393,13 +357,12 @@ private Q_SLOTS:
         f.data.refresh();
         QTest::qWait(300);
         QVERIFY(!f.view.isBusy());
-        f.open(folder_ / "story.ponder");
+        f.compare(folder_ / "story.ponder");
         QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
     }
 
     void hoveringAndClickingPointsDriveTheSelection() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         ChartPlot* plot = f.view.pairs()->chart();
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && !plot->chart().empty(), 60'000);
         QCOMPARE(plot->accessibleName(), u"Token against token"_s);
@@ -420,9 +383,7 @@ private Q_SLOTS:
             return static_cast<qint64>(comparison.places[static_cast<std::size_t>(mark.index)].row) + 1;
         };
         const QPointF place = plot->positionOf(farthest(0));
-        QMouseEvent move(QEvent::MouseMove, place, plot->canvas()->mapToGlobal(place), Qt::NoButton,
-                         Qt::NoButton, {});
-        QCoreApplication::sendEvent(plot->canvas(), &move);
+        testing::move_mouse(plot->canvas(), place);
         QCOMPARE(f.selection.hover(), token_of(plot->markAt(place)));
         const QPoint elsewhere = plot->positionOf(farthest(1)).toPoint();
         const ChartPlot::Mark clicked = plot->markAt(elsewhere);
@@ -437,28 +398,17 @@ private Q_SLOTS:
         by->setCurrentIndex(by->findData(u"position"_s));
         QVERIFY(f.view.viewCommand().text.contains(u"\"by\": \"position\""_s));
         f.selection.setRunB({});
-        QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy(), 60'000);
+        f.settle();
         QVERIFY(!f.view.winners()->chart()->hint().isEmpty());
     }
 
 private:
-    struct Fixture {
-        TraceData data;
-        Selection selection;
-        Theme theme{Appearance::light};
-        CompareView view{ViewContext{data, selection, theme}};
-        Fixture() {
-            view.resize(1000, 320);
-            view.show();
-        }
-        void open(const std::filesystem::path& path) {
-            QSignalSpy opened(&data, &TraceData::traceOpened);
-            data.open(QString::fromStdString(path.string()));
-            QTRY_VERIFY(opened.size() > 0);
-            selection.setRunA({data.traces().front(), 1});
-            selection.setRunB({data.traces().front(), 2});
-        }
-    };
+    [[nodiscard]] ComparisonRequest both() const {
+        ComparisonRequest request;
+        request.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
+                        {folder_ / "story.ponder", "vanilla-1m"}};
+        return request;
+    }
     testing::TemporaryFolder folder_;
 };
 

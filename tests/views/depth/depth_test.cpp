@@ -1,57 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/column_labels.h"
-#include "core/trace/reader.h"
-#include "core/trace/writer.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/support/made_up_rows.h"
+#include "tests/views/chart_cells.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/depth/depth_view.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QMouseEvent>
 #include <QtTest>
 
 #include <cmath>
-#include <span>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
+using testing::chunk_of;
 
 namespace {
-
-SignalChunk chunk_of(const std::vector<float>& values, std::vector<std::int64_t> shape) {
-    const auto bytes = std::as_bytes(std::span(values));
-    return {0, DType::f32, std::move(shape), {bytes.begin(), bytes.end()}};
-}
 
 SignalInfo info_of(std::vector<std::string> axes) {
     return {"weights", std::move(axes), "weight", "Weights", ""};
 }
 
-struct Stage {
-    explicit Stage(bool depth = true) : hasDepth(depth) {
-        const auto path = folder / "deep.ponder";
-        testing::write_sample_trace(path, {.sequences = 1, .tokens = 200, .withDepth = depth});
-        trace = QString::fromStdString(path.string());
+struct Stage : testing::ViewStage {
+    explicit Stage(bool depth = true) {
         view.resize(900, 220);
         view.show();
-        data.open(trace);
-    }
-    [[nodiscard]] bool settle() {
-        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
-            return false;
-        }
-        selection.setRunA({trace, data.runs(trace).front().id});
+        open(write("deep.ponder", {.sequences = 1, .tokens = 200, .withDepth = depth}));
+        selection.setRunA(run(0));
         // Nothing is under way for a moment between the sequence and its signal.
-        return QTest::qWaitFor([&] { return hasDepth ? view.depth().has_value() : data.idle(); }, 10'000);
+        testing::wait_for([&] { return depth ? view.depth().has_value() : data.idle(); });
     }
-    bool hasDepth;
-    testing::TemporaryFolder folder;
-    QString trace;
-    TraceData data;
-    Selection selection;
-    Theme theme{Appearance::light};
-    DepthView view{ViewContext{data, selection, theme}};
+    DepthView view{context};
 };
 
 } // namespace
@@ -68,7 +47,7 @@ private Q_SLOTS:
         for (int i = 0; i < 16; ++i) {
             values.push_back(value(i / 8, i / 4 % 2, i / 2 % 2, i % 2));
         }
-        const DepthMap a(chunk_of(values, {2, 2, 2, 2}), info_of({"token", "layer", "source", "head"}),
+        const DepthMap a(chunk_of({2, 2, 2, 2}, values), info_of({"token", "layer", "source", "head"}),
                          {0, 0});
         for (int i = 0; i < 16; i += 2) {
             const int t = i / 8;
@@ -95,7 +74,7 @@ private Q_SLOTS:
                 }
             }
         }
-        const DepthMap map(chunk_of(values, {2, 3, 2, 2}), info_of({"token", "step", "sublayer", "stream"}),
+        const DepthMap map(chunk_of({2, 3, 2, 2}, values), info_of({"token", "step", "sublayer", "stream"}),
                            {2, 0});
         QCOMPARE(map.steps(), 3);
         QCOMPARE(map.heads(), 1);
@@ -117,7 +96,7 @@ private Q_SLOTS:
                 values.push_back(weight);
             }
         }
-        const DepthMap map(chunk_of(values, {4, 3, 3}), info_of({"token", "layer", "source"}), {0, 0, 0, 0});
+        const DepthMap map(chunk_of({4, 3, 3}, values), info_of({"token", "layer", "source"}), {0, 0, 0, 0});
         const DepthMap::Averages all = map.averages(-1, -1);
         QCOMPARE(all.used_rows, 4);
         QCOMPARE(all.mean[3], 0.5F);
@@ -135,7 +114,7 @@ private Q_SLOTS:
         info.description = with_column_labels("Weights.", labels);
         QCOMPARE(info.description, std::string("Weights. Sources: 0, 4, 1 before, own."));
         const auto map_of = [](const SignalInfo& one) {
-            return DepthMap(chunk_of({1, 2, 3, 4}, {1, 1, 4}), one, {0});
+            return DepthMap(chunk_of({1, 1, 4}, {1, 2, 3, 4}), one, {0});
         };
         QCOMPARE(map_of(info).source_labels(), labels);
         const std::vector<std::string> numbers{"0", "1", "2", "3"};
@@ -155,23 +134,12 @@ private Q_SLOTS:
 
     void theViewFollowsTheSelection() {
         Stage stage;
-        QVERIFY(stage.settle());
-        QVERIFY(stage.view.depth().has_value());
         ChartPlot& plot = *stage.view.chart();
         const auto mark = [&](double layer, double source) {
-            const Chart::Series& cells = plot.chart().series.front();
-            for (std::size_t i = 0; i < cells.x.size(); ++i) {
-                if (cells.x[i] == source && cells.y[i] == layer) {
-                    return ChartMark{0, static_cast<int>(i)};
-                }
-            }
-            return ChartMark();
+            return testing::cell_at(plot.chart(), source, layer);
         };
         const auto value = [&](double layer, double source) {
-            const ChartMark at = plot.chart().series.empty() ? ChartMark() : mark(layer, source);
-            return at.isValid()
-                       ? static_cast<float>(plot.chart().series[0].value[static_cast<std::size_t>(at.index)])
-                       : std::nanf("");
+            return static_cast<float>(testing::cell_value(plot.chart(), source, layer));
         };
         QVERIFY(plot.hint().contains(u"Select a token"_s)); // nothing is selected yet
         stage.selection.setToken(7);
@@ -198,10 +166,7 @@ private Q_SLOTS:
         QVERIFY(stage.view.map()->map()->at(7, 1).kind == StepMap::Kind::missing);
         QVERIFY(plot.textOf(mark(3, 0)).startsWith(u"layer 3, source 0: weight "_s));
         // Keys do the same.
-        QMouseEvent over(QEvent::MouseMove, plot.positionOf(mark(3, 0)),
-                         plot.canvas()->mapToGlobal(plot.positionOf(mark(3, 0))), Qt::NoButton, Qt::NoButton,
-                         {});
-        QCoreApplication::sendEvent(plot.canvas(), &over);
+        testing::move_mouse(plot.canvas(), plot.positionOf(mark(3, 0)));
         for (const int key : {Qt::Key_Up, Qt::Key_Return}) {
             QTest::keyClick(&plot, static_cast<Qt::Key>(key));
         }
@@ -222,7 +187,6 @@ private Q_SLOTS:
 
     void aRunWithoutWeightsIsToldWhatToDo() {
         Stage stage(false);
-        QVERIFY(stage.settle());
         QVERIFY(stage.view.chart()->hint().contains(u"no weights"_s));
         QVERIFY(!stage.view.grab().isNull());
     }

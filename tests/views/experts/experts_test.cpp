@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/expert_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/experts/expert_charts.h"
 #include "views/experts/experts_view.h"
 #include "views/figure/figure_panel.h"
@@ -16,30 +16,19 @@ using namespace ponderscope;
 namespace {
 
 /// Run "a" in layer 0: {0,1} {1,0} {2,3} {2,3}; in layer 2 always {0,3}.
-struct Stage {
+struct Stage : testing::ViewStage {
     Stage() {
         const auto path = folder / "experts.ponder";
         testing::write_expert_run(path, "a", 4, {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
         testing::write_expert_run(path, "b", 4, {{0, 2, 3, 0}, {2, 3, 0, 3}, {3, 0, 0, 3}, {3, 2, 0, 3}});
-        trace = QString::fromStdString(path.string());
         selection.setAttribution(Attribution::predicting);
         view.resize(900, 260);
         view.show();
-        data.open(trace);
+        open(path);
+        selection.setRunA(run(0));
+        testing::wait_for([&] { return view.map()->map() != nullptr && !view.isBusy(); });
     }
-    [[nodiscard]] bool settle() {
-        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
-            return false;
-        }
-        selection.setRunA({trace, 1});
-        return QTest::qWaitFor([&] { return view.map()->map() != nullptr && !view.isBusy(); }, 10'000);
-    }
-    testing::TemporaryFolder folder;
-    QString trace;
-    TraceData data;
-    Selection selection;
-    Theme theme{Appearance::light};
-    ExpertsView view{ViewContext{data, selection, theme}};
+    ExpertsView view{context};
 };
 
 } // namespace
@@ -51,7 +40,6 @@ private Q_SLOTS:
 
     void theMapHoldsTheWeightsOfTheChosen() {
         Stage stage;
-        QVERIFY(stage.settle());
         const StepMap& map = *stage.view.map()->map();
         QCOMPARE(map.steps(), 4); // experts
         QCOMPARE(map.tokens(), 4);
@@ -64,7 +52,6 @@ private Q_SLOTS:
 
     void layerAndTokenAreShared() {
         Stage stage;
-        QVERIFY(stage.settle());
         QCOMPARE(stage.view.layerBox()->count(), 2);
         stage.selection.setLayer(2); // the second of the layers that have experts
         QCOMPARE(stage.view.layerBox()->currentIndex(), 1);
@@ -83,14 +70,13 @@ private Q_SLOTS:
 
     void chartsCountTheRunAndCompareWithB() {
         Stage stage;
-        QVERIFY(stage.settle());
         const ChartPlot* load = stage.view.charts()->chart(0);
         const ChartPlot* agreement = stage.view.charts()->chart(1);
         QTRY_VERIFY(!load->chart().empty());
         QCOMPARE(load->chart().series.front().value,
                  (std::vector<double>{0.5, 0.5, 0.5, 0.5, 1.0, 0, 0, 1.0}));
         QVERIFY(!agreement->hint().isEmpty()); // without a run B
-        stage.selection.setRunB({stage.trace, 2});
+        stage.selection.setRunB(stage.run(1));
         QTRY_VERIFY(!stage.view.isBusy() && !agreement->chart().empty());
         QCOMPARE(agreement->chart().series[0].y, (std::vector<double>{0.5, 1.0}));
         QCOMPARE(agreement->chart().series[1].y, (std::vector<double>{0.25, 1.0}));
@@ -98,11 +84,12 @@ private Q_SLOTS:
     }
 
     void aRunWithoutExpertsSaysHowToRecordThem() {
-        Stage stage;
-        QVERIFY(!stage.view.map()->hint().isEmpty());
-        QVERIFY(stage.view.viewCommand().kind == ViewCommand::Kind::none);
-        QVERIFY(stage.settle());
-        const ViewCommand command = stage.view.viewCommand();
+        testing::ViewStage nothing;
+        ExpertsView empty(nothing.context);
+        empty.show();
+        QVERIFY(!empty.map()->hint().isEmpty());
+        QVERIFY(empty.viewCommand().kind == ViewCommand::Kind::none);
+        const ViewCommand command = Stage().view.viewCommand();
         QVERIFY(command.kind == ViewCommand::Kind::python);
         QVERIFY(command.text.contains(u"experts"_s));
     }

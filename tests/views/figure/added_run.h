@@ -3,25 +3,16 @@
 
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
+#include "tests/support/made_up_rows.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace ponderscope::testing {
-
-/// As f32 or i32.
-inline SignalChunk chunk_of(std::vector<std::int64_t> shape, const std::vector<float>& values,
-                            DType dtype = DType::f32) {
-    const std::vector<std::int32_t> whole(values.begin(), values.end());
-    const auto bytes =
-        dtype == DType::i32 ? std::as_bytes(std::span(whole)) : std::as_bytes(std::span(values));
-    return {0, dtype, std::move(shape), {bytes.begin(), bytes.end()}};
-}
 
 /// Adds a run like the first one of \p trace, but for what \p change makes of it, with signals that
 /// \p chunks_of makes of each sequence's tokens, which it may change. \p task: each sequence is a document of

@@ -2,15 +2,13 @@
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
 #include "views/halting/halting_charts.h"
 
 #include <QComboBox>
-#include <QSignalSpy>
 #include <QtTest>
 
 #include <cmath>
@@ -131,22 +129,16 @@ private Q_SLOTS:
     }
 
     void thePanelReadsWhenItIsSeenAndFindsTokenTypes() {
-        TraceData data;
-        Selection selection;
-        Theme theme(Appearance::light);
-        FigurePanel view(ViewContext{data, selection, theme},
+        testing::ViewStage stage;
+        FigurePanel view(stage.context,
                          page_of({figure::FigureKind::steps_histogram, figure::FigureKind::nll_by_halt_step,
                                   figure::FigureKind::steps_by_type}));
         view.resize(1200, 420);
         view.show();
         QVERIFY(view.hint().contains(u"Open a trace"_s));
         view.setOnScreen(false);
-        const QString trace = QString::fromStdString(path_.string());
-        data.open(trace);
-        QTRY_VERIFY(data.isOpen(trace));
-        const std::int64_t ponders = data.runs(trace)[0].id;
-        const std::int64_t plain = data.runs(trace)[1].id;
-        selection.setRunA({trace, ponders});
+        stage.open(path_);
+        stage.selection.setRunA(stage.run(0));
         QVERIFY(!view.isBusy());
         view.setOnScreen(true);
         QTRY_VERIFY(!view.isBusy() && view.hint().isEmpty());
@@ -165,9 +157,9 @@ private Q_SLOTS:
         QCOMPARE(chosen.size(), 1);
         QVERIFY2(chosen[0][0].toString().startsWith(u"type:"_s), qPrintable(chosen[0][0].toString()));
         // A run that takes no steps has one bar.
-        selection.setRunA({trace, plain});
+        stage.selection.setRunA(stage.run(1));
         QTRY_VERIFY(!view.isBusy() && view.chart(0)->chart().series.front().y.size() == 1);
-        selection.setRunA({});
+        stage.selection.setRunA({});
         QVERIFY(!view.hint().isEmpty());
     }
 

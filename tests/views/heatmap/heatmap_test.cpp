@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/column_labels.h"
-#include "core/trace/reader.h"
 #include "core/trace/writer.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/chart_cells.h"
 #include "tests/views/heatmap/made_up_maps.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
-#include "views/figure/figure_panel.h"
 #include "views/common/colour_ranges.h"
+#include "views/figure/figure_panel.h"
 #include "views/heatmap/heatmap_view.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QApplication>
-#include <QComboBox>
-#include <QMouseEvent>
-#include <QSignalSpy>
 #include <QtTest>
 
 #include <cmath>
-#include <cstring>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
-using testing::chunk_of;
 using testing::none;
-using testing::sequence_of;
+using testing::steps_of;
 
 namespace {
 
@@ -45,7 +38,7 @@ void write_lens(const std::filesystem::path& path) {
                             "NLL by step and layer",
                             with_column_labels("What layers say.", {"4", "5", "6"})}});
     writer.begin_sequence("text", "");
-    SequenceData data = sequence_of({1, 1, 0, 1});
+    SequenceData data = testing::sequence_of({1, 1, 0, 1});
     data.tokens.nll.back() = none;
     data.tokens.rank.back() = 0;
     std::vector<float> lens;
@@ -56,15 +49,29 @@ void write_lens(const std::filesystem::path& path) {
             }
         }
     }
-    SignalChunk of_layers{0, DType::f32, {4, 2, 3}, {}};
-    of_layers.data.resize(lens.size() * sizeof(float));
-    std::memcpy(of_layers.data.data(), lens.data(), of_layers.data.size());
-    writer.append(std::move(data.tokens), {{signal::nll, chunk_of({1, 2, 3, 4, 5, none, none, none}, 2)},
-                                           {signal::layer_nll, std::move(of_layers)}});
+    writer.append(std::move(data.tokens), {{signal::nll, steps_of({1, 2, 3, 4, 5, none, none, none}, 2)},
+                                           {signal::layer_nll, testing::chunk_of({4, 2, 3}, lens)}});
     writer.end_sequence();
     writer.end_run(1);
     writer.finish();
 }
+
+struct Stage : testing::ViewStage {
+    Stage() {
+        view.resize(700, 220);
+        view.show();
+    }
+    /// A trace whose map is shown.
+    explicit Stage(const std::filesystem::path& path) : Stage() {
+        show(path);
+        testing::wait_for([&] { return view.canvas()->map() != nullptr; });
+    }
+    void show(const std::filesystem::path& path) {
+        open(path);
+        selection.setRunA(run(0));
+    }
+    HeatmapView view{context};
+};
 
 } // namespace
 
@@ -72,22 +79,16 @@ class HeatmapTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 400;
-        testing::write_sample_trace(folder_ / "story.ponder", what);
-        testing::SampleTrace basic;
-        basic.sequences = 1;
-        basic.tokens = 40;
-        basic.withSignals = false;
-        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 400});
+        testing::write_sample_trace(folder_ / "basic.ponder",
+                                    {.sequences = 1, .tokens = 40, .withSignals = false});
     }
 
     void showsARunAndSaysWhatToDoWithoutOne() {
-        Fixture f;
+        Stage f;
         QVERIFY(f.view.canvas()->map() == nullptr);
         QVERIFY(f.view.canvas()->hint().contains(u"Open a trace"_s));
-        f.open(folder_ / "story.ponder");
+        f.show(folder_ / "story.ponder");
         QTRY_VERIFY(f.view.canvas()->map());
         QCOMPARE(f.view.canvas()->map()->tokens(), 400);
         QCOMPARE(f.view.canvas()->map()->steps(), 4);
@@ -98,16 +99,16 @@ private Q_SLOTS:
     }
 
     void aRunWithoutStepsSaysSo() {
-        Fixture f;
-        f.open(folder_ / "basic.ponder");
+        Stage f;
+        f.show(folder_ / "basic.ponder");
         QTRY_VERIFY(f.view.canvas()->hint().contains(u"no signals by step"_s));
         QVERIFY(!f.view.canvas()->map());
     }
 
     void aWordThatIsBeingReadMayBeOfARunThatIsGone() {
         write_lens(folder_ / "gone.ponder");
-        Fixture f;
-        f.open(folder_ / "gone.ponder");
+        Stage f;
+        f.show(folder_ / "gone.ponder");
         f.view.setOnScreen(true);
         QTRY_VERIFY(!f.view.layers()->isHidden());
         for (const qint64 token : {2, 1, 3}) {
@@ -124,31 +125,19 @@ private Q_SLOTS:
     }
 
     void everyLayerOfTheChosenWordAtEveryStep() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.canvas()->map());
+        Stage f(folder_ / "story.ponder");
         QVERIFY(f.view.layers()->isHidden()); // nothing was read out there
 
         write_lens(folder_ / "lens.ponder");
-        Fixture g;
+        Stage g;
         QSignalSpy read(&g.data, &TraceData::signalReady);
-        g.open(folder_ / "lens.ponder");
+        g.show(folder_ / "lens.ponder");
         ChartPlot* plot = g.view.layers()->chart();
-        // A layer's cell at a step; the layers have names.
         const auto mark = [&](double layer, double step) {
-            const Chart::Series cells =
-                plot->chart().series.empty() ? Chart::Series() : plot->chart().series.front();
-            for (std::size_t i = 0; i < cells.x.size(); ++i) {
-                if (cells.x[i] == step && cells.y[i] == layer) {
-                    return ChartMark{0, static_cast<int>(i)};
-                }
-            }
-            return ChartMark();
+            return testing::cell_at(plot->chart(), step, layer);
         };
         const auto value = [&](double layer, double step) {
-            const ChartMark at = mark(layer, step);
-            return at.isValid() ? plot->chart().series[0].value[static_cast<std::size_t>(at.index)]
-                                : std::nan("");
+            return testing::cell_value(plot->chart(), step, layer);
         };
         QTRY_VERIFY(!g.view.layers()->isHidden());
         QTRY_VERIFY(g.view.canvas()->map());
@@ -186,9 +175,7 @@ private Q_SLOTS:
     }
 
     void hoverAndClickDriveTheSelection() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.canvas()->map());
+        Stage f(folder_ / "story.ponder");
         StepMapCanvas* canvas = f.view.canvas();
         const QRect plot = canvas->plotRect();
         const QPoint place(plot.left() + plot.width() / 2,
@@ -215,16 +202,12 @@ private Q_SLOTS:
     }
 
     void wheelZoomsAboutTheCursorAndDraggingPans() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.canvas()->map());
+        Stage f(folder_ / "story.ponder");
         StepMapCanvas* canvas = f.view.canvas();
         const QRect plot = canvas->plotRect();
         const QPointF place(plot.left() + plot.width() / 4.0, plot.center().y());
         const qint64 before = canvas->tokenAt(place);
-        QWheelEvent wheel(place, canvas->mapToGlobal(place), {}, {0, 720}, Qt::NoButton, {},
-                          Qt::NoScrollPhase, false);
-        QCoreApplication::sendEvent(canvas, &wheel);
+        testing::turn_wheel(canvas, place, {0, 720});
         QVERIFY(canvas->viewLast() - canvas->viewFirst() < 200);
         QVERIFY(std::abs(canvas->tokenAt(place) - before) <= 1);
         const double first = canvas->viewFirst();
@@ -246,9 +229,7 @@ private Q_SLOTS:
     }
 
     void selectedColumnIsOutlinedAndHaltedIsNeutral() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
-        QTRY_VERIFY(f.view.canvas()->map());
+        Stage f(folder_ / "story.ponder");
         StepMapCanvas* canvas = f.view.canvas();
         canvas->setView(100, 110);
         const QImage without = canvas->grab().toImage();
@@ -274,18 +255,14 @@ private Q_SLOTS:
         const auto path = folder_ / "long.ponder";
         testing::write_sample_trace(path, {.sequences = 1, .tokens = 3000, .secondRun = false});
         const auto picture = [&](qint64 whole, QImage& image, QString& readout) {
-            Fixture stage;
+            Stage stage;
             stage.view.setWholeCells(whole);
             stage.view.setSignalName(u"entropy"_s);
-            stage.open(path);
+            stage.show(path);
             QTRY_VERIFY_WITH_TIMEOUT(stage.view.canvas()->map() && !stage.view.isBusy(), 20'000);
             stage.view.canvas()->setView(1000, 1100);
             image = stage.view.canvas()->grab().toImage();
-            // Sent, not played: another window of this test lies under the cursor.
-            const QPointF at(300, 20);
-            QMouseEvent move(QEvent::MouseMove, at, stage.view.canvas()->mapToGlobal(at), Qt::NoButton,
-                             Qt::NoButton, Qt::NoModifier);
-            QApplication::sendEvent(stage.view.canvas(), &move);
+            testing::move_mouse(stage.view.canvas(), {300, 20});
             readout = stage.view.readout();
         };
         QImage plain;
@@ -299,14 +276,14 @@ private Q_SLOTS:
 
     void aMillionTokensBeginWithTheirMeans() {
         // Values of 3 and 5 in turn: their mean is 4.
-        Fixture f;
+        Stage f;
         const auto sequence = testing::shared_sequence(std::vector<std::int32_t>(40'000, 0));
         std::vector<float> values;
         for (int token = 0; token < 40'000; ++token) {
             values.push_back((token % 2 == 0 ? 3.0F : 5.0F) + (token >= 20'000 ? 0.3F : 0.0F));
         }
         f.view.canvas()->setMap(std::make_shared<const StepMap>(
-            sequence, chunk_of(values, 1), SignalInfo{signal::nll, {"token", "step"}, "nats", "NLL", ""},
+            sequence, steps_of(values, 1), SignalInfo{signal::nll, {"token", "step"}, "nats", "NLL", ""},
             Attribution::predicting));
         f.view.resize(640, 240);
         f.view.show();
@@ -321,9 +298,9 @@ private Q_SLOTS:
     }
 
     void endsThatAreHeldForASignalAreThoseOfItsMaps() {
-        Fixture stage;
+        Stage stage;
         stage.view.setSignalName(u"nll"_s);
-        stage.open(folder_ / "story.ponder");
+        stage.show(folder_ / "story.ponder");
         QTRY_VERIFY(stage.view.canvas()->map());
         StepMapCanvas& canvas = *stage.view.canvas();
         const ColourScale before = canvas.scale();
@@ -338,23 +315,6 @@ private Q_SLOTS:
     }
 
 private:
-    struct Fixture {
-        TraceData data;
-        Selection selection;
-        Theme theme{Appearance::light};
-        HeatmapView view{ViewContext{data, selection, theme}};
-        Fixture() {
-            view.resize(700, 220);
-            view.show();
-        }
-        void open(const std::filesystem::path& path) {
-            const QString name = QString::fromStdString(path.string());
-            QSignalSpy opened(&data, &TraceData::traceOpened);
-            data.open(name);
-            QTRY_VERIFY(opened.size() > 0);
-            selection.setRunA({data.traces().front(), 1});
-        }
-    };
     testing::TemporaryFolder folder_;
 };
 

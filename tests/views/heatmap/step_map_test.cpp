@@ -10,9 +10,9 @@
 #include <random>
 
 using namespace ponderscope;
-using testing::chunk_of;
 using testing::none;
 using testing::shared_sequence;
+using testing::steps_of;
 
 namespace {
 
@@ -53,7 +53,7 @@ class StepMapTest : public QObject {
 private Q_SLOTS:
     void cellsFollowTheAttribution() {
         const auto data = shared_sequence({1, 0, 1});
-        const SignalChunk chunk = chunk_of({1, 2, 3, 9, 5, none}, 2);
+        const SignalChunk chunk = steps_of({1, 2, 3, 9, 5, none}, 2);
         const StepMap own(data, chunk, {"gate", {"token", "step"}, "probability", "", ""},
                           Attribution::predicting);
         QCOMPARE(own.at(0, 1).value, 2.0F);
@@ -94,7 +94,7 @@ private Q_SLOTS:
             }
         }
         for (const Attribution attribution : {Attribution::predicted, Attribution::predicting}) {
-            const StepMap map(shared_sequence(steps), chunk_of(values, 4),
+            const StepMap map(shared_sequence(steps), steps_of(values, 4),
                               {"x", {"token", "step"}, "", "", ""}, attribution);
             const auto cells = map.columns(first, last, count);
             QCOMPARE(cells.size(), static_cast<std::size_t>(count) * 4);
@@ -119,7 +119,7 @@ private Q_SLOTS:
     void scales() {
         const auto scale = [](const char* name, const char* unit, std::vector<float> values) {
             std::vector<std::int32_t> steps(values.size(), 0);
-            return StepMap(shared_sequence(steps), chunk_of(values, 1),
+            return StepMap(shared_sequence(steps), steps_of(values, 1),
                            {name, {"token", "step"}, unit, "", ""}, Attribution::predicting)
                 .scale();
         };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/reader.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/common/format.h"
 #include "views/inspector/inspector_page.h"
 #include "views/inspector/inspector_view.h"
 
 #include <QApplication>
 #include <QClipboard>
-#include <QSignalSpy>
 #include <QtTest>
 
 #include <cmath>
@@ -16,34 +14,43 @@
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
+namespace {
+
+struct Stage : testing::ViewStage {
+    Stage() {
+        view.resize(320, 900);
+        view.show();
+    }
+    explicit Stage(const std::filesystem::path& path) : Stage() {
+        open(path);
+        selection.setRunA(run(0));
+        selection.setRunB(run(1));
+    }
+    InspectorView view{context};
+};
+
+} // namespace
+
 class InspectorTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        testing::SampleTrace what;
-        what.sequences = 2;
-        what.tokens = 300;
-        testing::write_sample_trace(folder_ / "story.ponder", what);
-        testing::SampleTrace basic;
-        basic.sequences = 1;
-        basic.tokens = 40;
-        basic.withSignals = false;
-        basic.withText = false;
-        testing::write_sample_trace(folder_ / "basic.ponder", basic);
+        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 300});
+        testing::write_sample_trace(folder_ / "basic.ponder",
+                                    {.sequences = 1, .tokens = 40, .withSignals = false, .withText = false});
     }
 
     void saysWhatToDoFirst() {
-        Fixture f;
-        QCOMPARE(f.view.report().token, -1);
-        QVERIFY(f.view.report().hint.contains(u"Open a trace"_s));
-        f.open(folder_ / "story.ponder");
+        const Stage empty;
+        QCOMPARE(empty.view.report().token, -1);
+        QVERIFY(empty.view.report().hint.contains(u"Open a trace"_s));
+        Stage f(folder_ / "story.ponder");
         QTRY_VERIFY(f.view.report().hint.contains(u"Hover over a word"_s));
         QVERIFY(!f.view.grab().isNull());
     }
 
     void numbersAreTheTraces() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         f.selection.setToken(57);
         QTRY_COMPARE(f.view.report().token, 57);
         QTRY_VERIFY(!f.view.report().candidates.empty() && f.view.report().curves.size() >= 4 &&
@@ -80,10 +87,7 @@ private Q_SLOTS:
     }
 
     void aCacheThatIsTooSmallIsNotReadForEver() {
-        testing::SampleTrace lengthy;
-        lengthy.sequences = 1;
-        lengthy.tokens = 9000;
-        testing::write_sample_trace(folder_ / "lengthy.ponder", lengthy);
+        testing::write_sample_trace(folder_ / "lengthy.ponder", {.sequences = 1, .tokens = 9000});
         TraceData data(nullptr, std::size_t{64} << 10); // less than one signal's page
         Selection selection;
         Theme theme{Appearance::light};
@@ -107,8 +111,7 @@ private Q_SLOTS:
     }
 
     void candidatesNameTheTrueToken() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
         const TokenColumns a = reader.tokens(1, 0);
         const auto ids = to_integers(*reader.signal(1, 0, "candidate_ids"));
@@ -162,8 +165,7 @@ private Q_SLOTS:
     }
 
     void theFirstTokenWasPredictedByNobody() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         f.selection.setToken(0);
         QTRY_COMPARE(f.view.report().token, 0);
         QCOMPARE(f.view.report().rows[0].a, u"–"_s);
@@ -173,8 +175,7 @@ private Q_SLOTS:
     }
 
     void idsOnlyAndNoSignals() {
-        Fixture f;
-        f.open(folder_ / "basic.ponder");
+        Stage f(folder_ / "basic.ponder");
         f.selection.setToken(5);
         QTRY_COMPARE(f.view.report().token, 5);
         const TokenColumns tokens = TraceReader::open(folder_ / "basic.ponder").tokens(1, 0);
@@ -185,8 +186,7 @@ private Q_SLOTS:
     }
 
     void paintsInLightAndDarkAndFollowsTheHoverWithinAFrame() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         f.selection.setToken(57);
         QTRY_VERIFY(f.view.report().curves.size() >= 4);
         const QImage light = f.view.grab().toImage();
@@ -218,8 +218,7 @@ private Q_SLOTS:
     }
 
     void clickOnAStepSelectsIt() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         f.selection.setToken(57);
         QTRY_VERIFY(!f.view.report().candidates.empty());
         const auto click = [&](const QString& link) {
@@ -235,8 +234,7 @@ private Q_SLOTS:
     }
 
     void numbersAreSelectedAndCopiedByKeyboard() {
-        Fixture f;
-        f.open(folder_ / "story.ponder");
+        Stage f(folder_ / "story.ponder");
         f.selection.setToken(57);
         QTRY_VERIFY(!f.view.report().candidates.empty() && !f.view.report().curves.empty());
         QTest::keyClick(&f.view, Qt::Key_A, Qt::ControlModifier);
@@ -249,23 +247,6 @@ private Q_SLOTS:
     }
 
 private:
-    struct Fixture {
-        TraceData data;
-        Selection selection;
-        Theme theme{Appearance::light};
-        InspectorView view{ViewContext{data, selection, theme}};
-        Fixture() {
-            view.resize(320, 900);
-            view.show();
-        }
-        void open(const std::filesystem::path& path) {
-            QSignalSpy opened(&data, &TraceData::traceOpened);
-            data.open(QString::fromStdString(path.string()));
-            QTRY_VERIFY(opened.size() > 0);
-            selection.setRunA({data.traces().front(), 1});
-            selection.setRunB({data.traces().front(), 2});
-        }
-    };
     testing::TemporaryFolder folder_;
 };
 

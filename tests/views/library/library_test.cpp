@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
-#include "tests/support/sample_trace.h"
+#include "tests/views/view_stage.h"
 #include "views/common/format.h"
 #include "views/library/library_model.h"
 #include "views/library/library_panel.h"
@@ -11,10 +11,7 @@
 #include <QAbstractItemModelTester>
 #include <QListView>
 #include <QPainter>
-#include <QSignalSpy>
 #include <QStandardItemModel>
-#include <QTemporaryDir>
-#include <QTest>
 #include <QTextDocument>
 #include <QTreeView>
 
@@ -23,43 +20,19 @@
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 
-namespace {
-
-struct Stage {
-    QString make(const QString& name, const testing::SampleTrace& what) const {
-        const QString path = folder.filePath(name);
-        testing::write_sample_trace(path.toStdString(), what);
-        return path;
-    }
-    [[nodiscard]] bool open(const QString& path) {
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        return opened.wait();
-    }
-    [[nodiscard]] RunKey run(const QString& path, std::size_t index) const {
-        return {path, data.runs(path).at(index).id};
-    }
-
-    QTemporaryDir folder;
-    Theme theme{Appearance::light};
-    TraceData data;
-    Selection selection;
-    ViewContext context{data, selection, theme};
-};
-
-} // namespace
+using testing::ViewStage;
 
 class LibraryTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void theModelKeepsItsPromises() {
-        Stage stage;
+        ViewStage stage;
         LibraryModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const QString one = stage.make(u"one.ponder"_s, {.sequences = 2, .tokens = 300});
-        const QString two = stage.make(u"two.ponder"_s, {.sequences = 1, .tokens = 200, .secondRun = false});
-        QVERIFY(stage.open(one));
-        QVERIFY(stage.open(two));
+        const QString one = stage.write("one.ponder", {.sequences = 2, .tokens = 300});
+        const QString two = stage.write("two.ponder", {.sequences = 1, .tokens = 200, .secondRun = false});
+        stage.open(one);
+        stage.open(two);
         QCOMPARE(model.rowCount(), 2);
         QCOMPARE(model.rowCount(model.index(0, 0)), 2);
         QCOMPARE(model.rowCount(model.index(1, 0)), 1);
@@ -83,39 +56,38 @@ private Q_SLOTS:
         QVERIFY(kept.isValid());
         QCOMPARE(kept.data().toString(), name);
         QCOMPARE(kept.parent(), model.index(0, 0));
-        QVERIFY(stage.open(two)); // again: the same rows
+        stage.open(two); // again: the same rows
         QCOMPARE(model.rowCount(), 1);
     }
 
     void runsTellTheirNumbers() {
-        Stage stage;
+        ViewStage stage;
         LibraryModel model(stage.context);
-        const QString path = stage.make(u"numbers.ponder"_s, {.sequences = 3, .tokens = 800});
-        QVERIFY(stage.open(path));
-        const QModelIndex run = model.indexOf(stage.run(path, 0));
+        stage.open(stage.write("numbers.ponder", {.sequences = 3, .tokens = 800}));
+        const QModelIndex run = model.indexOf(stage.run(0));
         QVERIFY(run.isValid());
-        const RunInfo* info = stage.data.run(stage.run(path, 0));
+        const RunInfo* info = stage.data.run(stage.run(0));
         const QString mean =
             QString::number(info->nll_sum / static_cast<double>(info->scored_tokens), 'f', 3);
         QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(mean));
         QVERIFY(run.data(LibraryModel::DetailRole).toString().contains(u"steps"_s));
         // One number has one interval on the screen, and that is Compare's.
         QVERIFY(!run.data(LibraryModel::DetailRole).toString().contains(u'±'));
-        const QModelIndex vanilla = model.indexOf(stage.run(path, 1));
+        const QModelIndex vanilla = model.indexOf(stage.run(1));
         QVERIFY(!vanilla.data(LibraryModel::DetailRole).toString().contains(u"steps"_s));
         QVERIFY(!run.data(LibraryModel::DetailRole).toString().contains(u"partial"_s));
-        stage.selection.setRunA(stage.run(path, 0));
-        stage.selection.setRunB(stage.run(path, 1));
+        stage.selection.setRunA(stage.run(0));
+        stage.selection.setRunB(stage.run(1));
         QCOMPARE(run.data(LibraryModel::SideRole).toString(), u"A"_s);
         QCOMPARE(vanilla.data(LibraryModel::SideRole).toString(), u"B"_s);
         QCOMPARE(run.data(Qt::DecorationRole).value<QColor>(), stage.theme.colours().a);
-        QVERIFY(!model.indexOf({path, 99}).isValid());
+        QVERIFY(!model.indexOf({stage.trace, 99}).isValid());
         QVERIFY(!model.indexOf({u"/nowhere"_s, 1}).isValid());
     }
 
     void aPolicyThatIsNotTheModelsOwnStandsInItsRow() {
-        Stage stage;
-        const QString path = stage.make(u"policies.ponder"_s, {.sequences = 1, .tokens = 60});
+        ViewStage stage;
+        const QString path = stage.write("policies.ponder", {.sequences = 1, .tokens = 60});
         {
             TraceWriter writer(path.toStdString());
             for (const char* policy : {"learned", "entropy:theta=6.3063"}) {
@@ -130,28 +102,28 @@ private Q_SLOTS:
         LibraryPanel panel(stage.context);
         panel.resize(260, 700);
         panel.show();
-        QVERIFY(stage.open(path));
-        const QModelIndex own = panel.model().indexOf(stage.run(path, 2));
-        const QModelIndex other = panel.model().indexOf(stage.run(path, 3));
+        stage.open(path);
+        const QModelIndex own = panel.model().indexOf(stage.run(2));
+        const QModelIndex other = panel.model().indexOf(stage.run(3));
         QCOMPARE(own.data(LibraryModel::PolicyRole).toString(), QString());
         QCOMPARE(other.data(LibraryModel::PolicyRole).toString(), u"entropy:theta=6.3063"_s);
         QVERIFY(panel.runs().visualRect(other).height() > panel.runs().visualRect(own).height());
     }
 
     void whatIsChosenStaysWhenOtherRunsComeAndGo() {
-        Stage stage;
-        const QString path = stage.make(u"stay.ponder"_s, {.sequences = 1, .tokens = 60});
+        ViewStage stage;
+        const QString path = stage.write("stay.ponder", {.sequences = 1, .tokens = 60});
         LibraryPanel panel(stage.context);
         const QAbstractItemModelTester tester(&panel.model());
         panel.resize(260, 700);
         panel.show();
-        QVERIFY(stage.open(path));
-        const RunKey first = stage.run(path, 0);
-        const RunKey second = stage.run(path, 1);
+        stage.open(path);
+        const RunKey first = stage.run(0);
+        const RunKey second = stage.run(1);
         stage.selection.setRunA(second);
         const QPersistentModelIndex row = panel.model().indexOf(second);
         remove_run(path.toStdString(), *stage.data.run(first));
-        QVERIFY(stage.open(path));
+        stage.open(path);
         QVERIFY(row.isValid());
         QCOMPARE(row.row(), 0);
         QCOMPARE(QModelIndex(row), panel.runs().currentIndex());
@@ -167,9 +139,9 @@ private Q_SLOTS:
     }
 
     void whatWasChosenIsSaid() {
-        Stage stage;
+        ViewStage stage;
         LibraryModel model(stage.context);
-        const QString path = stage.make(u"chosen.ponder"_s, {.sequences = 1, .tokens = 60});
+        const QString path = stage.write("chosen.ponder", {.sequences = 1, .tokens = 60});
         {
             RunInfo run;
             run.name = "<s>chosen</s>";
@@ -180,10 +152,10 @@ private Q_SLOTS:
             writer.end_run(1);
             writer.finish();
         }
-        QVERIFY(stage.open(path));
-        const QString plain = model.indexOf(stage.run(path, 0)).data(Qt::ToolTipRole).toString();
+        stage.open(path);
+        const QString plain = model.indexOf(stage.run(0)).data(Qt::ToolTipRole).toString();
         QVERIFY(!plain.contains(u"random:"_s));
-        const QString tip = model.indexOf(stage.run(path, 2)).data(Qt::ToolTipRole).toString();
+        const QString tip = model.indexOf(stage.run(2)).data(Qt::ToolTipRole).toString();
         QVERIFY2(tip.contains(u"&lt;s&gt;chosen"_s), qPrintable(tip)); // no markup
         QTextDocument read;
         read.setHtml(tip);
@@ -193,15 +165,15 @@ private Q_SLOTS:
     }
 
     void cutOffRunsArePartial() {
-        Stage stage;
+        ViewStage stage;
         LibraryModel model(stage.context);
-        const QString path = stage.make(u"cut.ponder"_s, {.sequences = 2, .tokens = 300, .complete = false});
+        const QString path = stage.write("cut.ponder", {.sequences = 2, .tokens = 300, .complete = false});
         QVERIFY(TraceWriter::note_death(path.toStdString(), "The GPU fell off the bus."));
-        QVERIFY(stage.open(path));
-        const QModelIndex cut = model.indexOf(stage.run(path, 1));
+        stage.open(path);
+        const QModelIndex cut = model.indexOf(stage.run(1));
         QVERIFY(cut.data(LibraryModel::DetailRole).toString().endsWith(u"partial"_s));
         QVERIFY(cut.data(Qt::ToolTipRole).toString().startsWith(u"The GPU fell off the bus."_s));
-        const QModelIndex whole = model.indexOf(stage.run(path, 0));
+        const QModelIndex whole = model.indexOf(stage.run(0));
         QVERIFY(!whole.data(Qt::ToolTipRole).toString().contains(u"GPU"_s));
     }
 
@@ -238,13 +210,13 @@ private Q_SLOTS:
     }
 
     void sequencesComeWithStrips() {
-        Stage stage;
+        ViewStage stage;
         SequenceModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        const QString path = stage.make(u"strips.ponder"_s, {.sequences = 4, .tokens = 500});
-        QVERIFY(stage.open(path));
+        const QString path = stage.write("strips.ponder", {.sequences = 4, .tokens = 500});
+        stage.open(path);
         QCOMPARE(model.rowCount(), 0);
-        stage.selection.setRunA(stage.run(path, 0));
+        stage.selection.setRunA(stage.run(0));
         QCOMPARE(model.rowCount(), 4);
         const QModelIndex third = model.index(2);
         QCOMPARE(third.data().toString(), u"3"_s);
@@ -260,34 +232,33 @@ private Q_SLOTS:
     }
 
     void aRunBelowTheFoldIsScrolledTo() {
-        Stage stage;
+        ViewStage stage;
         LibraryPanel panel(stage.context);
         panel.resize(260, 300);
         panel.show();
-        QString last;
-        for (const char16_t* name : {u"one.ponder", u"two.ponder", u"three.ponder", u"four.ponder"}) {
-            last = stage.make(QString::fromUtf16(name), {.sequences = 1, .tokens = 60});
-            QVERIFY(stage.open(last));
+        for (const char* name : {"one.ponder", "two.ponder", "three.ponder", "four.ponder"}) {
+            stage.open(stage.write(name, {.sequences = 1, .tokens = 60}));
         }
+        const RunKey first{stage.data.traces().front(), 1};
         const auto shown = [&] {
             return panel.runs().viewport()->rect().contains(
                 panel.runs().visualRect(panel.model().indexOf(stage.selection.runA())).center());
         };
-        stage.selection.setRunA(stage.run(last, 1));
+        stage.selection.setRunA(stage.run(1));
         QTRY_VERIFY(shown());
-        stage.selection.setRunA(stage.run(stage.folder.filePath(u"one.ponder"_s), 0));
+        stage.selection.setRunA(first);
         QTRY_VERIFY(shown());
     }
 
     void clicksChooseAAndB() {
-        Stage stage;
-        const QString path = stage.make(u"clicks.ponder"_s, {.sequences = 3, .tokens = 300});
+        ViewStage stage;
+        const QString path = stage.write("clicks.ponder", {.sequences = 3, .tokens = 300});
         LibraryPanel panel(stage.context);
         panel.resize(260, 700);
         panel.show();
-        QVERIFY(stage.open(path));
-        const RunKey first = stage.run(path, 0);
-        const RunKey second = stage.run(path, 1);
+        stage.open(path);
+        const RunKey first = stage.run(0);
+        const RunKey second = stage.run(1);
         const auto click = [&](const RunKey& key, bool side, Qt::KeyboardModifiers modifiers = {}) {
             const QModelIndex run = panel.model().indexOf(key).siblingAtColumn(side ? 1 : 0);
             QTest::mouseClick(panel.runs().viewport(), Qt::LeftButton, modifiers,

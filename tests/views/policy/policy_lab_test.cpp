@@ -2,8 +2,7 @@
 #include "core/policy/policy_rows.h"
 #include "core/policy/replay.h"
 #include "tests/support/expert_trace.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
@@ -13,15 +12,11 @@
 #include "views/policy/policy_lab.h"
 #include "views/text/text_view.h"
 
-#include <QApplication>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
-#include <QMouseEvent>
 #include <QPushButton>
-#include <QSignalSpy>
 #include <QSlider>
-#include <QToolButton>
 #include <QtTest>
 
 #include <algorithm>
@@ -33,32 +28,23 @@ using namespace ponderscope;
 
 namespace {
 
-struct Stage {
+struct Stage : testing::ViewStage {
     explicit Stage(const testing::SampleTrace& what = {.sequences = 2, .tokens = 300}) {
-        const auto path = folder / "lab.ponder";
-        testing::write_sample_trace(path, what);
-        trace = QString::fromStdString(path.string());
         QObject::connect(&lab, &PolicyLab::replayed, &lab,
                          [this](const ReplayedSteps& steps) { last = steps; });
         lab.resize(1000, 220);
         lab.setOnScreen(false);
-        data.open(trace);
+        open(write("lab.ponder", what));
     }
-    [[nodiscard]] bool open(std::size_t run = 0) {
-        if (!QTest::qWaitFor([&] { return data.isOpen(trace); }, 10'000)) {
-            return false;
-        }
-        selection.setRunA({trace, data.runs(trace)[run].id});
+    void look() {
+        selection.setRunA(run(0));
         lab.show();
         lab.setOnScreen(true);
-        return QTest::qWaitFor([&] { return !lab.isBusy(); }, 20'000);
+        testing::wait_for([&] { return !lab.isBusy(); });
     }
-    testing::TemporaryFolder folder;
-    QString trace;
-    TraceData data;
-    Selection selection;
-    Theme theme{Appearance::light};
-    ViewContext context{data, selection, theme};
+    void choose(const QString& policy) { lab.policies()->setCurrentIndex(lab.policies()->findText(policy)); }
+    [[nodiscard]] std::shared_ptr<const ReplayTable> table() { return PolicyData::of(context).table(); }
+
     ReplayedSteps last;
     PolicyLab lab{context};
 };
@@ -68,21 +54,24 @@ struct Stage {
 class PolicyLabTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
+    void initTestCase() {
+        testing::write_sample_trace(lone_, {.sequences = 2, .tokens = 300, .secondRun = false});
+    }
+
     void nothingIsReadBeforeSomebodyLooks() {
         Stage stage;
-        QTRY_VERIFY(stage.data.isOpen(stage.trace));
-        stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[0].id});
+        stage.selection.setRunA(stage.run(0));
         QVERIFY(!PolicyData::of(stage.context).isBusy());
-        QVERIFY(!PolicyData::of(stage.context).table());
+        QVERIFY(!stage.table());
         QCOMPARE(&PolicyData::of(stage.context), &PolicyData::of(stage.context)); // one a window
     }
 
     void theSliderMovesTheSteps() {
         Stage stage;
-        QVERIFY(stage.open());
-        const auto table = PolicyData::of(stage.context).table();
+        stage.look();
+        const auto table = stage.table();
         QVERIFY(table);
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
+        stage.choose(u"entropy"_s);
         QSlider& slider = *stage.lab.slider();
         slider.setValue(slider.minimum());
         QVERIFY(stage.lab.policyText().startsWith(u"entropy:theta="_s));
@@ -123,8 +112,8 @@ private Q_SLOTS:
 
     void onlyPoliciesThatTheRunHasSignalsForAreOffered() {
         Stage stage;
-        QVERIFY(stage.open());
-        const auto table = PolicyData::of(stage.context).table();
+        stage.look();
+        const auto table = stage.table();
         QStringList expected;
         for (const PolicyKind& kind : policy_kinds()) {
             if (table->can(kind)) {
@@ -144,8 +133,8 @@ private Q_SLOTS:
 
     void startsAtTheModelsOwnThresholdAndTakesATypedOne() {
         Stage stage;
-        QVERIFY(stage.open());
-        const auto table = PolicyData::of(stage.context).table();
+        stage.look();
+        const auto table = stage.table();
         QCOMPARE(stage.lab.policies()->currentText(), u"learned"_s);
         const double own = table->context.own_threshold;
         QCOMPARE(PolicySpec::parse(stage.lab.policyText().toStdString()).number("theta"), own);
@@ -172,8 +161,8 @@ private Q_SLOTS:
 
     void frontsLieWhereTheReplayPutsThem() {
         Stage stage;
-        QVERIFY(stage.open());
-        const auto table = PolicyData::of(stage.context).table();
+        stage.look();
+        const auto table = stage.table();
         const std::vector<PolicyFront> fronts = policy_fronts(*table, {}, 25, {});
         QVERIFY(fronts.size() > 4);
         for (const PolicyFront& front : fronts) {
@@ -242,12 +231,8 @@ private Q_SLOTS:
         const auto named = std::find_if(chart.series.begin(), chart.series.end(),
                                         [&](const auto& one) { return one.name.toStdString() == run.name; });
         QVERIFY(named != chart.series.end());
-        // Sent, not played: another window of this test lies under the cursor.
-        const QPointF at = pareto.chart()->positionOf({static_cast<int>(named - chart.series.begin()), 0});
-        QWidget* canvas = pareto.chart()->canvas();
-        QMouseEvent move(QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton,
-                         Qt::NoModifier);
-        QApplication::sendEvent(canvas, &move);
+        testing::move_mouse(pareto.chart()->canvas(),
+                            pareto.chart()->positionOf({static_cast<int>(named - chart.series.begin()), 0}));
         QVERIFY(hovered.size() > 0);
         const QString label = chart.series[hovered.last()[0].toUInt()].labels[hovered.last()[1].toUInt()];
         QVERIFY2(label.contains(QString::fromStdString(run.name)) || label.contains(u"replay of"_s),
@@ -283,14 +268,11 @@ private Q_SLOTS:
     }
 
     void aSignalByNameIsARowAndAFrontLikeOthers() {
-        testing::TemporaryFolder folder;
-        const auto path = folder / "lab.ponder";
-        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
-        const TraceReader reader = TraceReader::open(path);
+        const TraceReader reader = TraceReader::open(lone_);
         const RunInfo run = reader.runs().front();
         const ReplayTable table = ReplayTable::load(reader, run);
         const std::vector<PolicyRow> rows = policy_rows(
-            table, {path, run}, {"entropy:theta=2", "signal:name=entropy,theta=2"}, {}, {.replicates = 100});
+            table, {lone_, run}, {"entropy:theta=2", "signal:name=entropy,theta=2"}, {}, {.replicates = 100});
         QCOMPARE(rows[1].replayed.steps, rows[0].replayed.steps);
         QCOMPARE(rows[1].replayed.difference.low, rows[0].replayed.difference.low);
         QCOMPARE(rows[1].threshold, 2.0);
@@ -304,10 +286,7 @@ private Q_SLOTS:
     }
 
     void rerunsAreSetAgainstFullAlone() {
-        testing::TemporaryFolder folder;
-        const auto path = folder / "lab.ponder";
-        testing::write_sample_trace(path, {.sequences = 2, .tokens = 300, .secondRun = false});
-        const TraceReader reader = TraceReader::open(path);
+        const TraceReader reader = TraceReader::open(lone_);
         RunInfo run = reader.runs().front();
         const BootstrapOptions options{.replicates = 100};
         ReplayTable table = ReplayTable::load(reader, run);
@@ -326,7 +305,7 @@ private Q_SLOTS:
         // The run as if it were a rerun: of what all steps would lose or cost it knows nothing.
         const auto rerun_in = [&](const ReplayTable& given) {
             const std::vector<PolicyRow> rows =
-                policy_rows(given, {path, run}, {"fixed:n=1"}, {{"fixed:n=1", {path, run}}}, options);
+                policy_rows(given, {lone_, run}, {"fixed:n=1"}, {{"fixed:n=1", {lone_, run}}}, options);
             return *rows.front().rerun;
         };
         PolicyOutcome found = rerun_in(table);
@@ -346,14 +325,14 @@ private Q_SLOTS:
 
     void theTableIsAFigureOfAllPoliciesAtTheirSliders() {
         Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
-        QVERIFY(stage.open());
-        const auto table = PolicyData::of(stage.context).table();
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
+        stage.look();
+        const auto table = stage.table();
+        stage.choose(u"entropy"_s);
         stage.lab.slider()->setValue(stage.lab.slider()->maximum() / 3);
         const QString spec = stage.lab.policyText();
         // Another kind and back: it stands where it stood.
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"fixed"_s));
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
+        stage.choose(u"fixed"_s);
+        stage.choose(u"entropy"_s);
         QCOMPARE(stage.lab.policyText(), spec);
         figure::FigureSpec wanted;
         wanted.kind = figure::FigureKind::policy_table;
@@ -386,9 +365,9 @@ private Q_SLOTS:
 
     void aPointOfTheFrontChoosesItsPolicy() {
         Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
-        QVERIFY(stage.open());
+        stage.look();
         // The front is of the chosen policy, and the replay of the slider lies on the chart.
-        stage.lab.policies()->setCurrentIndex(stage.lab.policies()->findText(u"entropy"_s));
+        stage.choose(u"entropy"_s);
         ChartPlot* plot = stage.lab.front()->chart();
         QTRY_VERIFY_WITH_TIMEOUT(!stage.lab.isBusy() && !plot->chart().empty(), 60'000);
         const auto front = std::ranges::find_if(plot->chart().series, [](const Chart::Series& one) {
@@ -405,7 +384,7 @@ private Q_SLOTS:
 
     void bandsAxesAndLimitsAreThoseOfTheFigure() {
         Stage stage({.sequences = 2, .tokens = 300, .secondRun = false});
-        QVERIFY(stage.open());
+        stage.look();
         figure::FigureSpec spec;
         spec.kind = figure::FigureKind::policy_front;
         spec.bands = true;
@@ -444,13 +423,13 @@ private Q_SLOTS:
 
     void whatIsMissingIsSaid() {
         Stage stage({.sequences = 1, .tokens = 100, .withSignals = false});
-        QVERIFY(stage.open());
-        QVERIFY(!PolicyData::of(stage.context).table());
+        stage.look();
+        QVERIFY(!stage.table());
         const QString sentence = PolicyData::of(stage.context).sentence();
         QVERIFY2(sentence.contains(u"--record steps"_s), qPrintable(sentence));
         QVERIFY(stage.last.steps.empty());
         // Another run of the same window.
-        stage.selection.setRunA({stage.trace, stage.data.runs(stage.trace)[1].id});
+        stage.selection.setRunA(stage.run(1));
         QTRY_VERIFY(!stage.lab.isBusy());
         QVERIFY(!stage.lab.grab().isNull());
         stage.data.close(stage.trace);
@@ -463,7 +442,7 @@ private Q_SLOTS:
         TextView text(stage.context);
         text.resize(700, 400);
         text.show();
-        QVERIFY(stage.open());
+        stage.look();
         QTRY_VERIFY(text.sequence() && text.settled());
         std::vector<std::int32_t> steps(120);
         std::iota(steps.begin(), steps.end(), 0);
@@ -485,6 +464,10 @@ private Q_SLOTS:
         text.setReplay({});
         QVERIFY(text.values().replay.isEmpty());
     }
+
+private:
+    testing::TemporaryFolder folder_;
+    std::filesystem::path lone_ = folder_ / "lone.ponder"; ///< a trace of one run
 };
 
 QTEST_MAIN(PolicyLabTest)

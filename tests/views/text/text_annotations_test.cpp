@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/files.h"
-#include "core/trace/reader.h"
-#include "core/trace/tools/annotations.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
-#include "views/common/trace_contents.h"
 #include "views/text/find_bar.h"
 #include "views/text/legend.h"
 
@@ -26,12 +23,9 @@ class TextAnnotationsTest : public QObject {
 private Q_SLOTS:
     void annotationsAreColoursHitsAndLines() {
         Stage stage({.sequences = 2, .tokens = 60});
-        QVERIFY(stage.settle());
         auto* colour = list_called(stage.panel, u"Colour of the text"_s);
-        QCOMPARE(colour->accessibleName(), u"Colour of the text"_s);
         const int before = colour->count();
         const auto annotate = [&](double of_token_3) {
-            const RunInfo run = *stage.data.run(stage.a);
             Annotation tag{"tag", true, {"NOUN", "VERB"}, {}};
             Annotation score{"score", false, {}, {}};
             for (int s = 0; s < 2; ++s) {
@@ -39,9 +33,7 @@ private Q_SLOTS:
                 tag.values.back()[3] = of_token_3;
                 score.values.emplace_back(60, 0.5 * (s + 1));
             }
-            put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences,
-                            {tag, score});
-            stage.data.refresh();
+            stage.annotate({tag, score});
         };
         annotate(1);
         // They appear while the window is open.
@@ -72,7 +64,7 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.panel.findBar().hits().empty());
         QCOMPARE(stage.view().values().values[3], 0.0F);
         // A run that has none says so, and a quantity brings its colours back.
-        stage.selection.setRunA({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.selection.setRunA(stage.run(1));
         QTRY_VERIFY(stage.panel.legend().meaning().contains(u"no annotation named tag"_s));
         colour->setCurrentIndex(0);
         QVERIFY(stage.view().annotation().isEmpty());
@@ -80,24 +72,21 @@ private Q_SLOTS:
         QCOMPARE(colour->count(), before);
         stage.selection.setSequence(1);
         // Taken away while they are shown.
-        stage.selection.setRunA(stage.a);
+        stage.selection.setRunA(stage.run(0));
         QTRY_COMPARE(colour->count(), before + 2);
-        remove_annotations(stage.path.toStdString(), *stage.data.run(stage.a), {"tag", "score"});
+        remove_annotations(stage.trace.toStdString(), *stage.data.run(stage.run(0)), {"tag", "score"});
         stage.data.refresh();
         QTRY_COMPARE(colour->count(), before);
     }
 
     void gainsAreWhiteAtZero() {
         Stage stage({.sequences = 2, .tokens = 60});
-        QVERIFY(stage.settle());
-        const RunInfo run = *stage.data.run(stage.a);
         Annotation gain{"nll_0_minus_last", false, {}, {}};
         gain.values.emplace_back(60, 0.015851072850637138);
         gain.values.emplace_back(60, 1.5);
         gain.values[0][3] = -2.25;
         gain.values[0][4] = 0;
-        put_annotations(stage.path.toStdString(), run, stage.data.contents(stage.a)->sequences, {gain});
-        stage.data.refresh();
+        stage.annotate({gain});
         QTRY_VERIFY(stage.view().sequence()->annotation(u"nll_0_minus_last"_s) != nullptr);
         stage.panel.setAnnotation(u"nll_0_minus_last"_s);
         const TextView& view = stage.view();
@@ -124,11 +113,8 @@ private Q_SLOTS:
 
     void classesThatLookLikeMarkupStandAsTheyAre() {
         Stage stage({.sequences = 1, .tokens = 60});
-        QVERIFY(stage.settle());
         Annotation tag{"tag", true, {"<b>bold</b>", "<img src=x>"}, {std::vector<double>(60, 1)}};
-        put_annotations(stage.path.toStdString(), *stage.data.run(stage.a),
-                        stage.data.contents(stage.a)->sequences, {tag});
-        stage.data.refresh();
+        stage.annotate({tag});
         auto* colour = list_called(stage.panel, u"Colour of the text"_s);
         QTRY_VERIFY(colour->findText(u"tag"_s) >= 0);
         colour->setCurrentIndex(colour->findText(u"tag"_s));
@@ -150,32 +136,31 @@ private Q_SLOTS:
 
     void strangeAnnotationsAreNotShown() {
         Stage stage({.sequences = 1, .tokens = 60});
-        QVERIFY(stage.settle());
-        write_file_atomically(annotations_path(stage.path.toStdString()), std::string(200, 'x'));
+        write_file_atomically(annotations_path(stage.trace.toStdString()), std::string(200, 'x'));
         stage.data.refresh();
-        QTRY_VERIFY(!stage.data.faults(stage.a).isEmpty());
-        QVERIFY(stage.data.faults(stage.a).constFirst().contains(u"a file of another kind"_s));
+        QTRY_VERIFY(!stage.data.faults(stage.run(0)).isEmpty());
+        QVERIFY(stage.data.faults(stage.run(0)).constFirst().contains(u"a file of another kind"_s));
         QVERIFY(stage.view().sequence()->annotations.empty());
         QCOMPARE(stage.view().sequence()->tokens.size(), 60U);
     }
 
     void aLockOnTheAnnotationsKeepsNoTraceShut() {
         Stage first({.sequences = 1, .tokens = 60});
-        QVERIFY(first.settle());
         Annotation score{"score", false, {}, {std::vector<double>(60, 1)}};
-        put_annotations(first.path.toStdString(), *first.data.run(first.a),
-                        first.data.contents(first.a)->sequences, {score});
+        const RunKey run = first.run(0);
+        put_annotations(first.trace.toStdString(), *first.data.run(run), first.data.contents(run)->sequences,
+                        {score});
         sqlite3* other = nullptr;
-        const std::string beside = annotations_path(first.path.toStdString()).string();
+        const std::string beside = annotations_path(first.trace.toStdString()).string();
         QCOMPARE(sqlite3_open(beside.c_str(), &other), SQLITE_OK);
         QCOMPARE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
         TraceData data;
-        data.open(first.path);
-        QTRY_VERIFY(data.isOpen(first.path));
-        const QStringList faults = data.faults(first.a);
+        data.open(first.trace);
+        QTRY_VERIFY(data.isOpen(first.trace));
+        const QStringList faults = data.faults(run);
         QVERIFY(faults.size() == 1 && faults.constFirst().contains(u"another program holds a lock on it"_s));
-        QTRY_VERIFY(data.sequence(first.a, 0));
-        QVERIFY(data.sequence(first.a, 0)->annotations.empty());
+        QTRY_VERIFY(data.sequence(run, 0));
+        QVERIFY(data.sequence(run, 0)->annotations.empty());
         sqlite3_close(other);
     }
 };

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/reader.h"
-#include "core/trace/tools/annotations.h"
 #include "tests/views/text/made_up_text.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
-#include "views/common/trace_contents.h"
 #include "views/text/find.h"
 #include "views/text/find_bar.h"
 #include "views/text/find_query.h"
@@ -47,7 +45,6 @@ private Q_SLOTS:
 
     void aLongTextIsSearchedBesideTheWindow() {
         Stage stage({.sequences = 1, .tokens = 80'000, .secondRun = false, .withSignals = false});
-        QVERIFY(stage.settle());
         QVERIFY(stage.view().sequence()->text.size() > (1 << 18));
         FindBar& bar = stage.panel.findBar();
         stage.panel.findText(u"nowhere at all"_s);
@@ -63,7 +60,6 @@ private Q_SLOTS:
 
     void theFieldKeepsItsWidth() {
         Stage stage({.sequences = 1, .tokens = 100});
-        QVERIFY(stage.settle());
         stage.panel.findText(u"steps = 3 and foo > 4"_s);
         const auto* field = stage.panel.findBar().findChild<QLineEdit*>();
         QCoreApplication::processEvents();
@@ -204,7 +200,6 @@ private Q_SLOTS:
 
     void findGoesRoundAndRound() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         stage.panel.find();
         FindBar& bar = stage.panel.findBar();
         QVERIFY(bar.isVisible());
@@ -228,7 +223,6 @@ private Q_SLOTS:
 
     void whatIsAskedOfTokensIsAFilter() {
         Stage stage({.sequences = 1, .tokens = 300});
-        QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
         stage.selection.setToken(-1);
@@ -269,7 +263,6 @@ private Q_SLOTS:
 
     void whatWasFoundIsSentOn() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
         bar.setQuery(u"nll > 4"_s);
@@ -291,7 +284,6 @@ private Q_SLOTS:
 
     void aWholeRunIsSearched() {
         Stage stage({.sequences = 40, .tokens = 120});
-        QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
         bar.setWholeRun(true);
@@ -301,11 +293,11 @@ private Q_SLOTS:
         };
         QVERIFY(found("nll > 4"));
         // As many as the rows of the trace say.
-        const TraceReader reader = TraceReader::open(stage.path.toStdString());
+        const TraceReader reader = TraceReader::open(stage.trace.toStdString());
         qint64 count = 0;
         std::map<std::int64_t, std::vector<std::int64_t>> rows;
-        for (const SequenceInfo& sequence : reader.sequences(stage.a.run)) {
-            const TokenColumns tokens = reader.tokens(stage.a.run, sequence.number);
+        for (const SequenceInfo& sequence : reader.sequences(1)) {
+            const TokenColumns tokens = reader.tokens(1, sequence.number);
             for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
                 if (tokens.nll[row] > 4) {
                     ++count;
@@ -352,7 +344,6 @@ private Q_SLOTS:
 
     void aSearchOfAWholeRunIsGivenUp() {
         Stage stage({.sequences = 200, .tokens = 2000});
-        QVERIFY(stage.settle());
         FindBar& bar = stage.panel.findBar();
         stage.panel.find();
         bar.setWholeRun(true);
@@ -364,7 +355,7 @@ private Q_SLOTS:
         QVERIFY(!bar.isBusy());
         // A trace that went meanwhile: a sentence.
         stage.panel.find();
-        QVERIFY(QFile::remove(stage.path));
+        QVERIFY(QFile::remove(stage.trace));
         bar.setQuery(u"of"_s);
         QTRY_VERIFY_WITH_TIMEOUT(bar.status().contains(u"no such file"_s), 20'000);
     }

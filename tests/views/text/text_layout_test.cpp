@@ -30,13 +30,17 @@ QFont reading() {
     return font;
 }
 
+void place(TextLayout& layout) {
+    while (!layout.prepare(1s)) {
+    }
+}
+
 TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width) {
     TextLayout layout;
     layout.setFont(reading());
     layout.setWidth(width);
     layout.setSequence(data);
-    while (!layout.prepare(1s)) {
-    }
+    place(layout);
     return layout;
 }
 
@@ -160,8 +164,7 @@ private Q_SLOTS:
         QCOMPARE(placed, static_cast<qint64>(half));
         layout.setSequence(longer);
         QCOMPARE(layout.placedTokens(), placed);
-        while (!layout.prepare(1s)) {
-        }
+        place(layout);
         check_sound(layout);
         layout.setSequence(shorter); // other text: from the beginning
         QCOMPARE(layout.placedTokens(), 0);
@@ -405,14 +408,12 @@ private Q_SLOTS:
         layout.setFont(reading());
         layout.setLabels([&name](int) { return name; });
         layout.setSequence(data);
-        while (!layout.prepare(1s)) {
-        }
+        place(layout);
         QVERIFY(layout.missesLabels());
         const qreal before = layout.tokens(0)[0].right;
         name = u"<s>"_s;
         layout.setFont(reading());
-        while (!layout.prepare(1s)) {
-        }
+        place(layout);
         QVERIFY(!layout.missesLabels());
         QVERIFY(layout.tokens(0)[0].right != before);
     }
@@ -427,8 +428,7 @@ private Q_SLOTS:
             layout.setLabels([&name](int) { return name; });
             return [&layout](const std::shared_ptr<SequenceData>& data) {
                 layout.setSequence(data);
-                while (!layout.prepare(1s)) {
-                }
+                place(layout);
                 return layout.tokens(0)[0].right;
             };
         };

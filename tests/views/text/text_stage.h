@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "tests/support/sample_trace.h"
+#include "core/trace/tools/annotations.h"
+#include "tests/views/view_stage.h"
+#include "views/common/trace_contents.h"
 #include "views/text/text_panel.h"
 #include "views/text/text_view.h"
 
 #include <QComboBox>
-#include <QSignalSpy>
-#include <QTemporaryDir>
-#include <QTest>
 
 namespace ponderscope::testing {
 
-using Qt::StringLiterals::operator""_s;
-
 /// A panel on a trace of its own.
-struct Stage {
-    explicit Stage(const SampleTrace& what) {
-        path = folder.filePath(u"stage.ponder"_s);
-        write_sample_trace(path.toStdString(), what);
+struct Stage : ViewStage {
+    explicit Stage(const SampleTrace& what, bool settled = true) {
         panel.resize(800, 500);
         panel.show();
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(path);
-        opened.wait();
-        a = {path, data.runs(path)[0].id};
-        selection.setRunA(a);
+        open(write("stage.ponder", what));
+        selection.setRunA(run(0));
+        if (settled) {
+            settle();
+        }
     }
-    [[nodiscard]] bool settle() {
-        return QTest::qWaitFor([&] { return panel.view().sequence() && panel.view().settled(); }, 10'000);
+    void settle() {
+        wait_for([&] { return panel.view().sequence() && panel.view().settled(); });
     }
     TextView& view() { return panel.view(); }
+    /// Annotates run A.
+    void annotate(const std::vector<Annotation>& annotations) {
+        put_annotations(trace.toStdString(), *data.run(run(0)), data.contents(run(0))->sequences,
+                        annotations);
+        data.refresh();
+    }
 
-    QTemporaryDir folder;
-    QString path;
-    Theme theme{Appearance::light};
-    TraceData data;
-    Selection selection;
-    RunKey a;
-    TextPanel panel{ViewContext{data, selection, theme}};
+    TextPanel panel{context};
 };
 
 /// Panels may have lists of other things before it.

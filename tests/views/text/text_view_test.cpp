@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/files.h"
-#include "core/trace/reader.h"
-#include "core/trace/tools/annotations.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/text/find_bar.h"
@@ -33,7 +30,6 @@ class TextViewTest : public QObject {
 private Q_SLOTS:
     void clickPinsAndHoverShows() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         const QRectF box = stage.view().tokenRect(12);
         QVERIFY(!box.isEmpty());
         QCOMPARE(stage.view().tokenAt(box.center()), 12);
@@ -47,7 +43,6 @@ private Q_SLOTS:
 
     void draggingAndShiftChooseASpan() {
         Stage stage({.sequences = 2, .tokens = 900});
-        QVERIFY(stage.settle());
         TextView& view = stage.view();
         const auto middle = [&](qint64 token) { return view.tokenRect(token).center().toPoint(); };
         QSignalSpy changed(&view, &TextView::spanChanged);
@@ -81,15 +76,14 @@ private Q_SLOTS:
 
     void aSpanSaysWhatItIs() {
         Stage stage({.sequences = 1, .tokens = 2000});
-        QVERIFY(stage.settle());
-        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.selection.setRunB(stage.run(1));
         QVERIFY(QTest::qWaitFor([&] { return stage.data.sequence(stage.selection.runB(), 0) != nullptr; }));
         SpanBar& bar = stage.panel.spanBar();
         QVERIFY(!bar.isVisible());
         stage.view().setSpan({100, 900});
         QVERIFY(bar.isVisible());
         QTRY_VERIFY(bar.said().contains(u"NLL of A − B"_s));
-        const auto a = stage.data.sequence(stage.a, 0);
+        const auto a = stage.data.sequence(stage.selection.runA(), 0);
         const auto b = stage.data.sequence(stage.selection.runB(), 0);
         double nll = 0;
         double difference = 0;
@@ -133,7 +127,6 @@ private Q_SLOTS:
 
     void theMinimapShowsTheWholeSequence() {
         Stage stage({.sequences = 1, .tokens = 4000});
-        QVERIFY(stage.settle());
         TextView& view = stage.view();
         auto* map = view.findChild<Minimap*>();
         const auto shown = [map](int from, int to) { // colours of these columns
@@ -160,11 +153,10 @@ private Q_SLOTS:
 
     void aSpanIsMeasuredAgainstAnotherB() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         SpanBar& bar = stage.panel.spanBar();
         stage.view().setSpan({100, 500});
         QTRY_VERIFY(bar.said().contains(u"NLL"_s));
-        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id}); // nobody has read it
+        stage.selection.setRunB(stage.run(1)); // nobody has read it
         QTRY_VERIFY2(bar.said().contains(u"NLL of A − B"_s), qPrintable(bar.said()));
         stage.selection.setRunB({});
         QTRY_VERIFY2(!bar.said().contains(u"NLL of A − B"_s), qPrintable(bar.said()));
@@ -173,7 +165,6 @@ private Q_SLOTS:
     void aSpanIsCopiedAndLabelled() {
         Stage stage(
             {.sequences = 2, .tokens = 60, .texts = {"A 50 % & 漢字 _x_ 😀 end.\nNext", "Other text"}});
-        QVERIFY(stage.settle());
         const auto shown = stage.view().sequence();
         const TokenSpan all{0, static_cast<qint64>(shown->tokens.size())};
         stage.view().setSpan(all);
@@ -205,9 +196,8 @@ private Q_SLOTS:
 
     void theDifferenceTakesThePlaceOfAReplay() {
         Stage stage({.sequences = 1, .tokens = 100});
-        QVERIFY(stage.settle());
         TextView& view = stage.view();
-        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.selection.setRunB(stage.run(1));
         view.setReplay({stage.selection.runA(), 0, u"fixed:n=2"_s, 3,
                         std::vector<std::int32_t>(view.sequence()->tokens.size(), 2)});
         QVERIFY(view.showsReplay());
@@ -220,7 +210,6 @@ private Q_SLOTS:
     void aHeldScaleHolds() {
         Stage stage({.sequences = 2, .tokens = 300});
         stage.panel.resize(1500, 500); // room for the legend
-        QVERIFY(stage.settle());
         TextView& view = stage.view();
         const double high = view.values().scale.high;
         // The legend asks; what is typed holds.
@@ -251,7 +240,7 @@ private Q_SLOTS:
         QVERIFY(!view.values().held && !stage.panel.figureSpec(figure::FigureKind::token_text).range);
         stage.panel.setQuantity(Quantity::nll);
         QVERIFY(view.values().held);
-        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.selection.setRunB(stage.run(1));
         stage.panel.setDifference(true);
         QVERIFY(!view.values().held);
         QVERIFY(stage.panel.viewCommand().kind == ViewCommand::Kind::shell);
@@ -277,7 +266,6 @@ private Q_SLOTS:
 
     void theSelectionIsAnOutlineNotAFill() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         const QRectF box = stage.view().tokenRect(12);
         const QPoint inside(static_cast<int>(box.left()) + 2, static_cast<int>(box.center().y()));
         const QRgb before = stage.view().viewport()->grab().toImage().pixel(inside);
@@ -290,7 +278,6 @@ private Q_SLOTS:
 
     void keysMoveAndTheViewFollows() {
         Stage stage({.sequences = 1, .tokens = 5000});
-        QVERIFY(stage.settle());
         TextView& view = stage.view();
         view.setFocus();
         QTest::keyClick(&view, Qt::Key_Right);
@@ -316,17 +303,16 @@ private Q_SLOTS:
     }
 
     void aJumpBeforeItIsPlacedArrives() {
-        Stage stage({.sequences = 1, .tokens = 120'000, .secondRun = false, .withSignals = false});
+        Stage stage({.sequences = 1, .tokens = 120'000, .secondRun = false, .withSignals = false}, false);
         QVERIFY(QTest::qWaitFor([&] { return stage.view().sequence() != nullptr; }, 10'000));
         stage.selection.setToken(119'000);
-        QVERIFY(stage.settle());
+        stage.settle();
         QTRY_VERIFY(
             stage.view().viewport()->rect().contains(stage.view().tokenRect(119'000).toAlignedRect()));
     }
 
     void scrolledPicturesEqualAWholePicture() {
         Stage stage({.sequences = 1, .tokens = 700});
-        QVERIFY(stage.settle());
         // The same lines, once scrolled into a small view and once in a view that holds all of the text.
         const QRectF box = stage.view().tokenRect(400);
         QVERIFY(box.isEmpty() || box.top() > stage.view().viewport()->height() || box.top() >= 0);
@@ -335,7 +321,7 @@ private Q_SLOTS:
         const QImage part =
             stage.view().viewport()->grab(QRect(0, static_cast<int>(small.top()) - 4, 700, 34)).toImage();
         stage.panel.resize(800, 6000);
-        QVERIFY(stage.settle());
+        stage.settle();
         stage.view().verticalScrollBar()->setValue(0);
         const QRectF tall = stage.view().tokenRect(400);
         const QImage whole =
@@ -355,7 +341,6 @@ private Q_SLOTS:
 
     void quantitiesLegendAndDifference() {
         Stage stage({.sequences = 1, .tokens = 900});
-        QVERIFY(stage.settle());
         QVERIFY(stage.panel.legend().meaning().contains(u"surprise"_s));
         stage.panel.setQuantity(Quantity::steps);
         QCOMPARE(stage.view().values().scale.high, 3.0);
@@ -364,17 +349,13 @@ private Q_SLOTS:
         QVERIFY(!stage.view().values().notice.isEmpty()); // no B yet
         QCOMPARE(stage.panel.legend().meaning(), stage.view().values().notice);
         QCOMPARE(stage.panel.notice(), stage.view().values().notice + u'.'); // over the text, too
-        stage.selection.setRunB({stage.path, stage.data.runs(stage.path)[1].id});
+        stage.selection.setRunB(stage.run(1));
         QVERIFY(stage.panel.notice().isEmpty()); // it is being read
         QTRY_VERIFY(std::isfinite(stage.view().values().values[5]));
         QVERIFY(stage.panel.notice().isEmpty());
         // A B over another text.
-        const QString other = stage.folder.filePath(u"other.ponder"_s);
-        testing::write_sample_trace(other.toStdString(), {.seed = 7, .sequences = 1, .tokens = 900});
-        QSignalSpy opened(&stage.data, &TraceData::traceOpened);
-        stage.data.open(other);
-        opened.wait();
-        stage.selection.setRunB({other, stage.data.runs(other)[0].id});
+        stage.open(stage.write("other.ponder", {.seed = 7, .sequences = 1, .tokens = 900}));
+        stage.selection.setRunB(stage.run(0));
         QTRY_VERIFY2(stage.panel.notice().contains(u"Choose a run B of the same text"_s),
                      qPrintable(stage.panel.notice()));
         stage.panel.setDifference(false);
@@ -401,7 +382,6 @@ private Q_SLOTS:
 
     void anotherSequenceStartsAtTheTop() {
         Stage stage({.sequences = 2, .tokens = 3000});
-        QVERIFY(stage.settle());
         stage.view().verticalScrollBar()->setValue(2000);
         stage.selection.setSequence(1);
         QTRY_VERIFY(stage.view().sequence() && stage.view().sequence()->sequence == 1);
@@ -409,9 +389,9 @@ private Q_SLOTS:
     }
 
     void aTokenThatWasAskedForIsShown() {
-        Stage stage({.sequences = 1, .tokens = 900});
+        Stage stage({.sequences = 1, .tokens = 900}, false);
         stage.selection.setToken(700); // before there is a text
-        QVERIFY(stage.settle());
+        stage.settle();
         const auto visible = [&] {
             const QRectF box = stage.view().tokenRect(700);
             return !box.isEmpty() && QRectF(stage.view().viewport()->rect()).contains(box);
@@ -426,36 +406,33 @@ private Q_SLOTS:
     }
 
     void emptyStatesPaintAndSayWhatToDo() {
-        Theme theme(Appearance::dark);
-        TraceData data;
-        Selection selection;
-        TextPanel panel(ViewContext{data, selection, theme});
+        testing::ViewStage empty;
+        empty.theme.setAppearance(Appearance::dark);
+        TextPanel panel(empty.context);
         panel.resize(500, 300);
-        const QImage empty = panel.grab().toImage();
-        QVERIFY(!empty.isNull());
+        const QImage picture = panel.grab().toImage();
+        QVERIFY(!picture.isNull());
         bool ink = false;
         for (int x = 100; x < 400 && !ink; ++x) {
             for (int y = 120; y < 260 && !ink; ++y) {
-                ink = empty.pixelColor(x, y).lightness() > 90;
+                ink = picture.pixelColor(x, y).lightness() > 90;
             }
         }
         QVERIFY(ink);
         QTest::keyClick(&panel.view(), Qt::Key_Down); // nothing to move to, nothing breaks
-        QCOMPARE(selection.token(), -1);
+        QCOMPARE(empty.selection.token(), -1);
     }
 
     void aStrangersTraceWithoutSignalsOrText() {
         Stage stage(
             {.sequences = 1, .tokens = 300, .secondRun = false, .withSignals = false, .withText = false});
-        QVERIFY(stage.settle());
         QVERIFY(!stage.view().tokenRect(0).isEmpty());
         QVERIFY(!stage.panel.grab().isNull());
     }
 
     void closingTheTraceEmptiesTheView() {
         Stage stage({.sequences = 1, .tokens = 300});
-        QVERIFY(stage.settle());
-        stage.data.close(stage.path);
+        stage.data.close(stage.trace);
         QVERIFY(!stage.view().sequence());
         QVERIFY(!stage.panel.grab().isNull());
     }

@@ -2,15 +2,12 @@
 // Near and far: one line a token, one pixel a token; two quantities at once; B on A's words; the list of
 // hits.
 #include "core/trace/reader.h"
-#include "core/trace/tools/annotations.h"
 #include "core/trace/writer.h"
+#include "tests/support/made_up_rows.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
-#include "views/common/trace_contents.h"
 #include "views/text/corpus_map.h"
 #include "views/text/find_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 #include "views/text/token_model.h"
 
 #include <QAbstractItemModelTester>
@@ -18,11 +15,7 @@
 #include <QContextMenuEvent>
 #include <QListView>
 #include <QScrollBar>
-#include <QSignalSpy>
 #include <QTableView>
-#include <QTemporaryDir>
-#include <QTest>
-#include <QWheelEvent>
 
 #include <cmath>
 #include <set>
@@ -32,25 +25,18 @@ using namespace ponderscope;
 
 namespace {
 
+/// With a run B.
 struct Stage : testing::Stage {
     explicit Stage(const testing::SampleTrace& what = {.sequences = 3, .tokens = 500})
-        : testing::Stage(what) {
+        : testing::Stage(what, false) {
         panel.resize(900, 600);
-    }
-    /// Waits for runs A and B.
-    [[nodiscard]] bool open() {
-        if (data.runs(path).size() > 1) {
-            selection.setRunB({path, 2});
-        }
-        return QTest::qWaitFor([&] { return panel.view().sequence() && !panel.isBusy() && data.idle(); },
-                               10'000);
+        selection.setRunB(run(1));
+        testing::wait_for([&] { return panel.view().sequence() && !panel.isBusy() && data.idle(); });
     }
 };
 
 void wheel(QWidget* widget, int by, int sideways = 0) {
-    QWheelEvent event(QPointF(40, 40), widget->mapToGlobal(QPointF(40, 40)), {}, QPoint(sideways, by),
-                      Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
-    QApplication::sendEvent(widget, &event);
+    testing::turn_wheel(widget, {40, 40}, {sideways, by}, Qt::ControlModifier);
 }
 
 } // namespace
@@ -60,8 +46,7 @@ class TextZoomTest : public QObject {
 private Q_SLOTS:
     void everyTokenIsARow() {
         Stage stage;
-        QVERIFY(stage.open());
-        TokenModel model(ViewContext{stage.data, stage.selection, stage.theme});
+        TokenModel model(stage.context);
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         const auto block = stage.panel.view().sequence();
         model.show(block, nullptr, &stage.panel.view().values());
@@ -78,15 +63,7 @@ private Q_SLOTS:
         QVERIFY(model.index(7, TokenModel::token_column).data(Qt::BackgroundRole).isValid());
         // A block that goes on adds rows; another one starts anew.
         auto longer = std::make_shared<SequenceData>(*block);
-        longer->tokens.id.push_back(1);
-        longer->tokens.begin.push_back(0);
-        longer->tokens.end.push_back(1);
-        longer->tokens.nll.push_back(0);
-        longer->tokens.entropy.push_back(0);
-        longer->tokens.max_probability.push_back(0);
-        longer->tokens.rank.push_back(1);
-        longer->tokens.steps.push_back(0);
-        longer->tokens.flops.push_back(0);
+        longer->tokens = testing::equal_tokens(501);
         QSignalSpy inserted(&model, &QAbstractItemModel::rowsInserted);
         model.show(longer, nullptr, &stage.panel.view().values());
         QCOMPARE(inserted.size(), 1);
@@ -109,7 +86,6 @@ private Q_SLOTS:
 
     void theTableSortsByAnyColumn() {
         Stage stage;
-        QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::tokens);
         QTableView& table = stage.panel.table();
         auto* model = qobject_cast<TokenModel*>(table.model());
@@ -155,7 +131,6 @@ private Q_SLOTS:
 
     void theTableHasTheRunThatIsB() {
         Stage stage({.sequences = 1, .tokens = 300});
-        QVERIFY(stage.open());
         const RunKey b = stage.selection.runB();
         stage.selection.setRunB({});
         stage.panel.setZoom(TextZoom::tokens);
@@ -173,7 +148,7 @@ private Q_SLOTS:
                  format_quantity(Quantity::nll, static_cast<double>(block->tokens.nll[6])));
         // Sorted by a column of B, and B is another one: the order is that of the other.
         table.sortByColumn(of_b, Qt::DescendingOrder);
-        stage.selection.setRunB(stage.a);
+        stage.selection.setRunB(stage.run(0));
         QTRY_COMPARE(model->index(0, of_b).data(), model->index(0, TokenModel::first_quantity).data());
         const auto own = stage.panel.view().sequence();
         for (int row = 1; row < 299; ++row) {
@@ -187,23 +162,14 @@ private Q_SLOTS:
     }
 
     void theMapGrowsWithARecording() {
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(u"t.ponder"_s);
-        const auto tokens = [](std::int64_t first, std::int64_t count) {
-            TokenColumns made;
+        testing::ViewStage stage;
+        const auto path = stage.folder / "t.ponder";
+        const auto tokens = [](std::int64_t first, std::size_t count) {
+            TokenColumns made = testing::equal_tokens(count);
             made.first = first;
-            for (std::int64_t i = 0; i < count; ++i) {
-                made.id.push_back(static_cast<std::int32_t>(first + i));
-                made.nll.push_back(1);
-                made.entropy.push_back(1);
-                made.max_probability.push_back(0.5F);
-                made.rank.push_back(1);
-                made.steps.push_back(0);
-                made.flops.push_back(10);
-            }
             return made;
         };
-        TraceWriter writer(path.toStdString());
+        TraceWriter writer(path);
         RunInfo info;
         info.name = "grows";
         info.method = "vanilla";
@@ -211,18 +177,14 @@ private Q_SLOTS:
         writer.begin_sequence("ids", "");
         writer.append(tokens(0, 100), {});
         QVERIFY(QTest::qWaitFor([&] {
-            const TraceReader so_far = TraceReader::open(path.toStdString());
+            const TraceReader so_far = TraceReader::open(path);
             return so_far.runs().size() == 1 && so_far.runs()[0].tokens == 100;
         }));
-        Theme theme{Appearance::light};
-        TraceData data;
-        Selection selection;
-        TextPanel panel{ViewContext{data, selection, theme}};
+        TextPanel panel(stage.context);
         panel.resize(800, 500);
         panel.show();
-        data.open(path);
-        QTRY_VERIFY(data.isOpen(path));
-        selection.setRunA({path, 1});
+        stage.open(path);
+        stage.selection.setRunA(stage.run(0));
         panel.setZoom(TextZoom::corpus);
         const auto last = [&] {
             qint64 most = -1;
@@ -240,13 +202,12 @@ private Q_SLOTS:
         writer.end_sequence();
         writer.end_run(1);
         writer.finish();
-        data.refresh();
+        stage.data.refresh();
         QTRY_COMPARE(last(), 399);
     }
 
     void theWheelGoesFromTokensToTheMap() {
         Stage stage;
-        QVERIFY(stage.open());
         stage.theme.setTextSize(48);
         wheel(stage.panel.view().viewport(), 120);
         QCOMPARE(stage.panel.zoom(), TextZoom::tokens);
@@ -282,7 +243,6 @@ private Q_SLOTS:
     void theMapHasAPixelForEveryToken() {
         Stage stage;
         stage.panel.resize(700, 500);
-        QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::corpus);
         CorpusMap& map = stage.panel.corpus();
         QTRY_VERIFY(!map.isBusy());
@@ -311,7 +271,6 @@ private Q_SLOTS:
     void theMapShowsTheDifferenceOnTheScaleOfTheLegend() {
         Stage stage;
         stage.panel.resize(700, 500);
-        QVERIFY(stage.open());
         stage.panel.setZoom(TextZoom::corpus);
         CorpusMap& map = stage.panel.corpus();
         QTRY_VERIFY(!map.isBusy());
@@ -333,8 +292,8 @@ private Q_SLOTS:
         QTRY_VERIFY(!map.isBusy() && view.values().difference && view.values().notice.isEmpty());
         QTRY_COMPARE(colours(stage.theme.differenceMap()), 499);
         // Other sequences are on the same scale, and blue-green where A is lower.
-        const auto a = stage.data.sequence({stage.path, 1}, 2);
-        const auto b = stage.data.sequence({stage.path, 2}, 2);
+        const auto a = stage.data.sequence({stage.trace, 1}, 2);
+        const auto b = stage.data.sequence({stage.trace, 2}, 2);
         QVERIFY(a && b);
         for (std::size_t row = 0; row + 1 < a->tokens.size(); ++row) {
             const double value = static_cast<double>(a->tokens.nll[row] - b->tokens.nll[row]);
@@ -350,16 +309,12 @@ private Q_SLOTS:
     }
 
     void theMapForgetsWhatWasAnnotatedAnew() {
-        const QTemporaryDir folder;
-        const QString path = folder.filePath(u"t.ponder"_s);
-        testing::write_sample_trace(path.toStdString(), {.sequences = 3, .tokens = 200, .secondRun = false});
-        Theme theme{Appearance::light};
-        Selection selection;
-        TraceData sized;
-        sized.open(path);
-        QTRY_VERIFY(sized.isOpen(path) && sized.sequence({path, 1}, 0));
-        TraceData data(nullptr, sized.cachedBytes() * 3 / 2); // one block is kept, two are not
-        CorpusMap map(ViewContext{data, selection, theme});
+        testing::ViewStage stage;
+        stage.open(stage.write("t.ponder", {.sequences = 3, .tokens = 200, .secondRun = false}));
+        const QString path = stage.trace;
+        QTRY_VERIFY(stage.data.sequence(stage.run(0), 0));
+        TraceData data(nullptr, stage.data.cachedBytes() * 3 / 2); // one block is kept, two are not
+        CorpusMap map(ViewContext{data, stage.selection, stage.theme});
         map.resize(700, 300);
         map.show();
         data.open(path);
@@ -377,7 +332,7 @@ private Q_SLOTS:
         tag.annotation = u"tag"_s;
         tag.look(look_of(kind_of_annotation(tag.annotation, true), {}));
         map.setShown(tag);
-        selection.setRunA({path, run.id});
+        stage.selection.setRunA({path, run.id});
         const auto colours = [&] { // of a token of each sequence
             const QImage picture = map.viewport()->grab().toImage();
             std::set<QRgb> found;
@@ -391,7 +346,7 @@ private Q_SLOTS:
             return sequences.size() == 3 ? found : std::set<QRgb>();
         };
         const auto of_class = [&](std::size_t number) {
-            return std::set<QRgb>{theme.classMap().table()[number]};
+            return std::set<QRgb>{stage.theme.classMap().table()[number]};
         };
         QTRY_VERIFY(!map.isBusy() && colours() == of_class(0));
         annotate(1);
@@ -400,7 +355,6 @@ private Q_SLOTS:
 
     void aSecondQuantityAndTheOtherRun() {
         Stage stage;
-        QVERIFY(stage.open());
         TextView& view = stage.panel.view();
         const QImage ticks = view.viewport()->grab().toImage();
         stage.panel.setBars(Quantity::entropy);
@@ -413,7 +367,6 @@ private Q_SLOTS:
 
     void theListOfHits() {
         Stage stage;
-        QVERIFY(stage.open());
         HitModel& model = stage.panel.findBar().model();
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
         stage.panel.findText(u"the"_s);
@@ -433,7 +386,6 @@ private Q_SLOTS:
 
     void theMenuIsAskedForAWord() {
         Stage stage;
-        QVERIFY(stage.open());
         QSignalSpy wanted(&stage.panel.view(), &TextView::menuWanted);
         const QPoint place = stage.panel.view().tokenRect(6).center().toPoint();
         QContextMenuEvent event(QContextMenuEvent::Mouse, place,

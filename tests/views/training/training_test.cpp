@@ -2,7 +2,7 @@
 #include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-#include "tests/support/test_data.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/chart/plot_legend.h"
 #include "views/figure/figure.h"
@@ -12,7 +12,6 @@
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
-#include <QSignalSpy>
 #include <QtTest>
 
 #include <cmath>
@@ -60,22 +59,18 @@ public:
     std::int64_t id = 0;
 };
 
-/// A view on a data layer of its own.
-struct Stage {
+struct Stage : testing::ViewStage {
     explicit Stage(const std::vector<std::filesystem::path>& traces) {
         view.resize(1100, 320);
         view.show();
         view.setOnScreen(true);
-        for (const auto& trace : traces) {
-            QSignalSpy opened(&data, &TraceData::traceOpened);
-            data.open(QString::fromStdString(trace.string()));
-            if (opened.isEmpty()) {
-                opened.wait(10'000);
-            }
+        for (const std::filesystem::path& path : traces) {
+            open(path);
         }
+        settle();
     }
-    bool settle() {
-        return QTest::qWaitFor([&] { return data.idle() && !view.isBusy(); }, 10'000);
+    void settle() {
+        testing::wait_for([&] { return data.idle() && !view.isBusy(); });
     }
     /// Sets a key that all charts share, and waits for it.
     void set(const char* key, const QVariant& value) {
@@ -85,13 +80,11 @@ struct Stage {
         } else {
             qobject_cast<QDoubleSpinBox*>(editor)->setValue(value.toDouble());
         }
-        QVERIFY(settle());
+        settle();
     }
+    [[nodiscard]] const Chart& chart(int number) const { return view.chart(number)->chart(); }
 
-    TraceData data;
-    Selection selection;
-    Theme theme{Appearance::light};
-    FigurePanel view{{data, selection, theme}, training_page()};
+    FigurePanel view{context, training_page()};
 };
 
 } // namespace
@@ -107,16 +100,13 @@ private Q_SLOTS:
             writer.finish();
         }
         Stage stage({path});
-        QVERIFY(stage.settle());
         QVERIFY(stage.view.hint().contains("ponderscope train"));
     }
 
     void showsTheNumbersOfTheTrace() {
-        const auto path = trained("one.ponder", 60);
-        Stage stage({path});
-        QVERIFY(stage.settle());
+        Stage stage({trained("one.ponder", 60)});
         QCOMPARE(stage.view.hint(), QString());
-        const Chart& loss = stage.view.chart(0)->chart();
+        const Chart& loss = stage.chart(0);
         QCOMPARE(loss.series.size(), 2U); // training, held-out
         QCOMPARE(loss.series[0].y.size(), 60U);
         for (std::size_t i = 0; i < 60; ++i) {
@@ -125,46 +115,42 @@ private Q_SLOTS:
         }
         QCOMPARE(loss.series[1].y, std::vector<double>(12, 5.0));
         QVERIFY(loss.series[1].dashed);
-        const Chart& steps = stage.view.chart(1)->chart();
+        const Chart& steps = stage.chart(1);
         QCOMPARE(steps.series[0].y.front(), 1.5);
         QCOMPARE(steps.series[1].y.front(), 1.25);
         // Gates, or any other curve.
         auto* curve = qobject_cast<QComboBox*>(stage.view.ownForm(2)->editor(u"curve"_s));
         curve->setCurrentIndex(curve->findData("held_out_gate"));
-        QVERIFY(stage.settle());
-        QCOMPARE(stage.view.chart(2)->chart().series.size(), 2U);
-        QCOMPARE(stage.view.chart(2)->chart().series[1].y, std::vector<double>(12, 0.3));
+        stage.settle();
+        QCOMPARE(stage.chart(2).series.size(), 2U);
+        QCOMPARE(stage.chart(2).series[1].y, std::vector<double>(12, 0.3));
         // The legend of the loss says what that of the steps would say.
         QVERIFY(!stage.view.chart(0)->legend().entries().empty());
         QVERIFY(stage.view.chart(1)->legend().entries().empty());
         curve->setCurrentIndex(curve->findData("learning_rate"));
-        QVERIFY(stage.settle());
-        QCOMPARE(stage.view.chart(2)->chart().series[0].y, std::vector<double>(60, 0.001));
+        stage.settle();
+        QCOMPARE(stage.chart(2).series[0].y, std::vector<double>(60, 0.001));
         // The command is the page that is shown.
         QVERIFY(stage.view.viewCommand().text.contains(u"\"learning_rate\""_s));
         QVERIFY(stage.view.viewCommand().text.contains(u"one.ponder"_s));
     }
 
     void theAxisIsStepsTokensOrTime() {
-        const auto path = trained("axis.ponder", 60);
-        Stage stage({path});
-        QVERIFY(stage.settle());
-        const auto first = [&] { return stage.view.chart(0)->chart().series[0].x.front(); };
+        Stage stage({trained("axis.ponder", 60)});
+        const auto first = [&] { return stage.chart(0).series[0].x.front(); };
         QCOMPARE(first(), 10.0);
         stage.set("axis", "tokens");
         QCOMPARE(first(), 640.0);
         stage.set("axis", "seconds");
         QCOMPARE(first(), 2.0);
-        QCOMPARE(stage.view.chart(0)->chart().x.label, u"time (s)"_s);
-        QCOMPARE(stage.view.chart(0)->chart().y.label, u"Loss (nats a token)"_s);
+        QCOMPARE(stage.chart(0).x.label, u"time (s)"_s);
+        QCOMPARE(stage.chart(0).y.label, u"Loss (nats a token)"_s);
     }
 
     void smoothingIsOfTheTrainingLossAlone() {
-        const auto path = trained("smooth.ponder", 60);
-        Stage stage({path});
-        QVERIFY(stage.settle());
+        Stage stage({trained("smooth.ponder", 60)});
         stage.set("smoothing", 0.93);
-        const Chart& loss = stage.view.chart(0)->chart();
+        const Chart& loss = stage.chart(0);
         QVERIFY(loss.series[0].faint);
         QCOMPARE(loss.series[0].y.back(), Trained::loss(60));
         QVERIFY(!loss.series[1].faint);
@@ -184,9 +170,7 @@ private Q_SLOTS:
     }
 
     void hoverSaysTheNumbers() {
-        const auto path = trained("hover.ponder", 60);
-        Stage stage({path});
-        QVERIFY(stage.settle());
+        Stage stage({trained("hover.ponder", 60)});
         ChartPlot* chart = stage.view.chart(0);
         QVERIFY(QTest::qWaitForWindowExposed(&stage.view));
         QTest::mouseMove(chart->canvas(), chart->positionOf({0, 29}).toPoint());
@@ -198,39 +182,32 @@ private Q_SLOTS:
         const auto path = folder_ / "growing.ponder";
         Trained trained(path, "one");
         trained.points(1, 4);
-        QVERIFY(QTest::qWaitFor(
-            [&] {
-                try {
-                    const auto now = TraceReader::open(path).trainings();
-                    return !now.empty() && now[0].step == 40;
-                } catch (const Error&) {
-                    return false;
-                }
-            },
-            10'000));
+        testing::wait_for([&] {
+            try {
+                const auto now = TraceReader::open(path).trainings();
+                return !now.empty() && now[0].step == 40;
+            } catch (const Error&) {
+                return false;
+            }
+        });
         Stage stage({path});
-        QVERIFY(stage.settle());
         const auto count = [&] {
-            const auto& series = stage.view.chart(0)->chart().series;
+            const auto& series = stage.chart(0).series;
             return series.empty() ? std::size_t{0} : series[0].y.size();
         };
         QCOMPARE(count(), 4U);
         trained.points(5, 12);
-        QVERIFY(QTest::qWaitFor(
-            [&] {
-                stage.data.refresh();
-                return count() == 12;
-            },
-            10'000));
-        QVERIFY(stage.settle());
-        QVERIFY(stage.view.chart(0)->chart().note.contains("120 of 1,000"));
+        testing::wait_for([&] {
+            stage.data.refresh();
+            return count() == 12;
+        });
+        stage.settle();
+        QVERIFY(stage.chart(0).note.contains("120 of 1,000"));
         trained.writer.end_training(trained.id, false, "the loss is nan");
-        QVERIFY(QTest::qWaitFor(
-            [&] {
-                stage.data.refresh();
-                return stage.view.chart(0)->chart().note.contains("the loss is nan");
-            },
-            10'000));
+        testing::wait_for([&] {
+            stage.data.refresh();
+            return stage.chart(0).note.contains("the loss is nan");
+        });
     }
 
     void severalAreOverlaid() {
@@ -241,8 +218,7 @@ private Q_SLOTS:
             trained.writer.finish();
         }
         Stage stage({folder_ / "over-a.ponder", folder_ / "over-b.ponder"});
-        QVERIFY(stage.settle());
-        const Chart& loss = stage.view.chart(0)->chart();
+        const Chart& loss = stage.chart(0);
         std::set<int> inks;
         for (const auto& series : loss.series) {
             inks.insert(series.ink);
@@ -256,13 +232,13 @@ private Q_SLOTS:
         // Smoothed lines are never crossed out by what was measured.
         stage.set("smoothing", 0.95);
         bool faint = true;
-        for (const auto& series : stage.view.chart(0)->chart().series) {
+        for (const auto& series : stage.chart(0).series) {
             QVERIFY(faint || !series.faint);
             faint = series.faint;
         }
         // Closing one leaves the other.
         stage.data.close(QString::fromStdString((folder_ / "over-a.ponder").string()));
-        QVERIFY(stage.settle());
+        stage.settle();
         QCOMPARE(stage.view.spec().runs.size(), 1U);
     }
 
@@ -270,14 +246,12 @@ private Q_SLOTS:
         const auto path = trained("behind.ponder", 3);
         Stage stage({});
         stage.view.setOnScreen(false);
-        QSignalSpy opened(&stage.data, &TraceData::traceOpened);
-        stage.data.open(QString::fromStdString(path.string()));
-        QVERIFY(opened.wait(10'000));
+        stage.open(path);
         QVERIFY(!stage.view.isBusy());
-        QVERIFY(stage.view.chart(0)->chart().empty());
+        QVERIFY(stage.chart(0).empty());
         stage.view.setOnScreen(true);
-        QVERIFY(stage.settle());
-        QVERIFY(!stage.view.chart(0)->chart().empty());
+        stage.settle();
+        QVERIFY(!stage.chart(0).empty());
     }
 
     void longCurvesKeepTheirOutliers() {
@@ -302,38 +276,30 @@ private Q_SLOTS:
         {
             Trained trained(path, "one");
             trained.points(1, 20);
-            Trained* const same = &trained;
             TrainingInfo second;
             second.name = "two";
-            const std::int64_t id = same->writer.begin_training(second, {{"loss", "", "nats", "Loss", ""}});
-            same->writer.put_points(id, {10, 10, 1}, {{"loss", 0, 2.5}});
+            const std::int64_t id = trained.writer.begin_training(second, {{"loss", "", "nats", "Loss", ""}});
+            trained.writer.put_points(id, {10, 10, 1}, {{"loss", 0, 2.5}});
             trained.writer.finish();
         }
         QCOMPARE(trainings_named(path, "").size(), 2U);
         QCOMPARE(trainings_named(path, "two").at(0).info.name, std::string("two"));
-        const auto said = [&](const std::string& json) -> std::string {
+        const auto said = [&](const char* trace, const char* rest) -> QString {
+            const auto json = uR"({"kind":"training_curves","trace":"%1.ponder"%2})"_s.arg(
+                QLatin1String(trace), QLatin1String(rest));
             try {
-                const auto spec = figure::parse_figure_spec(json, folder_ / "spec.json");
-                (void)figure::gather(spec);
+                (void)figure::gather(figure::parse_figure_spec(json.toStdString(), folder_ / "spec.json"));
             } catch (const InputError& error) {
-                return error.what();
+                return QString::fromUtf8(error.what());
             }
             return {};
         };
-        QCOMPARE(said(R"({"kind":"training_curves","trace":"figure.ponder"})"), std::string());
-        QVERIFY(
-            said(R"({"kind":"training_curves","trace":"figure.ponder","runs":["three"]})").find("three") !=
-            std::string::npos);
-        QVERIFY(said(R"({"kind":"training_curves","trace":"figure.ponder","curve":"luck"})")
-                    .find("held_out_gate") != std::string::npos);
-        QVERIFY(
-            said(R"({"kind":"training_curves","trace":"figure.ponder","smoothing":1})").find("smoothing") !=
-            std::string::npos);
-        QVERIFY(
-            said(R"({"kind":"training_curves","trace":"figure.ponder","axis":"epochs"})").find("tokens") !=
-            std::string::npos);
-        QVERIFY(said(R"({"kind":"training_curves","trace":"plain.ponder"})").find("training.ponder") !=
-                std::string::npos);
+        QCOMPARE(said("figure", ""), QString());
+        QVERIFY(said("figure", R"(,"runs":["three"])").contains(u"three"_s));
+        QVERIFY(said("figure", R"(,"curve":"luck")").contains(u"held_out_gate"_s));
+        QVERIFY(said("figure", R"(,"smoothing":1)").contains(u"smoothing"_s));
+        QVERIFY(said("figure", R"(,"axis":"epochs")").contains(u"tokens"_s));
+        QVERIFY(said("plain", "").contains(u"training.ponder"_s));
     }
 
 private:
