@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What charts draw of made-up series, and how their colours are seen.
 #include "core/policy/policy.h"
+#include "tests/views/figure/figure_stage.h"
 #include "views/chart/chart.h"
 #include "views/chart/chart_axis.h"
 #include "views/figure/chart_drawing.h"
@@ -15,6 +16,16 @@
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
+
+namespace {
+
+/// A page with a chart alone, and the area between the axes.
+struct Drawn {
+    DisplayList list;
+    QRectF plot;
+};
+
+} // namespace
 
 class ChartTest : public QObject {
     Q_OBJECT
@@ -77,14 +88,12 @@ private Q_SLOTS:
             }
         }
         chart.series.push_back(cells);
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list(QSizeF(300, 200));
-        draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
-        const auto images = std::count_if(list.items().begin(), list.items().end(), [](const Item& item) {
-            return std::holds_alternative<ImageItem>(item);
-        });
+        const Drawn page = drawn(chart, {300, 200});
+        const auto images =
+            std::count_if(page.list.items().begin(), page.list.items().end(),
+                          [](const Item& item) { return std::holds_alternative<ImageItem>(item); });
         QCOMPARE(images, 1);
-        for (const Item& item : list.items()) {
+        for (const Item& item : page.list.items()) {
             if (const auto* image = std::get_if<ImageItem>(&item)) {
                 QCOMPARE(image->image.size(), QSize(200, 150));
                 QCOMPARE(image->image.pixel(0, 149), ColourMap::magnitude(MagnitudeMap::viridis).at(0));
@@ -96,8 +105,7 @@ private Q_SLOTS:
         // More of them than the palette has colours, each with a band, and a caveat of several lines.
         Chart chart;
         chart.note = u"What is halted changes no other token here, "_s.repeated(6).trimmed();
-        const Style style(FigureSpec{}, *fonts_);
-        const int colours = static_cast<int>(style.runs.size());
+        const int colours = static_cast<int>(style_.runs.size());
         for (int i = 0; i < 2 * colours; ++i) {
             Chart::Series line;
             line.name = u"a_rule_with_a_name %1"_s.arg(i);
@@ -117,17 +125,13 @@ private Q_SLOTS:
             points.listed = false;
             chart.series.push_back(points);
         }
-        const double height = readable_height(style, 238, chart, 8, 90);
-        DisplayList list;
-        const QRectF plot = draw_chart(list, style, {0, 0, 238, height}, chart, 8);
-        QVERIFY2(plot.height() > 80, qPrintable(QString::number(plot.height())));
-        QString words;
+        const double height = readable_height(style_, 238, chart, 8, 90);
+        const Drawn page = drawn(chart, {238, height}, 8);
+        QVERIFY2(page.plot.height() > 80, qPrintable(QString::number(page.plot.height())));
+        const QString words = texts_of(page.list).join(u' ');
         std::vector<std::vector<double>> dashes;
         bool line_seen = false;
-        for (const Item& item : list.items()) {
-            if (const auto* text = std::get_if<TextItem>(&item)) {
-                words += text->text + u' ';
-            }
+        for (const Item& item : page.list.items()) {
             const auto* path = std::get_if<PathItem>(&item);
             if (path != nullptr && path->fill.isValid() && path->path.boundingRect().width() > 100) {
                 QVERIFY2(!line_seen, "a band that is painted over a line");
@@ -143,13 +147,13 @@ private Q_SLOTS:
         QCOMPARE(words.count(u"halted"_s), 6);
         QCOMPARE(dashes.size(), static_cast<std::size_t>(2 * colours));
         QVERIFY(dashes[0].empty() && !dashes[static_cast<std::size_t>(colours)].empty());
-        const std::string tikz = chart_pgfplots(chart, style, 84, 52);
+        const std::string tikz = chart_pgfplots(chart, style_, 84, 52);
         QCOMPARE(QString::fromStdString(tikz).count(u"addlegendentry"_s), 2 * colours);
         QCOMPARE(QString::fromStdString(tikz).count(u"dash dot"_s), colours);
         // A chart of few series needs no more than its axes.
         chart.series.resize(3);
         chart.note.clear();
-        QVERIFY(readable_height(style, 238, chart, 8, 90) < 90 + 7 * style.size);
+        QVERIFY(readable_height(style_, 238, chart, 8, 90) < 90 + 7 * style_.size);
     }
 
     void barsStandOnZeroAndSideBySide() {
@@ -165,15 +169,13 @@ private Q_SLOTS:
             bars.y = {height[one], height[one]};
             chart.series.push_back(bars);
         }
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list(QSizeF(300, 200));
-        const QRectF plot = draw_chart(list, style, {0, 0, 300, 200}, chart, 1);
+        const Drawn page = drawn(chart, {300, 200});
         const auto drawn = [&](int ink) {
             std::vector<QRectF> found;
-            for (const Item& item : list.items()) {
+            for (const Item& item : page.list.items()) {
                 const auto* rect = std::get_if<RectItem>(&item);
-                if (rect != nullptr && rect->fill == style.runs[static_cast<std::size_t>(ink)] &&
-                    plot.contains(rect->rect.center()) && rect->rect.height() > 10) {
+                if (rect != nullptr && rect->fill == style_.runs[static_cast<std::size_t>(ink)] &&
+                    page.plot.contains(rect->rect.center()) && rect->rect.height() > 10) {
                     found.push_back(rect->rect);
                 }
             }
@@ -183,7 +185,7 @@ private Q_SLOTS:
         const std::vector<QRectF> down = drawn(1);
         QCOMPARE(up.size(), 2U);
         QCOMPARE(down.size(), 2U);
-        QVERIFY(up[0].bottom() < plot.bottom() - 10);
+        QVERIFY(up[0].bottom() < page.plot.bottom() - 10);
         QVERIFY(std::abs(up[0].bottom() - down[0].top()) < 1e-6);
         QVERIFY(std::abs(up[0].height() - 2 * down[0].height()) < 1e-6);
         QVERIFY(up[0].right() < down[0].left() && down[0].right() < up[1].left());
@@ -197,20 +199,18 @@ private Q_SLOTS:
         line.x = {2.4e6, 1.13e7};
         line.y = {300, 66};
         chart.series.push_back(line);
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list;
-        const QRectF plot = draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
-        const QStringList words = texts(list);
+        const Drawn page = drawn(chart, {238, 150});
+        const QStringList words = texts_of(page.list);
         QVERIFY2(words.contains(u"FLOPs per token (M)"_s), qPrintable(words.join(u'|')));
         for (const char* tick : {"2", "5", "10", "20", "50", "100", "200", "500"}) {
             QVERIFY2(words.contains(QString::fromLatin1(tick)), qPrintable(words.join(u'|')));
         }
         // The numbers fill the axes, which do not end at powers of ten.
-        for (const Item& item : list.items()) {
+        for (const Item& item : page.list.items()) {
             const auto* path = std::get_if<PathItem>(&item);
             if (path != nullptr && path->stroke.width == 1.6) {
-                QVERIFY(path->path.boundingRect().width() > 0.6 * plot.width());
-                QVERIFY(path->path.boundingRect().height() > 0.6 * plot.height());
+                QVERIFY(path->path.boundingRect().width() > 0.6 * page.plot.width());
+                QVERIFY(path->path.boundingRect().height() > 0.6 * page.plot.height());
             }
         }
     }
@@ -225,19 +225,18 @@ private Q_SLOTS:
         band.high = {3, 4, std::nan(""), 5};
         band.y = band.low;
         chart.series.push_back(band);
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list;
-        const QRectF plot = draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
-        const double third = plot.left() + plot.width();
-        const bool found = std::any_of(list.items().begin(), list.items().end(), [&](const Item& item) {
-            const auto* path = std::get_if<PathItem>(&item);
-            return path != nullptr && path->stroke.width > 4 &&
-                   std::abs(path->path.boundingRect().center().x() - third) < 10 &&
-                   path->path.boundingRect().height() > 0.5 * plot.height();
-        });
+        const Drawn page = drawn(chart, {238, 150});
+        const double third = page.plot.left() + page.plot.width();
+        const bool found =
+            std::any_of(page.list.items().begin(), page.list.items().end(), [&](const Item& item) {
+                const auto* path = std::get_if<PathItem>(&item);
+                return path != nullptr && path->stroke.width > 4 &&
+                       std::abs(path->path.boundingRect().center().x() - third) < 10 &&
+                       path->path.boundingRect().height() > 0.5 * page.plot.height();
+            });
         QVERIFY(found);
         // In LaTeX as well, and nothing from one part to the other; neither do lines go on behind a gap.
-        const QString tikz = QString::fromStdString(chart_pgfplots(chart, style, 84, 52));
+        const QString tikz = QString::fromStdString(chart_pgfplots(chart, style_, 84, 52));
         QCOMPARE(tikz.count(u"\\addplot"_s), 2);
         QCOMPARE(tikz.count(u"addlegendentry"_s), 1);
         QVERIFY(tikz.contains(u"(1,4)\n    (1,2)\n"_s));
@@ -250,16 +249,14 @@ private Q_SLOTS:
         Chart::Series line;
         line.x = line.y = {0, 1};
         chart.series.push_back(line);
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list;
-        draw_chart(list, style, {0, 0, 238, 150}, chart, 1);
-        for (const Item& item : list.items()) {
+        const Drawn page = drawn(chart, {238, 150});
+        for (const Item& item : page.list.items()) {
             if (const auto* text = std::get_if<TextItem>(&item);
                 text != nullptr && text->text == chart.y.label) {
-                QVERIFY(text->at.y() >= fonts_->ascent(text->style));
+                QVERIFY(text->at.y() >= fonts_.ascent(text->style));
             }
         }
-        QVERIFY(texts(list).contains(chart.y.label));
+        QVERIFY(texts_of(page.list).contains(chart.y.label));
     }
 
     void rulesAreToldApartWithoutGreenCones() {
@@ -272,7 +269,7 @@ private Q_SLOTS:
             QVERIFY(least_difference(colours, Vision::deuteranopia) > readable_difference);
             FigureSpec spec;
             spec.theme = dark ? "dark" : "light";
-            const Style style(spec, *fonts_);
+            const Style style(spec, fonts_);
             for (std::size_t rule = 0; rule < policy_kinds().size(); ++rule) {
                 for (std::size_t other = 0; other < rule; ++other) {
                     const int one = Chart::rule + static_cast<int>(rule);
@@ -298,12 +295,10 @@ private Q_SLOTS:
         }
         chart.y.low = -1; // cuts them
         chart.y.high = 1;
-        const Style style(FigureSpec{}, *fonts_);
-        DisplayList list;
-        const QRectF plot = draw_chart(list, style, {0, 0, 200, 150}, chart, 2);
+        const Drawn page = drawn(chart, {200, 150}, 2);
         int bands = 0;
         QRectF clip;
-        for (const Item& item : list.items()) {
+        for (const Item& item : page.list.items()) {
             if (const auto* begin = std::get_if<ClipBegin>(&item)) {
                 clip = begin->rect;
             } else if (const auto* path = std::get_if<PathItem>(&item);
@@ -311,7 +306,7 @@ private Q_SLOTS:
                 ++bands;
                 QVERIFY(path->fill.alphaF() < 0.5);
                 // None of it lies on the numbers of the axes.
-                QVERIFY(plot.adjusted(-1.01, -1.01, 1.01, 1.01).contains(clip));
+                QVERIFY(page.plot.adjusted(-1.01, -1.01, 1.01, 1.01).contains(clip));
             }
         }
         QCOMPARE(bands, 2);
@@ -337,17 +332,14 @@ private Q_SLOTS:
     }
 
 private:
-    static QStringList texts(const DisplayList& list) {
-        QStringList words;
-        for (const Item& item : list.items()) {
-            if (const auto* text = std::get_if<TextItem>(&item)) {
-                words << text->text;
-            }
-        }
-        return words;
+    [[nodiscard]] Drawn drawn(const Chart& chart, QSizeF size, int note_lines = 1) const {
+        Drawn page{DisplayList(size), {}};
+        page.plot = draw_chart(page.list, style_, QRectF(QPointF(), size), chart, note_lines);
+        return page;
     }
 
-    std::unique_ptr<Fonts> fonts_ = std::make_unique<Fonts>(Fonts::load());
+    Fonts fonts_ = Fonts::load();
+    Style style_{FigureSpec{}, fonts_};
 };
 
 QTEST_MAIN(ChartTest)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
+#include "tests/views/figure/figure_stage.h"
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/common/paths.h"
 #include "views/figure/export_dialog.h"
@@ -19,7 +18,6 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
-#include <QSignalSpy>
 #include <QtTest>
 
 #include <algorithm>
@@ -32,29 +30,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What a window has open.
-struct Opened {
-    Opened(const fs::path& path, Appearance appearance) : theme(appearance) {
-        data.open(QString::fromStdString(path.string()));
-        QTRY_VERIFY(data.traces().size() == 1);
-    }
-    TraceData data;
-    Selection selection;
-    Theme theme;
-    ViewContext context{data, selection, theme};
+/// A window that has one trace open.
+struct Opened : testing::ViewStage {
+    explicit Opened(const fs::path& path) { open(path); }
 };
 
 } // namespace
 
-class ExportDialogTest : public QObject {
+class ExportDialogTest : public QObject, private FigureStage {
     Q_OBJECT
 private Q_SLOTS:
-    void initTestCase() {
-        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 200});
-    }
+    void initTestCase() { testing::write_sample_trace(trace_, {.sequences = 2, .tokens = 200}); }
 
     void writesFigureNumbersAndSpecification() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
         initial.runs = both();
         initial.sequence = 1;
@@ -84,46 +73,38 @@ private Q_SLOTS:
         QVERIFY(fs::exists(folder_ / "exported.csv"));
         const FigureSpec again = read_figure_spec(folder_ / "exported.json");
         QCOMPARE(again, dialog.spec());
-        QCOMPARE(again.runs.front().trace, folder_ / "story.ponder");
+        QCOMPARE(again.runs.front().trace, trace_);
     }
 
     void runsHaveTheColoursOfTheWindow() {
-        TraceData data;
-        Selection selection;
-        Theme theme(Appearance::light);
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        const QString trace = QString::fromStdString((folder_ / "story.ponder").string());
-        data.open(trace);
-        QTRY_VERIFY(opened.size() > 0);
-        const RunKey first{trace, data.runs(trace)[0].id};
-        const RunKey second{trace, data.runs(trace)[1].id};
-        selection.setRunA(second);
+        Opened window(trace_);
+        const RunKey first = window.run(0);
+        const RunKey second = window.run(1);
+        window.selection.setRunA(second);
         FigureSpec initial;
         initial.kind = FigureKind::nll_comparison;
         initial.replicates = 100;
-        initial.runs = {{folder_ / "story.ponder", data.runs(trace)[0].name},
-                        {folder_ / "story.ponder", data.runs(trace)[1].name}};
-        const Fonts fonts = Fonts::load();
+        initial.runs = both();
         {
-            ExportDialog dialog({data, selection, theme}, initial);
+            ExportDialog dialog(window.context, initial);
             const FigureSpec made = dialog.spec();
-            QCOMPARE(Style(made, fonts).runs[0], theme.runColour(first, selection));
-            QCOMPARE(Style(made, fonts).runs[1], theme.colours().a);
-            QCOMPARE(Style(made, fonts).runs.size(),
-                     Style(initial, fonts).runs.size()); // none twice, none lost
-            QCOMPARE(parse_figure_spec(write_figure_spec(made, folder_.path()), folder_ / "c.json"), made);
+            const std::vector<QColor> colours = Style(made, fonts_).runs;
+            QCOMPARE(colours[0], window.theme.runColour(first, window.selection));
+            QCOMPARE(colours[1], window.theme.colours().a);
+            QCOMPARE(colours.size(), Style(initial, fonts_).runs.size()); // none twice, none lost
+            QCOMPARE(read_back(made), made);
         }
         // As they come, nothing needs to be said.
-        selection.setRunA(first);
-        selection.setRunB(second);
-        QVERIFY(ExportDialog({data, selection, theme}, initial).spec().colours.empty());
+        window.selection.setRunA(first);
+        window.selection.setRunB(second);
+        QVERIFY(ExportDialog(window.context, initial).spec().colours.empty());
         // What a specification says stays.
         initial.colours = {5, 3};
-        QCOMPARE(ExportDialog({data, selection, theme}, initial).spec().colours, initial.colours);
+        QCOMPARE(ExportDialog(window.context, initial).spec().colours, initial.colours);
     }
 
     void nothingIsReplacedUnasked() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
         initial.kind = FigureKind::nll_comparison;
         initial.replicates = 100;
@@ -150,19 +131,16 @@ private Q_SLOTS:
     }
 
     void runsEntriesAndLimits() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
         initial.kind = FigureKind::policy_front;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        initial.runs = {{trace_, "adaponderlm-1m"}};
         initial.series = {{"uniform", "at random", true}, {"fixed", "", false}};
         initial.legend = "right";
         initial.x_range = {{1e6, 9e6}};
         initial.height_mm = 70;
         const fs::path spec = folder_ / "front.json";
-        {
-            std::ofstream file(spec);
-            file << write_figure_spec(initial, folder_.path());
-        }
+        std::ofstream(spec) << write_figure_spec(initial, folder_.path());
         QCOMPARE(read_figure_spec(spec), initial);
         FigureSpec plain;
         plain.runs = initial.runs;
@@ -192,10 +170,10 @@ private Q_SLOTS:
     void limitsAreTypedInAnyLocale() {
         const QLocale before;
         QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
         initial.kind = FigureKind::policy_front;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        initial.runs = {{trace_, "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
         const auto type = [&](const char* field, const QString& text) {
             for (QLineEdit* line : dialog.findChildren<QLineEdit*>()) {
@@ -222,7 +200,7 @@ private Q_SLOTS:
     }
 
     void figuresOfARemoteTraceGoToAFolderHere() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
         initial.runs = {{"ssh://host/data/story.ponder", "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
@@ -232,9 +210,9 @@ private Q_SLOTS:
     }
 
     void messagesMoveNoField() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
+        Opened window(trace_);
         FigureSpec initial;
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        initial.runs = {{trace_, "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
         dialog.show();
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr, 30'000);
@@ -256,11 +234,11 @@ private Q_SLOTS:
 
     void runsThatAreNumbersAreNamed() {
         const fs::path trace = folder_ / "numbers.ponder";
-        fs::copy_file(folder_ / "story.ponder", trace);
+        fs::copy_file(trace_, trace);
         rename_run(trace, find_run(TraceReader::open(trace), "vanilla-1m"), "1"); // its number is 2
         std::ofstream(folder_ / "numbers.json")
             << R"({"kind":"token_text","trace":"numbers.ponder","runs":[1]})";
-        Opened window(trace, Appearance::light);
+        Opened window(trace);
         FigureSpec initial;
         initial.runs = {{trace, "1"}};
         ExportDialog dialog(window.context, initial);
@@ -271,8 +249,8 @@ private Q_SLOTS:
     void aFreeNameKeepsItsFolder() {
         const fs::path folder = folder_ / "50%3 %1";
         fs::create_directories(folder);
-        fs::copy_file(folder_ / "story.ponder", folder / "story.ponder");
-        Opened window(folder / "story.ponder", Appearance::light);
+        fs::copy_file(trace_, folder / "story.ponder");
+        Opened window(folder / "story.ponder");
         FigureSpec initial;
         initial.runs = {{folder / "story.ponder", "vanilla-1m"}};
         const QString first = ExportDialog(window.context, initial).file()->file();
@@ -286,19 +264,12 @@ private Q_SLOTS:
     void entriesAreRenamedOrderedAndLeftOut() {
         FigureSpec spec;
         spec.kind = FigureKind::policy_front;
-        spec.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        spec.runs = {{trace_, "adaponderlm-1m"}};
         spec.series = {{"uniform", "at random", true}, {"fixed", "", false}, {"nobody", "", true}};
         spec.x_range = {{1, 3}};
         spec.cost = "steps";
-        const Fonts fonts = Fonts::load();
-        const FigureData data = gather(spec);
-        const Figure figure = compose(spec, data, fonts);
-        QStringList words;
-        for (const Item& item : figure.page.items()) {
-            if (const auto* text = std::get_if<TextItem>(&item)) {
-                words << text->text;
-            }
-        }
+        const Figure figure = made(spec);
+        const QStringList words = texts_of(figure.page);
         QVERIFY(words.contains(u"at random"_s));
         QVERIFY(!words.contains(u"uniform"_s) && !words.contains(u"fixed"_s));
         QVERIFY(words.contains(u"mean steps"_s));
@@ -311,18 +282,13 @@ private Q_SLOTS:
             return notice.find("nobody") != std::string::npos && notice.find("uniform") != std::string::npos;
         }));
         spec.legend = "none";
-        const Figure bare = compose(spec, data, fonts);
-        QVERIFY(std::none_of(bare.page.items().begin(), bare.page.items().end(), [](const Item& item) {
-            const auto* text = std::get_if<TextItem>(&item);
-            return text != nullptr && text->text == u"at random"_s;
-        }));
+        QVERIFY(!texts_of(made(spec).page).contains(u"at random"_s));
     }
 
     void everyKindCanBeAPanel() {
-        Opened window(folder_ / "story.ponder", Appearance::light);
-        const QString trace = path_text(folder_ / "story.ponder");
-        window.selection.setRunA({trace, window.data.runs(trace)[0].id});
-        window.selection.setRunB({trace, window.data.runs(trace)[1].id});
+        Opened window(trace_);
+        window.selection.setRunA(window.run(0));
+        window.selection.setRunB(window.run(1));
         int drawn = 0;
         for (const KindInfo& info : figure_kinds()) {
             if (info.kind == FigureKind::panels) {
@@ -348,10 +314,9 @@ private Q_SLOTS:
 
     void aPanelWhoseRunIsGoneSaysSo() {
         const fs::path path = folder_ / "goes.ponder";
-        fs::copy_file(folder_ / "story.ponder", path);
-        const QString trace = path_text(path);
-        Opened window(path, Appearance::light);
-        window.selection.setRunA({trace, window.data.runs(trace)[0].id});
+        fs::copy_file(trace_, path);
+        Opened window(path);
+        window.selection.setRunA(window.run(0));
         FigureSpec spec;
         spec.kind = FigureKind::steps_histogram;
         FigurePanel panel(window.context, spec);
@@ -365,18 +330,18 @@ private Q_SLOTS:
         QVERIFY(panel.chart()->hint().contains(u"goes.ponder"_s) || panel.hint().contains(u"goes.ponder"_s));
         QCOMPARE(panel.viewCommand().kind, ViewCommand::Kind::none);
         // The run is no longer open, or no longer chosen.
-        window.selection.setRunA({trace, 99});
+        window.selection.setRunA({window.trace, 99});
         QTRY_VERIFY(!panel.isBusy() && !panel.hint().isEmpty());
         QVERIFY(panel.spec().runs.empty());
         QCOMPARE(panel.viewCommand().kind, ViewCommand::Kind::none);
     }
 
     void otherKindsAndFailures() {
-        Opened window(folder_ / "story.ponder", Appearance::dark);
+        Opened window(trace_);
         FigureSpec initial;
         initial.kind = FigureKind::step_heatmap;
         initial.signal = "gate";
-        initial.runs = {{folder_ / "story.ponder", "adaponderlm-1m"}};
+        initial.runs = {{trace_, "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
@@ -391,9 +356,8 @@ private Q_SLOTS:
 
 private:
     [[nodiscard]] std::vector<RunName> both() const {
-        return {{folder_ / "story.ponder", "adaponderlm-1m"}, {folder_ / "story.ponder", "vanilla-1m"}};
+        return {{trace_, "adaponderlm-1m"}, {trace_, "vanilla-1m"}};
     }
-    testing::TemporaryFolder folder_;
 };
 
 QTEST_MAIN(ExportDialogTest)

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What figures say: of which run, of which tokens, in which words; and the files for LaTeX. Before Qt, whose
-// keyword `signals` is a name there.
-#include "core/base/error.h"
+// What figures say: of which run, of which tokens, in which words; and the files for LaTeX.
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
 #include "core/trace/writer.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
-#include "views/figure/figure.h"
+#include "tests/views/figure/figure_stage.h"
 #include "views/figure/parts.h"
 
 #include <QtTest>
@@ -66,34 +62,20 @@ SignalInfo rank_by_step() {
     return info;
 }
 
-std::string written_text(const Figure& figure) {
-    QString all;
-    for (const Item& item : figure.page.items()) {
-        if (const auto* text = std::get_if<TextItem>(&item)) {
-            all += text->text + u'\n';
-        }
-    }
-    return all.toStdString();
-}
-
 } // namespace
 
-class FigureContentTest : public QObject {
+class FigureContentTest : public QObject, private FigureStage {
     Q_OBJECT
 private Q_SLOTS:
-    void initTestCase() {
-        trace_ = folder_ / "story.ponder";
-        testing::write_sample_trace(trace_, {.sequences = 1, .tokens = 120});
-        fonts_ = std::make_unique<Fonts>(Fonts::load());
-    }
+    void initTestCase() { testing::write_sample_trace(trace_, {.sequences = 1, .tokens = 120}); }
 
     void aNumberIsNoName() {
         const fs::path trace = copied("numbers.ponder");
         rename(trace, "vanilla-1m", "1"); // its number is 2
         const auto run_of = [&](const char* runs) {
-            const FigureSpec spec = specified(
-                std::string(R"({"kind":"token_text","trace":"numbers.ponder","runs":)") + runs + "}");
-            [&] { QCOMPARE(specified(write_figure_spec(spec, folder_.path())), spec); }();
+            const FigureSpec spec =
+                parsed(std::string(R"({"kind":"token_text","trace":"numbers.ponder","runs":)") + runs + "}");
+            [&] { QCOMPARE(read_back(spec), spec); }();
             return gather(spec).runs.front().info.name;
         };
         QCOMPARE(run_of("[1]"), std::string("adaponderlm-1m"));
@@ -113,7 +95,7 @@ private Q_SLOTS:
                 R"(of layer 1; the other weights add up to 1 without it."])";
         });
         rename(trace, "vanilla-1m", "3"); // the number of the run without a source
-        const FigureSpec spec = specified(
+        const FigureSpec spec = parsed(
             R"({"kind":"depth_ablation","trace":"depth.ponder","runs":["adaponderlm-1m"],"replicates":100})");
         QCOMPARE(gather(spec).chart->series.back().y.size(), 1U);
     }
@@ -121,8 +103,8 @@ private Q_SLOTS:
     void notesHoldNamesAsTheyAre() {
         const fs::path trace = copied("percent.ponder");
         rename(trace, "adaponderlm-1m", "50%1%%");
-        const FigureSpec spec = specified(
-            R"({"kind":"policy_table","trace":"percent.ponder","runs":["50%1%%"],"replicates":100})");
+        const FigureSpec spec =
+            parsed(R"({"kind":"policy_table","trace":"percent.ponder","runs":["50%1%%"],"replicates":100})");
         const QString note = gather(spec).table->note;
         QVERIFY2(note.startsWith(u"50%1%%, 119 tokens."_s), qPrintable(note));
         QVERIFY2(note.endsWith(u"95 % intervals: paired bootstrap, 100 replicates"_s), qPrintable(note));
@@ -137,7 +119,7 @@ private Q_SLOTS:
                       u"a\nb\rc"_s};
         FigureSpec spec;
         spec.kind = FigureKind::policy_table;
-        const std::string latex = compose(spec, data, *fonts_).tables.at(1).csv;
+        const std::string latex = compose(spec, data, fonts_).tables.at(1).csv;
         QVERIFY2(latex.starts_with("% a b c\n% "), latex.c_str());
         QVERIFY2(latex.find("\\midrule\n{[}x] & +1.00 \\\\\n{*}\\textbackslash{}ny & $-$2.00 \\\\\n") !=
                      std::string::npos,
@@ -158,8 +140,8 @@ private Q_SLOTS:
         for (const char* kind :
              {R"("step_heatmap","signal":"nll")", R"("steps_by_type")", R"("token_text","quantity":"steps")",
               R"("token_text","quantity":"steps","attribution":"predicting")"}) {
-            const FigureSpec spec = specified(std::string(R"({"kind":)") + kind +
-                                              R"(,"trace":"exits.ponder","runs":["exits"],"tokens":[1,20]})");
+            const FigureSpec spec = parsed(std::string(R"({"kind":)") + kind +
+                                           R"(,"trace":"exits.ponder","runs":["exits"],"tokens":[1,20]})");
             const FigureData data = gather(spec);
             if (data.chart && !data.signal) {
                 QCOMPARE(data.chart->title, u"Layers by token type"_s);
@@ -167,8 +149,7 @@ private Q_SLOTS:
                 QVERIFY(data.chart->series[0].labels[0].contains(u": mean layers "_s));
                 continue;
             }
-            const QStringList texts =
-                QString::fromStdString(written_text(compose(spec, data, *fonts_))).split(u'\n');
+            const QStringList texts = texts_of(compose(spec, data, fonts_).page);
             QVERIFY(!texts.filter(u"layer"_s).empty());
             QVERIFY2(texts.filter(u"step"_s).empty(), qPrintable(texts.filter(u"step"_s).join(u'|')));
         }
@@ -178,11 +159,10 @@ private Q_SLOTS:
         const fs::path trace = copied("long.ponder");
         rename(trace, "adaponderlm-1m", "adaponderlm-1m-of-a-long-training");
         rename(trace, "vanilla-1m", "vanilla-1m-of-a-long-training");
-        const FigureSpec spec = specified(
+        const FigureSpec spec = parsed(
             R"({"kind":"token_text","trace":"long.ponder","quantity":"nll_difference","width_mm":84,"tokens":[1,30],)"
             R"("runs":["adaponderlm-1m-of-a-long-training","vanilla-1m-of-a-long-training"]})");
-        const QString words =
-            QString::fromStdString(written_text(compose(spec, gather(spec), *fonts_))).replace(u'\n', u' ');
+        const QString words = texts_of(made(spec).page).join(u' ');
         QVERIFY2(words.startsWith(u"ΔNLL of each token (nats), adaponderlm-1m-of-a-long-training − "
                                   "vanilla-1m-of-a-long-training "_s),
                  qPrintable(words));
@@ -219,12 +199,12 @@ private Q_SLOTS:
             count += token % 3 == 0 ? 0 : 1;
         }
         QVERIFY(std::abs(chart("rank").series[1].y.front() - sum / count) < 1e-9);
-        const FigureSpec map = specified(
+        const FigureSpec map = parsed(
             R"({"kind":"step_heatmap","trace":"signals.ponder","runs":["made"],"signal":"rank","tokens":[1,20]})");
         const FigureData data = gather(map);
         QCOMPARE(data.signal->at(1, 0).kind, StepMap::Kind::missing); // row 0
         QCOMPARE(data.signal->at(2, 0).value, 1.0F);
-        const std::string csv = compose(map, data, *fonts_).tables.front().csv;
+        const std::string csv = compose(map, data, fonts_).tables.front().csv;
         QVERIFY2(csv.find(",0,0,\n") != std::string::npos && csv.find(",0,0,0\n") == std::string::npos,
                  csv.c_str());
     }
@@ -257,7 +237,7 @@ private Q_SLOTS:
         chart.series = {cells};
         FigureData data;
         data.chart = chart;
-        const std::string latex = compose(spec, data, *fonts_).pgfplots;
+        const std::string latex = compose(spec, data, fonts_).pgfplots;
         for (const char* option : {"xmin=-0.5, xmax=1.5,", "ymin=0, ymax=4,", "y dir=reverse,",
                                    "title={50 \\% of it},", "% a b\n"}) {
             QVERIFY2(latex.find(option) != std::string::npos, latex.c_str());
@@ -265,7 +245,7 @@ private Q_SLOTS:
         spec.title.clear();
         spec.y_range = {0, 10};
         data.chart->y.reversed = false;
-        const std::string other = compose(spec, data, *fonts_).pgfplots;
+        const std::string other = compose(spec, data, fonts_).pgfplots;
         QVERIFY2(other.find("ymin=0, ymax=10,") != std::string::npos, other.c_str());
         QVERIFY(other.find("title=") == std::string::npos && other.find("dir=") == std::string::npos);
     }
@@ -273,9 +253,9 @@ private Q_SLOTS:
     void aHiddenBandTakesNothingAlong() {
         const auto marks = [&](const char* hidden) {
             FigureSpec spec =
-                specified(R"({"kind":"nll_by_halt_step","trace":"story.ponder","runs":["adaponderlm-1m"]})");
+                parsed(R"({"kind":"nll_by_halt_step","trace":"story.ponder","runs":["adaponderlm-1m"]})");
             spec.series = {{hidden, "", false}};
-            const std::string csv = compose(spec, gather(spec), *fonts_).tables.front().csv;
+            const std::string csv = made(spec).tables.front().csv;
             return QString::fromStdString(csv).split(u'\n').filter(QRegularExpression("^[^s]")).size() +
                    10 * QString::fromStdString(csv).split(u'\n').filter(QRegularExpression("^,")).size();
         };
@@ -298,22 +278,15 @@ private Q_SLOTS:
         spec.kind = FigureKind::training_curves;
         spec.series = {{"held-out", "", false}};
         QCOMPARE(
-            compose(spec, data, *fonts_).tables.front().csv,
+            compose(spec, data, fonts_).tables.front().csv,
             std::string("series,x,y,low,high,value\n,1,1,,,\n,2,2,,,\nlearned,1,1,,,\nlearned,2,2,,,\n"));
     }
 
 private:
-    FigureSpec specified(const std::string& json) const {
-        return parse_figure_spec(json, folder_ / "spec.json");
-    }
     fs::path copied(const char* name) const {
         fs::copy_file(trace_, folder_ / name);
         return folder_ / name;
     }
-
-    testing::TemporaryFolder folder_;
-    fs::path trace_;
-    std::unique_ptr<Fonts> fonts_;
 };
 
 QTEST_MAIN(FigureContentTest)

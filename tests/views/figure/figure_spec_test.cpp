@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Specifications of figures: those that read back, and what is said of wrong ones.
-#include "tests/views/figure/story.h"
-#include "views/figure/figure.h"
+#include "tests/views/figure/figure_stage.h"
 
 #include <QtTest>
-
-#include <filesystem>
-#include <fstream>
-#include <memory>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
 using namespace ponderscope::figure;
 namespace fs = std::filesystem;
 
-class FigureSpecTest : public QObject {
+class FigureSpecTest : public QObject, private FigureStage {
     Q_OBJECT
 private Q_SLOTS:
-    void initTestCase() {
-        trace_ = write_story(folder_);
-        fonts_ = std::make_unique<Fonts>(Fonts::load());
-    }
+    void initTestCase() { write_story(); }
 
     void specificationsReadBack() {
         FigureSpec spec;
@@ -39,7 +31,7 @@ private Q_SLOTS:
         const std::string json = write_figure_spec(spec, folder_.path());
         QVERIFY2(json.find(folder_.path().string()) == std::string::npos,
                  "traces beside the file are named relative to it");
-        QCOMPARE(parse_figure_spec(json, folder_ / "spec.json"), spec);
+        QCOMPARE(parsed(json), spec);
         spec.kind = FigureKind::nll_comparison;
         spec.runs = {{trace_, "a"}, {trace_, "b"}};
         spec.signal = FigureSpec().signal;
@@ -49,12 +41,12 @@ private Q_SLOTS:
         spec.replicates = 500;
         spec.scatter = false;
         spec.sequence.reset();
-        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        QCOMPARE(read_back(spec), spec);
         FigureSpec text;
         text.runs = {{fs::path("/somewhere/else.ponder"), ""}};
         text.quantity = Quantity::entropy;
         text.step_ticks = false;
-        QCOMPARE(parse_figure_spec(write_figure_spec(text, folder_.path()), folder_ / "spec.json"), text);
+        QCOMPARE(read_back(text), text);
     }
 
     void wrongSpecifications_data() {
@@ -136,19 +128,11 @@ private Q_SLOTS:
     void wrongSpecifications() {
         QFETCH(QString, json);
         QFETCH(QString, says);
-        const QString said = QString::fromStdString(thrown([&] {
-            const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
-            compose(spec, gather(spec), *fonts_);
-        }));
-        QVERIFY2(said != u"(nothing was thrown)"_s, qPrintable(said));
+        const QString said = thrown([&] { (void)made(json.toStdString()); });
+        QVERIFY(!said.isEmpty());
         QVERIFY2(said.contains(says), qPrintable(said));
         QCOMPARE(said.count(u'\n'), 0);
     }
-
-private:
-    testing::TemporaryFolder folder_;
-    fs::path trace_;
-    std::unique_ptr<Fonts> fonts_;
 };
 
 QTEST_MAIN(FigureSpecTest)

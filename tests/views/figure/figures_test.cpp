@@ -3,12 +3,9 @@
 #include "core/trace/reader.h"
 #include "core/trace/tools/annotations.h"
 
-#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/policy/matched.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
-#include "tests/views/figure/story.h"
+#include "tests/views/figure/figure_stage.h"
 #include "views/common/colour_map.h"
 #include "views/figure/command.h"
 #include "views/figure/token_pieces.h"
@@ -69,23 +66,20 @@ std::vector<std::vector<std::string>> read_csv(const std::string& text) {
 
 } // namespace
 
-class FiguresTest : public QObject {
+class FiguresTest : public QObject, private FigureStage {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        trace_ = write_story(folder_);
+        write_story();
         testing::SampleTrace odd;
-        odd.texts = {"A 😀 smile, naïve\ttab\nand 漢字 <&> \uE123 \x01 end.", ""}; // U+E123 is nobody's letter
-        odd.texts.pop_back();
+        odd.texts = {"A 😀 smile, naïve\ttab\nand 漢字 <&> \uE123 \x01 end."}; // U+E123 is nobody's letter
         testing::write_sample_trace(folder_ / "odd.ponder", odd);
-        fonts_ = std::make_unique<Fonts>(Fonts::load());
     }
 
     void frontsHoldTheReplaysNumbers() {
-        FigureSpec spec = parse_figure_spec(
-            R"({"kind":"policy_front","trace":"story.ponder","runs":["adaponderlm-1m"],"policies":["fixed"]})",
-            folder_ / "spec.json");
-        auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.front().csv);
+        FigureSpec spec = parsed(
+            R"({"kind":"policy_front","trace":"story.ponder","runs":["adaponderlm-1m"],"policies":["fixed"]})");
+        auto rows = read_csv(made(spec).tables.front().csv);
         QVERIFY(std::erase_if(rows, [](const auto& row) { return row[0] == blind_rule; }) > 0);
         QCOMPARE(rows.size(), 1 + 4 + 1); // fixed:n=0..3, and the run
         QCOMPARE(rows[0], (std::vector<std::string>{"series", "x", "y", "low", "high", "value"}));
@@ -97,35 +91,33 @@ private Q_SLOTS:
         const double mean = run.nll_sum / static_cast<double>(run.scored_tokens);
         QVERIFY(std::abs(number<double>(rows[5][2]) - std::exp(mean)) < 1e-9);
         QVERIFY(std::abs(number<double>(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
-        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        QCOMPARE(read_back(spec), spec);
         // What the perplexity is set against.
         spec.cost = "steps";
-        QCOMPARE(parse_figure_spec(write_figure_spec(spec, folder_.path()), folder_ / "spec.json"), spec);
+        QCOMPARE(read_back(spec), spec);
         const Chart steps = *gather(spec).chart;
         QVERIFY(steps.x.label.contains(u"step"_s));
         spec.cost = "time";
         QVERIFY(gather(spec).chart->x.label != steps.x.label);
         QVERIFY(thrown([&] {
-                    parse_figure_spec(R"({"kind":"policy_front","trace":"story.ponder","cost":"euros"})",
-                                      folder_ / "spec.json");
-                }).find("euros") != std::string::npos);
+                    (void)parsed(R"({"kind":"policy_front","trace":"story.ponder","cost":"euros"})");
+                }).contains(u"euros"_s));
         spec.cost = "compute";
         spec.policies = {"luck"};
-        QVERIFY(thrown([&] { gather(spec); }).find("luck") != std::string::npos);
+        QVERIFY(thrown([&] { (void)gather(spec); }).contains(u"luck"_s));
         spec.kind = FigureKind::gate_curves;
         spec.runs[0].run = "vanilla-1m";
-        QVERIFY(thrown([&] { gather(spec); }).find("gates") != std::string::npos);
+        QVERIFY(thrown([&] { (void)gather(spec); }).contains(u"gates"_s));
         spec.kind = FigureKind::policy_front;
         spec.policies.clear();
         spec.runs = {{folder_ / "basic.ponder", "adaponderlm-1m"}};
-        QVERIFY(thrown([&] { gather(spec); }).find("--record steps") != std::string::npos);
+        QVERIFY(thrown([&] { (void)gather(spec); }).contains(u"--record steps"_s));
     }
 
     void aRunThatIsChosenAndNotDrawnIsNamed() {
-        FigureSpec spec = parse_figure_spec(
-            R"({"kind":"matched_rules","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],)"
-            R"("policies":["entropy"],"replicates":100})",
-            folder_ / "spec.json");
+        FigureSpec spec =
+            parsed(R"({"kind":"matched_rules","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],)"
+                   R"("policies":["entropy"],"replicates":100})");
         const auto named = [&] {
             const std::vector<std::string> notices = gather(spec).notices;
             return std::any_of(notices.begin(), notices.end(), [](const std::string& notice) {
@@ -136,35 +128,30 @@ private Q_SLOTS:
         spec.runs.resize(1);
         QVERIFY(!named());
         // Rows of bands say whose band it is.
-        for (const auto& row : read_csv(compose(spec, gather(spec), *fonts_).tables.front().csv)) {
+        for (const auto& row : read_csv(made(spec).tables.front().csv)) {
             QVERIFY(!row[0].empty());
         }
     }
 
     void cellsAreVectorsUpToALimitAndThenAnImage() {
         const auto images = [&](const char* tokens) {
-            const FigureSpec spec = parse_figure_spec(
-                std::string(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"tokens":)") + tokens +
-                    "}",
-                folder_ / "spec.json");
-            const Figure figure = compose(spec, gather(spec), *fonts_);
+            const FigureSpec spec =
+                parsed(std::string(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"tokens":)") +
+                       tokens + "}");
+            const Figure figure = made(spec);
             int count = 0;
             for (const Item& item : figure.page.items()) {
                 count += std::holds_alternative<ImageItem>(item) ? 1 : 0;
             }
             return count;
         };
-        testing::SampleTrace what;
-        what.sequences = 1;
-        what.tokens = 21'000;
-        testing::write_sample_trace(folder_ / "long.ponder", what);
+        testing::write_sample_trace(folder_ / "long.ponder", {.sequences = 1, .tokens = 21'000});
         QCOMPARE(images("[0,50]"), 0);
         QCOMPARE(images("[0,1500]"), 2); // cells thinner than viewers draw: values, and halted steps
         // More columns than print can show are the mean of several, which is said; an image is lossless.
         const FigureSpec wide =
-            parse_figure_spec(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"width_mm":900})",
-                              folder_ / "spec.json");
-        const Figure figure = compose(wide, gather(wide), *fonts_);
+            parsed(R"({"kind":"step_heatmap","trace":"long.ponder","runs":[1],"width_mm":900})");
+        const Figure figure = made(wide);
         QVERIFY(!figure.notices.empty());
         int count = 0;
         for (const Item& item : figure.page.items()) {
@@ -178,10 +165,8 @@ private Q_SLOTS:
     }
 
     void textTableHoldsTheTracesNumbers() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"sequence":1,"tokens":[0,40]})",
-            folder_ / "s.json");
-        const Figure figure = compose(spec, gather(spec), *fonts_);
+        const Figure figure = made(
+            R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"sequence":1,"tokens":[0,40]})");
         const auto rows = read_csv(figure.tables.at(0).csv);
         QCOMPARE(rows.size(), std::size_t{41});
         const TraceReader reader = TraceReader::open(trace_);
@@ -220,7 +205,7 @@ private Q_SLOTS:
         spec.sequence = 1;
         spec.tokens = {5, 12}; // the first of them has no class
         spec.annotation = "part_of_speech";
-        const Figure figure = compose(spec, gather(spec), *fonts_);
+        const Figure figure = made(spec);
         const auto rows = read_csv(figure.tables[0].csv);
         QCOMPARE(rows[0][4], std::string("part_of_speech"));
         for (std::size_t t = 5; t < 12; ++t) {
@@ -237,7 +222,7 @@ private Q_SLOTS:
         QVERIFY(has(0) && has(1));
         QVERIFY(!has(2)); // no token is of it: no swatch
         spec.annotation = "score";
-        const auto numbers = read_csv(compose(spec, gather(spec), *fonts_).tables[0].csv);
+        const auto numbers = read_csv(made(spec).tables[0].csv);
         QCOMPARE(numbers[1][4], std::string("1.25"));
         // Of more classes than anybody tells apart, those of the most tokens are named.
         Annotation many{"many", true, {}, {}};
@@ -253,31 +238,25 @@ private Q_SLOTS:
         put_annotations(trace, run, reader.sequences(run.id), {many});
         spec.annotation = "many";
         spec.tokens = {0, 300};
-        QString named;
-        const Figure crowded = compose(spec, gather(spec), *fonts_);
-        for (const Item& item : crowded.page.items()) {
-            if (const auto* text = std::get_if<TextItem>(&item)) {
-                named += text->text + u' ';
-            }
-        }
+        const QString named = texts_of(made(spec).page).join(u' ') + u' ';
         QVERIFY2(named.contains(u" c199. "_s), qPrintable(named));
         QVERIFY(named.contains(u" c1. "_s) && named.contains(u" c23. "_s));
         QVERIFY(!named.contains(u" c0. "_s) && !named.contains(u" c24. "_s));
         QVERIFY(named.contains(u" and 175 more "_s));
         spec.annotation = "other";
-        QVERIFY(thrown([&] { gather(spec); }).find("part_of_speech, score") != std::string::npos);
+        QVERIFY(thrown([&] { (void)gather(spec); }).contains(u"part_of_speech, score"_s));
         QVERIFY(thrown([&] {
-                    parse_figure_spec(R"({"kind":"token_text","trace":"a.ponder","quantity":"nll",)"
-                                      R"("annotation":"score"})",
-                                      folder_ / "x.json");
-                }).find("either \"quantity\" or \"annotation\"") != std::string::npos);
+                    (void)parsed(R"({"kind":"token_text","trace":"a.ponder","quantity":"nll",)"
+                                 R"("annotation":"score"})");
+                }).contains(u"either \"quantity\" or \"annotation\""_s));
     }
 
     void predictingShowsEachRowAtItsOwnToken() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"tokens":[5,9],"attribution":"predicting","quantity":"rank"})",
-            folder_ / "s.json");
-        const auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.at(0).csv);
+        const auto rows = read_csv(
+            made(
+                R"({"kind":"token_text","trace":"story.ponder","runs":["adaponderlm-1m"],"tokens":[5,9],"attribution":"predicting","quantity":"rank"})")
+                .tables.at(0)
+                .csv);
         const TokenColumns tokens = TraceReader::open(trace_).tokens(1, 0);
         for (std::size_t i = 0; i < 4; ++i) {
             QCOMPARE(std::stoi(rows[i + 1][3]), static_cast<int>(5 + i));
@@ -286,10 +265,11 @@ private Q_SLOTS:
     }
 
     void heatmapTableHoldsTheStepsThatRan() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"kind":"step_heatmap","trace":"story.ponder","runs":["adaponderlm-1m"],"signal":"nll","tokens":[1,60]})",
-            folder_ / "s.json");
-        const auto rows = read_csv(compose(spec, gather(spec), *fonts_).tables.at(0).csv);
+        const auto rows = read_csv(
+            made(
+                R"({"kind":"step_heatmap","trace":"story.ponder","runs":["adaponderlm-1m"],"signal":"nll","tokens":[1,60]})")
+                .tables.at(0)
+                .csv);
         const TraceReader reader = TraceReader::open(trace_);
         const TokenColumns tokens = reader.tokens(1, 0);
         const std::vector<float> values = to_floats(*reader.signal(1, 0, "nll"));
@@ -306,10 +286,8 @@ private Q_SLOTS:
     }
 
     void comparisonTablesHoldMeansAndTokens() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"kind":"nll_comparison","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})",
-            folder_ / "s.json");
-        const Figure figure = compose(spec, gather(spec), *fonts_);
+        const Figure figure = made(
+            R"({"kind":"nll_comparison","trace":"story.ponder","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})");
         QCOMPARE(figure.tables.size(), std::size_t{2});
         const auto runs = read_csv(figure.tables[0].csv);
         const auto points = read_csv(figure.tables[1].csv);
@@ -341,8 +319,7 @@ private Q_SLOTS:
     }
 
     void piecesSpellTheText() {
-        const FigureSpec spec =
-            parse_figure_spec(R"({"kind":"token_text","trace":"odd.ponder","runs":[1]})", folder_ / "s.json");
+        const FigureSpec spec = parsed(R"({"kind":"token_text","trace":"odd.ponder","runs":[1]})");
         const FigureData data = gather(spec);
         QString spelled;
         int breaks = 0;
@@ -356,18 +333,17 @@ private Q_SLOTS:
                  qPrintable(spelled));
         QVERIFY(spelled.contains(u"‹01›"_s));
         QCOMPARE(breaks, 1);
-        const Figure figure = compose(spec, data, *fonts_);
+        const Figure figure = compose(spec, data, fonts_);
         QVERIFY(!figure.notices.empty());
         QVERIFY2(QString::fromStdString(figure.notices[0]).contains(u"U+E123"_s), figure.notices[0].c_str());
-        QVERIFY(to_size(figure) > 0);
+        QVERIFY(!figure.page.items().empty());
     }
 
     void idsOnlyAreShownAsNumbers() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"kind":"token_text","trace":"basic.ponder","runs":[1]})", folder_ / "s.json");
+        const FigureSpec spec = parsed(R"({"kind":"token_text","trace":"basic.ponder","runs":[1]})");
         const FigureData data = gather(spec);
         QVERIFY(token_pieces(data.runs.front()).front().text.startsWith(u'#'));
-        QVERIFY(to_size(compose(spec, data, *fonts_)) > 0);
+        QVERIFY(!compose(spec, data, fonts_).page.items().empty());
     }
 
     void commandWritesTheFigureAndItsNumbers() {
@@ -411,7 +387,6 @@ private Q_SLOTS:
     }
 
 private:
-    static std::size_t to_size(const Figure& figure) { return figure.page.items().size(); }
     static int command(std::vector<std::string> arguments) {
         arguments.insert(arguments.begin(), "ponderscope-desktop");
         std::vector<char*> pointers;
@@ -420,10 +395,6 @@ private:
         }
         return run_figure_command(static_cast<int>(pointers.size()), pointers.data());
     }
-
-    testing::TemporaryFolder folder_;
-    fs::path trace_;
-    std::unique_ptr<Fonts> fonts_;
 };
 
 QTEST_MAIN(FiguresTest)

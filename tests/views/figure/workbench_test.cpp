@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every kind of figure in every format, twice: equal bytes, the page's size, embedded fonts; and the numbers
 // of the charts that no other test looks at.
-#include "core/base/error.h"
 #include "core/base/words.h"
 #include "core/policy/replay.h"
 #include "core/stats/significance.h"
 #include "core/trace/column_labels.h"
 #include "core/trace/writer.h"
 #include "tests/support/expert_trace.h"
-#include "tests/support/sample_trace.h"
-#include "tests/support/test_data.h"
 #include "tests/views/figure/added_run.h"
+#include "tests/views/figure/figure_stage.h"
 #include "tests/views/figure/page_fit.h"
 #include "views/compare/compare_charts.h"
 #include "views/depth/depth_charts.h"
@@ -78,11 +76,10 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
 
 } // namespace
 
-class WorkbenchTest : public QObject {
+class WorkbenchTest : public QObject, private FigureStage {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        trace_ = folder_ / "story.ponder";
         testing::write_sample_trace(trace_, {.sequences = 2, .tokens = 240, .withDepth = true});
         copy_run(trace_, "fast", "", 0.01F, true);
         copy_run(trace_, "ablated",
@@ -109,46 +106,37 @@ private Q_SLOTS:
             writer.end_training(id, true);
             writer.finish();
         }
-        fonts_ = std::make_unique<Fonts>(Fonts::load());
     }
 
     void everyKindInEveryFormat_data() {
         QTest::addColumn<QString>("kind");
         QTest::addColumn<QString>("rest");
+        // What a kind needs beside the runs that a window gives it.
+        const char* const replicates = R"("runs":["adaponderlm-1m"],"replicates":200)";
+        const std::map<FigureKind, const char*> needs{
+            {FigureKind::jacobi_convergence, R"("runs":["fast"])"},
+            {FigureKind::layers_by_step, R"("runs":["fast"])"},
+            {FigureKind::task_accuracy, R"("runs":["answers"],"cost":"steps","replicates":200)"},
+            {FigureKind::experts, R"("runs":["mixture"])"},
+            {FigureKind::expert_agreement, R"("runs":["mixture","mixture"])"},
+            {FigureKind::signal_by_step, R"("runs":["adaponderlm-1m"],"signal":"kl_previous_current")"},
+            {FigureKind::policy_comparison, replicates},
+            {FigureKind::matched_rules, replicates},
+            {FigureKind::depth_ablation, replicates},
+            {FigureKind::training_curves, R"("curve":"loss","axis":"tokens","smoothing":0.8)"},
+            {FigureKind::panels,
+             R"("panels":[{"kind":"steps_histogram","runs":["adaponderlm-1m"]},)"
+             R"({"kind":"depth_weights","runs":["adaponderlm-1m"]},)"
+             R"({"kind":"token_text","runs":["adaponderlm-1m"],"tokens":[0,30]}],"width_mm":174)"}};
         for (const KindInfo& info : figure_kinds()) {
-            QString rest = uR"("runs":["adaponderlm-1m"])"_s;
-            if (info.runs != RunUse::one) {
-                rest = uR"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)"_s;
-            }
-            if (info.kind == FigureKind::jacobi_convergence || info.kind == FigureKind::layers_by_step) {
-                rest = uR"("runs":["fast"])"_s;
-            }
-            if (info.kind == FigureKind::task_accuracy) {
-                rest = uR"("runs":["answers"],"cost":"steps","replicates":200)"_s;
-            }
-            if (info.kind == FigureKind::expert_agreement) {
-                rest = u"\"runs\":[\"mixture\",\"mixture\"]"_s;
-            }
-            if (info.kind == FigureKind::experts) {
-                rest = uR"("runs":["mixture"])"_s;
-            }
-            if (info.kind == FigureKind::signal_by_step) {
-                rest += uR"(,"signal":"kl_previous_current")"_s;
-            }
-            if (info.kind == FigureKind::policy_comparison || info.kind == FigureKind::matched_rules ||
-                info.kind == FigureKind::depth_ablation) {
-                rest += uR"(,"replicates":200)"_s;
-            }
-            if (info.kind == FigureKind::training_curves) {
-                rest = uR"("curve":"loss","axis":"tokens","smoothing":0.8)"_s;
-            }
-            if (info.kind == FigureKind::panels) {
-                rest = uR"("panels":[{"kind":"steps_histogram","runs":["adaponderlm-1m"]},)"
-                       R"({"kind":"depth_weights","runs":["adaponderlm-1m"]},)"
-                       R"({"kind":"token_text","runs":["adaponderlm-1m"],"tokens":[0,30]}],"width_mm":174)"_s;
-            }
+            const auto own = needs.find(info.kind);
+            const char* rest = own != needs.end() ? own->second
+                               : info.runs == RunUse::one
+                                   ? R"("runs":["adaponderlm-1m"])"
+                                   : R"("runs":["adaponderlm-1m","vanilla-1m"],"replicates":200)";
             QTest::newRow(std::string(info.name).c_str())
-                << QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size())) << rest;
+                << QString::fromUtf8(info.name.data(), static_cast<qsizetype>(info.name.size()))
+                << QString::fromUtf8(rest);
         }
         const auto variant = [](const char* name, const char* kind, const char* rest) {
             QTest::newRow(name) << QString::fromLatin1(kind) << QString::fromLatin1(rest);
@@ -171,13 +159,12 @@ private Q_SLOTS:
         const QString json = uR"({"trace":"story.ponder","kind":"%1",%2})"_s.arg(kind, rest);
         FigureSpec spec;
         try {
-            spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
+            spec = parsed(json.toStdString());
             // What is written reads back as the same figure.
-            const std::string written = write_figure_spec(spec, folder_.path());
-            QCOMPARE(write_figure_spec(parse_figure_spec(written, folder_ / "spec.json"), folder_.path()),
-                     written);
-            const Figure first = compose(spec, gather(spec), *fonts_);
-            const Figure second = compose(spec, gather(spec), *fonts_);
+            QCOMPARE(write_figure_spec(read_back(spec), folder_.path()),
+                     write_figure_spec(spec, folder_.path()));
+            const Figure first = made(spec);
+            const Figure second = made(spec);
             QCOMPARE(first.tables.size(), second.tables.size());
             QVERIFY(!first.tables.empty());
             for (std::size_t i = 0; i < first.tables.size(); ++i) {
@@ -192,12 +179,12 @@ private Q_SLOTS:
             for (const std::string format : {"pdf", "svg", "png", "tex"}) {
                 const bool table = info_of(spec.kind).name.ends_with("_table");
                 if (format == "tex" && first.pgfplots.empty() && !table) {
-                    QVERIFY_EXCEPTION_THROWN(encode(first, *fonts_, format, 150), InputError);
+                    QVERIFY_EXCEPTION_THROWN(encode(first, fonts_, format, 150), InputError);
                     continue;
                 }
-                const QByteArray bytes = encode(first, *fonts_, format, 150);
+                const QByteArray bytes = encode(first, fonts_, format, 150);
                 QVERIFY(bytes.size() > 200);
-                QCOMPARE(bytes, encode(second, *fonts_, format, 150));
+                QCOMPARE(bytes, encode(second, fonts_, format, 150));
                 if (format == "png") {
                     QVERIFY(std::abs(QImage::fromData(bytes).width() - spec.width_mm / 25.4 * 150) <= 1);
                 } else if (format == "tex") {
@@ -226,9 +213,8 @@ private Q_SLOTS:
             json.replace(uR"(,"width_mm":174})"_s, u"}"_s);
             json.insert(1, QLatin1String(look) + u',');
             try {
-                const FigureSpec spec = parse_figure_spec(json.toStdString(), folder_ / "spec.json");
-                const QStringList faults =
-                    testing::misplaced(compose(spec, gather(spec), *fonts_).page, *fonts_);
+                const FigureSpec spec = parsed(json.toStdString());
+                const QStringList faults = testing::misplaced(made(spec).page, fonts_);
                 QVERIFY2(faults.isEmpty(), qPrintable(QLatin1String(look) + u'\n' + faults.join(u'\n')));
             } catch (const Error& error) {
                 QFAIL(error.what());
@@ -237,11 +223,9 @@ private Q_SLOTS:
     }
 
     void theFilesStandBesideEachOther() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"trace":"story.ponder","kind":"perplexity_table","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})",
-            folder_ / "spec.json");
-        const auto written =
-            write_figure(compose(spec, gather(spec), *fonts_), *fonts_, folder_ / "t.tex", 150);
+        const FigureSpec spec = parsed(
+            R"({"trace":"story.ponder","kind":"perplexity_table","runs":["adaponderlm-1m","vanilla-1m"],"replicates":200})");
+        const auto written = write_figure(made(spec), fonts_, folder_ / "t.tex", 150);
         QCOMPARE(written.size(), 2U);
         QCOMPARE(written[1].filename().string(), std::string("t.csv"));
         std::ifstream file(written[0]);
@@ -287,9 +271,8 @@ private Q_SLOTS:
     }
 
     void winnersSayWhatTheirIntervalsAreOver() {
-        const FigureSpec spec = parse_figure_spec(
-            R"({"trace":"story.ponder","kind":"winners","runs":["adaponderlm-1m","ablated"]})",
-            folder_ / "spec.json");
+        const FigureSpec spec =
+            parsed(R"({"trace":"story.ponder","kind":"winners","runs":["adaponderlm-1m","ablated"]})");
         const QString note = gather(spec).chart->note;
         QVERIFY2(note.contains(u"use the blocks that"_s), qPrintable(note));
     }
@@ -310,17 +293,12 @@ private Q_SLOTS:
         writer.begin_run(info, {});
         std::vector<double> sums;
         for (std::int64_t s = 0; s < texts; ++s) {
-            TokenColumns tokens;
+            TokenColumns tokens = testing::equal_tokens(length);
             const auto steps = static_cast<std::int32_t>((s / 2 * 7) % 4);
             tokens.id.assign(length, static_cast<std::int32_t>(s % 2));
-            tokens.nll.assign(length, 1.0F);
             tokens.nll.back() = std::nanf("");
-            tokens.entropy.assign(length, 0.5F);
-            tokens.max_probability.assign(length, 0.5F);
-            tokens.rank.assign(length, 1);
             tokens.rank.back() = 0;
             tokens.steps.assign(length, steps);
-            tokens.flops.assign(length, 0);
             if (s % 2 == 0) {
                 sums.push_back(steps * static_cast<double>(length - 1));
             }
@@ -446,12 +424,8 @@ private Q_SLOTS:
         QVERIFY(std::abs(chart.series[1].y[1] - 0.4) < 1e-6);
         const Chart cosine = signal_by_step_chart(trace_, "adaponderlm-1m", signal::cosine);
         QCOMPARE(cosine.series[1].x.front(), 1.0); // step 0 has no step before it
-        try {
-            signal_by_step_chart(trace_, "vanilla-1m", "nothing");
-            QFAIL("no such signal");
-        } catch (const InputError& error) {
-            QVERIFY(std::string(error.what()).find("entropy") != std::string::npos); // what there is
-        }
+        const auto said = thrown([&] { signal_by_step_chart(trace_, "vanilla-1m", "nothing"); });
+        QVERIFY(said.contains(u"entropy"_s)); // what there is
     }
 
     void layersByStepAreTheirMeans() {
@@ -463,12 +437,7 @@ private Q_SLOTS:
         for (std::size_t i = 0; i < cells.value.size(); ++i) {
             QCOMPARE(cells.value[i], 10 * cells.x[i] + cells.y[i] + 1);
         }
-        try {
-            layers_by_step_chart(trace_, "fast", "nothing");
-            QFAIL("no such signal");
-        } catch (const InputError& error) {
-            QVERIFY(std::string(error.what()).find("layer_nll") != std::string::npos);
-        }
+        QVERIFY(thrown([&] { layers_by_step_chart(trace_, "fast", "nothing"); }).contains(u"layer_nll"_s));
         QVERIFY_EXCEPTION_THROWN(layers_by_step_chart(trace_, "vanilla-1m", "nll"), InputError);
     }
 
@@ -510,10 +479,6 @@ private:
         QVERIFY(std::abs(match.captured(1).toDouble() - page.width()) < 0.1);
         QVERIFY(std::abs(match.captured(2).toDouble() - page.height()) < 0.1);
     }
-
-    testing::TemporaryFolder folder_;
-    fs::path trace_;
-    std::unique_ptr<Fonts> fonts_;
 };
 
 QTEST_MAIN(WorkbenchTest)
