@@ -7,15 +7,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
-
-constexpr int quantity_count = static_cast<int>(std::size(token_quantities));
 
 bool same_annotations(const SequenceData& a, const SequenceData& b) {
     return std::equal(a.annotations.begin(), a.annotations.end(), b.annotations.begin(), b.annotations.end(),
@@ -25,7 +22,50 @@ bool same_annotations(const SequenceData& a, const SequenceData& b) {
 } // namespace
 
 TokenModel::TokenModel(const ViewContext& context, QObject* parent)
-    : QAbstractTableModel(parent), context_(context) {}
+    : QAbstractTableModel(parent), context_(context), columns_(columns()) {}
+
+std::vector<TokenModel::Column> TokenModel::columns() const {
+    const auto token_text = [this](std::size_t token) {
+        const TokenColumns& tokens = block_->tokens;
+        return token_bytes(tokens, block_->text, token).empty()
+                   ? u"‹id %1›"_s.arg(tokens.id[token])
+                   : visible_token_of(tokens, block_->text, token, 60);
+    };
+    std::vector<Column> all{{u"Position"_s,
+                             {},
+                             [](std::size_t token) { return static_cast<double>(token); },
+                             [](std::size_t token) { return format_count(static_cast<qint64>(token)); }},
+                            {u"Token"_s, {}, {}, token_text}};
+    for (const bool of_b : {false, true}) {
+        for (const QuantityInfo& one : token_quantities) {
+            if (of_b && !other_) {
+                break;
+            }
+            const auto value = [this, of_b, quantity = one.quantity](std::size_t token) {
+                const qint64 row = context_.selection.rowOf(static_cast<qint64>(token));
+                return row < 0 ? std::nan("")
+                               : quantity_of(quantity, (of_b ? other_ : block_)->tokens,
+                                             static_cast<std::size_t>(row));
+            };
+            const QString name = quantity_name(one.quantity);
+            all.push_back({of_b ? u"%1 of B"_s.arg(name) : name,
+                           quantity_meaning(one.quantity, context_.selection.attribution()), value,
+                           [value, quantity = one.quantity](std::size_t token) {
+                               return format_quantity(quantity, value(token));
+                           }});
+        }
+    }
+    for (std::size_t i = 0; block_ && i < block_->annotations.size(); ++i) {
+        all.push_back(
+            {block_->annotations[i].name, u"An annotation of the tokens"_s,
+             [this, i](std::size_t token) {
+                 const std::vector<double>& values = block_->annotations[i].values;
+                 return token < values.size() ? values[token] : std::nan("");
+             },
+             [this, i](std::size_t token) { return format_annotation(block_->annotations[i], token); }});
+    }
+    return all;
+}
 
 void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
                       const TokenValues* values) {
@@ -57,12 +97,17 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
         if (now > before) {
             endInsertRows();
         }
-        recolour();
+        columns_ = columns(); // other tips after a change of attribution
+        if (now > 0) {
+            Q_EMIT dataChanged(index(0, 0), index(now - 1, columnCount() - 1));
+            Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
+        }
         return;
     }
     beginResetModel();
     block_ = std::move(block);
     other_ = std::move(other);
+    columns_ = columns();
     reorder();
     endResetModel();
 }
@@ -124,7 +169,7 @@ void TokenModel::reorder() {
     } else {
         std::vector<double> values(count);
         for (std::size_t i = 0; i < count; ++i) {
-            const double value = valueAt(sorted_, i);
+            const double value = columns_[static_cast<std::size_t>(sorted_)].value(i);
             values[i] = std::isnan(value) ? std::numeric_limits<double>::infinity() : up ? value : -value;
         }
         std::stable_sort(order_.begin(), order_.end(),
@@ -135,35 +180,6 @@ void TokenModel::reorder() {
     }
 }
 
-std::pair<const SequenceData*, Quantity> TokenModel::quantityAt(int column) const {
-    const int at = column - first_quantity;
-    if (at < 0 || at >= (other_ ? 2 : 1) * quantity_count) {
-        return {nullptr, Quantity::nll};
-    }
-    return {at < quantity_count ? block_.get() : other_.get(),
-            token_quantities[at % quantity_count].quantity};
-}
-
-double TokenModel::valueAt(int column, std::size_t token) const {
-    if (column == place_column) {
-        return static_cast<double>(token);
-    }
-    if (const TokenAnnotation* own = annotation(column)) {
-        return token < own->values.size() ? own->values[token] : std::nan("");
-    }
-    const auto [run, quantity] = quantityAt(column);
-    const qint64 row = context_.selection.rowOf(static_cast<qint64>(token));
-    return run == nullptr || row < 0 ? std::nan("")
-                                     : quantity_of(quantity, run->tokens, static_cast<std::size_t>(row));
-}
-
-void TokenModel::recolour() {
-    if (rowCount() > 0) {
-        Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, columnCount() - 1));
-        Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);
-    }
-}
-
 int TokenModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() || !block_ ? 0
                                        : static_cast<int>(std::min<std::size_t>(
@@ -171,14 +187,7 @@ int TokenModel::rowCount(const QModelIndex& parent) const {
 }
 
 int TokenModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0
-                            : first_quantity + (other_ ? 2 : 1) * quantity_count +
-                                  (block_ ? static_cast<int>(block_->annotations.size()) : 0);
-}
-
-const TokenAnnotation* TokenModel::annotation(int column) const {
-    const int at = column - first_quantity - (other_ ? 2 : 1) * quantity_count;
-    return at < 0 || !block_ ? nullptr : &block_->annotations.at(static_cast<std::size_t>(at));
+    return parent.isValid() ? 0 : static_cast<int>(columns_.size());
 }
 
 QVariant TokenModel::colour(std::size_t token) const {
@@ -195,59 +204,37 @@ QVariant TokenModel::data(const QModelIndex& index, int role) const {
         return {};
     }
     const auto token = static_cast<std::size_t>(tokenOf(index.row()));
-    const TokenColumns& tokens = block_->tokens;
-    if (role == Qt::TextAlignmentRole) {
-        return static_cast<int>((index.column() == token_column ? Qt::AlignLeft : Qt::AlignRight) |
-                                Qt::AlignVCenter);
+    const bool of_token = index.column() == token_column;
+    switch (role) {
+    case Qt::TextAlignmentRole:
+        return headerData(index.column(), Qt::Horizontal, role);
+    case Qt::DisplayRole:
+        return columns_[static_cast<std::size_t>(index.column())].text(token);
+    case Qt::BackgroundRole:
+        return of_token ? colour(token) : QVariant();
+    case Qt::ToolTipRole:
+        return of_token ? u"token id %1"_s.arg(block_->tokens.id[token]) : QVariant();
+    default:
+        return {};
     }
-    if (index.column() == place_column) {
-        return role == Qt::DisplayRole ? QVariant(format_count(static_cast<qint64>(token))) : QVariant();
-    }
-    if (index.column() == token_column) {
-        if (role == Qt::BackgroundRole) {
-            return colour(token);
-        }
-        const std::string_view bytes = token_bytes(tokens, block_->text, token);
-        if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) {
-            return bytes.empty() ? u"‹id %1›"_s.arg(tokens.id[token])
-                                 : visible_token_of(tokens, block_->text, token, 60);
-        }
-        return role == Qt::ToolTipRole ? QVariant(u"token id %1"_s.arg(tokens.id[token])) : QVariant();
-    }
-    if (const TokenAnnotation* own = annotation(index.column())) {
-        return role == Qt::DisplayRole ? QVariant(format_annotation(*own, token)) : QVariant();
-    }
-    if (role == Qt::DisplayRole) {
-        return format_quantity(quantityAt(index.column()).second, valueAt(index.column(), token));
-    }
-    return {};
 }
 
 QVariant TokenModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) {
         return {};
     }
-    if (role == Qt::TextAlignmentRole) {
+    const Column& column = columns_[static_cast<std::size_t>(section)];
+    switch (role) {
+    case Qt::TextAlignmentRole:
         return static_cast<int>((section == token_column ? Qt::AlignLeft : Qt::AlignRight) |
                                 Qt::AlignVCenter);
+    case Qt::DisplayRole:
+        return column.title;
+    case Qt::ToolTipRole:
+        return column.tip;
+    default:
+        return {};
     }
-    if (section == place_column) {
-        return role == Qt::DisplayRole ? QVariant(u"Position"_s) : QVariant();
-    }
-    if (section == token_column) {
-        return role == Qt::DisplayRole ? QVariant(u"Token"_s) : QVariant();
-    }
-    if (const TokenAnnotation* own = annotation(section)) {
-        return role == Qt::DisplayRole   ? QVariant(own->name)
-               : role == Qt::ToolTipRole ? QVariant(u"An annotation of the tokens"_s)
-                                         : QVariant();
-    }
-    const Quantity quantity = quantityAt(section).second;
-    const QString name = quantity_name(quantity);
-    const bool of_a = section < first_quantity + quantity_count;
-    return role == Qt::DisplayRole   ? QVariant(of_a ? name : u"%1 of B"_s.arg(name))
-           : role == Qt::ToolTipRole ? QVariant(quantity_meaning(quantity, context_.selection.attribution()))
-                                     : QVariant();
 }
 
 } // namespace ponderscope

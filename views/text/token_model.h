@@ -7,8 +7,8 @@
 #include <QAbstractTableModel>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -19,7 +19,7 @@ namespace ponderscope {
 class TokenModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { place_column, token_column, first_quantity };
+    enum { place_column, token_column, first_quantity }; ///< columns
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
     /// \p other: run B's block, or null. \p values: the text's, which must outlive the model; null: none.
@@ -30,8 +30,6 @@ public:
     [[nodiscard]] int rowOf(qint64 token) const;
     /// Rows without a value come last in both orders. An invalid column restores the order of the text.
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
-    /// Call it after a change of colours or attribution.
-    void recolour();
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -40,16 +38,19 @@ public:
 
 private:
     [[nodiscard]] QVariant colour(std::size_t token) const;
-    /// The annotation of a column after the quantities; null: not an annotation.
-    [[nodiscard]] const TokenAnnotation* annotation(int column) const;
-    /// The run and the quantity of a column; null: not a quantity.
-    [[nodiscard]] std::pair<const SequenceData*, Quantity> quantityAt(int column) const;
-    [[nodiscard]] double valueAt(int column, std::size_t token) const; ///< NaN: no value
+    struct Column {
+        QString title;
+        QString tip;
+        std::function<double(std::size_t token)> value; ///< to sort by; NaN: no value
+        std::function<QString(std::size_t token)> text;
+    };
+    [[nodiscard]] std::vector<Column> columns() const;
     void reorder();
 
     ViewContext context_;
     std::shared_ptr<const SequenceData> block_;
     std::shared_ptr<const SequenceData> other_;
+    std::vector<Column> columns_;
     std::vector<std::uint32_t> order_; ///< token of each row; empty: in the order of the text
     std::vector<std::uint32_t> rows_;  ///< row of each token
     int sorted_ = -1;
