@@ -15,12 +15,8 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
 
-constexpr int named_tokens = 3; ///< of the readout
-constexpr int all_layers = -1;  ///< of the chooser's data; otherwise a recorded layer
-
-} // namespace
+constexpr int all_layers = -1; ///< of the chooser's data; otherwise a recorded layer
 
 AttentionView::AttentionView(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -169,6 +165,7 @@ void AttentionView::showRow() {
                                                  Attribution::predicting, StepMap::Rows::layers));
     header_->showScale({}, false);
 
+    constexpr int named_tokens = 3;
     const std::vector<float> all = row_->weights(step, -1, -1);
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -31,12 +31,6 @@ namespace {
 /// A recording reports more often than a comparison is worth.
 constexpr int grown_ms = 1000;
 
-figure::FigureSpec figure_of(figure::FigureKind kind) {
-    figure::FigureSpec spec;
-    spec.kind = kind;
-    return spec;
-}
-
 } // namespace
 
 CompareView::CompareView(ViewContext context, QWidget* parent)
@@ -202,7 +196,13 @@ void CompareView::begin() {
         },
         [this, keys = std::move(keys)](std::shared_ptr<const RunComparison> comparison) {
             keys_ = keys;
-            finished(std::move(comparison));
+            all_ = std::move(comparison);
+            setCurrent(true);
+            showComparison();
+            setBusy(false);
+            if (again_) {
+                pending_.start(grown_ms);
+            }
         },
         [this](const QString& sentence) { clear(sentence); });
     progress_->setValue(0);
@@ -218,16 +218,6 @@ void CompareView::cancel() {
     message_->setText(u"Cancelled. To compare, choose another run or open the trace again."_s);
     cancelled_ = true;
     stamp_.clear();
-}
-
-void CompareView::finished(std::shared_ptr<const RunComparison> comparison) {
-    all_ = std::move(comparison);
-    setCurrent(true);
-    showComparison();
-    setBusy(false);
-    if (again_) {
-        pending_.start(grown_ms);
-    }
 }
 
 void CompareView::clear(const QString& why) {

@@ -69,7 +69,6 @@ private:
     void begin();
     void clear(const QString& why);
     void setCurrent(bool current); ///< false: dims the result, because other runs are chosen now
-    void finished(std::shared_ptr<const RunComparison> comparison);
     void setBusy(bool busy);
     void showDetail();
     void showComparison(); ///< shows the comparison of all tokens, or of the subset

@@ -152,9 +152,7 @@ DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) cons
     const std::int64_t stride = row_stride();
     const std::int64_t first_head = head < 0 ? 0 : head;
     const std::int64_t end_head = head < 0 ? heads_ : head + 1;
-    for (std::int64_t row = 0; row < rows_; row += stride) {
-        ++all.used_rows;
-    }
+    all.used_rows = (rows_ + stride - 1) / stride;
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
         all.token_share.push_back(token_share(layer, step, first_head, end_head));
         for (std::int64_t source = 0; source < sources_; ++source) {

@@ -291,7 +291,8 @@ void DepthView::refreshMap() {
     }
     const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
     mapTitle_->setText(u"Weight of %1 %2 by %3 and token"_s.arg(
-        QString::fromStdString(depth_->source_name()), sourceLabel(source_),
+        QString::fromStdString(depth_->source_name()),
+        QString::fromStdString(depth_->source_labels()[static_cast<std::size_t>(source_)]),
         QString::fromStdString(depth_->layer_name())));
     const std::int64_t step = depth_->steps() > 1 ? selection_.step() : -1;
     MapRequest request{selection_.runA(),
@@ -316,10 +317,6 @@ void DepthView::showMapScale() {
     }
     map_->fitScale();
     mapScale_->setLook(map_->look(), {}, false);
-}
-
-QString DepthView::sourceLabel(int source) const {
-    return QString::fromStdString(depth_->source_labels()[static_cast<std::size_t>(source)]);
 }
 
 ViewCommand DepthView::viewCommand() const {

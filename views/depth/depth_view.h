@@ -61,7 +61,6 @@ private:
     void sample(const QString& wanted);
     void readRow(qint64 row);
     void showMapScale();
-    [[nodiscard]] QString sourceLabel(int source) const;
 
     TraceData& data_;
     Selection& selection_;

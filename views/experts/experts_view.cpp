@@ -15,11 +15,6 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
-
-constexpr std::int64_t most_cells = std::int64_t{1} << 24; ///< of a map in memory
-
-} // namespace
 
 ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -111,6 +106,7 @@ void ExpertsView::refreshMap() {
         nothing(why_no_sequence(data_, selection_));
         return;
     }
+    constexpr std::int64_t most_cells = std::int64_t{1} << 24; // of a map in memory
     try {
         sequence_ = sequence;
         rows_ = ExpertRows::from(*chosen, *info_);

@@ -92,9 +92,14 @@ FigureSpec training_page() {
     return page;
 }
 
-FigureSpec front_figure() {
+FigureSpec figure_of(FigureKind kind) {
     FigureSpec spec;
-    spec.kind = FigureKind::policy_front;
+    spec.kind = kind;
+    return spec;
+}
+
+FigureSpec front_figure() {
+    FigureSpec spec = figure_of(FigureKind::policy_front);
     spec.bands = true;
     spec.replicates = shown_replicates;
     return spec;

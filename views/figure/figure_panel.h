@@ -116,6 +116,8 @@ private:
     QLabel* hint_;
 };
 
+/// A figure of a kind, without other keys.
+figure::FigureSpec figure_of(figure::FigureKind kind);
 /// A page of figures side by side.
 figure::FigureSpec page_of(std::initializer_list<figure::FigureKind> kinds);
 /// Loss, steps and gradient of trainings.

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -37,39 +36,21 @@ bool belongs_on_a_logarithmic_axis(const std::string& name) {
            name == signal::latent_difference || name == signal::jacobi_difference || name == signal::rank;
 }
 
-SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std::string& name) {
+/// The signal with this name, with or without \p prefix, among those that fit. \p axes: for the error.
+SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std::string& name,
+                       const std::string& prefix, const std::string& axes,
+                       const std::function<bool(const SignalInfo&)>& fits, const std::string& remedy) {
     std::string known;
     for (const SignalInfo& info : reader.signal_infos(run.id)) {
-        if (info.axes.size() == 2 && info.axes[0] == "token") {
-            if (info.name == name) {
+        if (fits(info)) {
+            if (info.name == name || info.name == prefix + name) {
                 return info;
             }
             known += (known.empty() ? "" : ", ") + info.name;
         }
     }
-    const std::string remedy = name == signal::jacobi_difference
-                                   ? "record the run with --jacobi N; exact scoring has no refreshes"
-                                   : "record the run with --record steps, or choose one of these signals";
-    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step",
+    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by " + axes,
                      known.empty() ? "none" : known, remedy);
-}
-
-/// Names come with or without what all of them begin with.
-SignalInfo find_layer_signal(const TraceReader& reader, const RunInfo& run, const std::string& name,
-                             bool ids) {
-    std::string known;
-    for (const SignalInfo& info : reader.signal_infos(run.id)) {
-        if (info.axes == std::vector<std::string>{"token", "step", "layer"} &&
-            (ids || info.name != signal::layer_argmax)) {
-            if (info.name == name || info.name == "layer_" + name) {
-                return info;
-            }
-            known += (known.empty() ? "" : ", ") + info.name;
-        }
-    }
-    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by step and layer",
-                     known.empty() ? "none" : known,
-                     "record the run with --record steps,layers, or choose one of these signals");
 }
 
 /// A 95 % interval of a mean between 0 and \p most, Student's over units by the delta method on its logit, so
@@ -125,7 +106,12 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
                            const std::string& signal, const std::stop_token& stop) {
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
-    const SignalInfo what = find_signal(reader, info, signal);
+    const SignalInfo what = find_signal(
+        reader, info, signal, {}, "step",
+        [](const SignalInfo& one) { return one.axes.size() == 2 && one.axes[0] == "token"; },
+        signal == signal::jacobi_difference
+            ? "record the run with --jacobi N; exact scoring has no refreshes"
+            : "record the run with --record steps, or choose one of these signals");
     const bool steps = what.axes[1] == "step";
     const bool zero_is_none = what.of_target && !is_real(what.dtype);
     std::vector<Spread> spreads;
@@ -153,7 +139,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
                        }
                    });
     Chart chart;
-    const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
+    const QString title = QString::fromStdString(what.shown_name());
     chart.title = title;
     chart.x.label = steps ? step_word(info.step_unit) : u"refresh"_s;
     chart.x.whole = true;
@@ -180,7 +166,13 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo info = find_run(reader, run);
     const bool single = rows && rows->last == rows->first + 1;
-    const SignalInfo what = find_layer_signal(reader, info, signal, single);
+    const SignalInfo what = find_signal(
+        reader, info, signal, "layer_", "step and layer",
+        [single](const SignalInfo& one) {
+            return one.axes == std::vector<std::string>{"token", "step", "layer"} &&
+                   (single || one.name != signal::layer_argmax);
+        },
+        "record the run with --record steps,layers, or choose one of these signals");
     const bool words = what.name == signal::layer_argmax;
     std::vector<Moments> means;
     std::size_t steps = 0;
@@ -213,7 +205,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
                        });
     }
     Chart chart;
-    const QString title = QString::fromStdString(what.title.empty() ? what.name : what.title);
+    const QString title = QString::fromStdString(what.shown_name());
     chart.title = title;
     chart.x.label = step_word(info.step_unit);
     chart.y.label = u"layer"_s;

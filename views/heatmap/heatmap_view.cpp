@@ -16,24 +16,13 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
-
-figure::FigureSpec layers_figure() {
-    figure::FigureSpec spec;
-    spec.kind = figure::FigureKind::layers_by_step;
-    return spec;
-}
-
-} // namespace
-
 HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
     : QWidget(parent),
       data_(context.data),
       selection_(context.selection),
-      theme_(context.theme),
       canvas_(new StepMapCanvas(context, this)),
       header_(new MapHeader(context.theme, *canvas_, this)),
-      layers_(new FigurePanel(context, layers_figure(), this)),
+      layers_(new FigurePanel(context, figure_of(figure::FigureKind::layers_by_step), this)),
       chooser_(header_->chooser()),
       loader_(*canvas_, this) {
     chooser_->setAccessibleName(u"Signal"_s);
@@ -84,10 +73,12 @@ QString HeatmapView::readout() const {
     return header_->readout();
 }
 
-bool HeatmapView::hasSignal() const {
+const SignalInfo* HeatmapView::info() const {
     const auto known = data_.signalsOf(selection_.runA());
-    return std::any_of(known.begin(), known.end(),
-                       [this](const SignalInfo& one) { return one.name == signal_.toStdString(); });
+    const auto found = std::find_if(known.begin(), known.end(), [this](const SignalInfo& one) {
+        return one.name == signal_.toStdString();
+    });
+    return found == known.end() ? nullptr : &*found;
 }
 
 void HeatmapView::renew() {
@@ -142,17 +133,16 @@ void HeatmapView::refreshMap() {
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());
-    for (const SignalInfo& candidate : data_.signalsOf(run)) {
-        const RunInfo* known = data_.run(run);
-        if (sequence && known != nullptr && candidate.name == signal_.toStdString() &&
-            static_cast<qint64>(sequence->tokens.size()) * (known->max_steps + 1) > wholeCells_) {
-            refreshLong(sequence, candidate);
-            return;
-        }
+    const SignalInfo* const info = this->info();
+    const RunInfo* const known = data_.run(run);
+    if (sequence && known != nullptr && info != nullptr &&
+        static_cast<qint64>(sequence->tokens.size()) * (known->max_steps + 1) > wholeCells_) {
+        refreshLong(sequence, *info);
+        return;
     }
     loader_.cancel();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
-    if (!sequence || !chunk) {
+    if (!sequence || !chunk || info == nullptr) {
         // A map of this very sequence may stay until more of the sequence has been read. Any other map would
         // be wrong.
         const bool stale = !sequence_ || !(sequence_->run == run) ||
@@ -168,17 +158,11 @@ void HeatmapView::refreshMap() {
         canvas_->map() && canvas_->map()->info().name == signal_.toStdString()) {
         return;
     }
-    SignalInfo info;
-    for (const SignalInfo& candidate : data_.signalsOf(run)) {
-        if (candidate.name == signal_.toStdString()) {
-            info = candidate;
-        }
-    }
     sequence_ = sequence;
     chunk_ = chunk;
     attribution_ = selection_.attribution();
     canvas_->setHint(u"This sequence has no tokens yet."_s);
-    canvas_->setMap(std::make_shared<const StepMap>(sequence, *chunk, info, attribution_));
+    canvas_->setMap(std::make_shared<const StepMap>(sequence, *chunk, *info, attribution_));
     showScale();
 }
 

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] ViewCommand viewCommand() const override;
 
     [[nodiscard]] QString signalName() const { return signal_; }
-    [[nodiscard]] bool hasSignal() const;    ///< whether run A has the signal
+    [[nodiscard]] bool hasSignal() const { return info() != nullptr; } ///< whether run A has the signal
     void setSignalName(const QString& name); ///< selects the signal in runs that have it
     [[nodiscard]] StepMapCanvas* canvas() const { return canvas_; }
     /// The layers of the selected token, for runs with a read-out at every layer.
@@ -45,7 +45,8 @@ public:
     [[nodiscard]] QString readout() const;
 
 private:
-    void renew() override; ///< reads the signals of run A
+    [[nodiscard]] const SignalInfo* info() const; ///< of the signal in run A; null: none
+    void renew() override;                        ///< reads the signals of run A
     void screenChanged() override;
     void refreshMap();
     void refreshLong(const std::shared_ptr<const SequenceData>& sequence, const SignalInfo& info);
@@ -54,7 +55,6 @@ private:
 
     TraceData& data_;
     Selection& selection_;
-    Theme& theme_;
     StepMapCanvas* canvas_;
     MapHeader* header_;
     FigurePanel* layers_;

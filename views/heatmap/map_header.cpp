@@ -4,7 +4,6 @@
 #include "views/chart/scale_bar.h"
 #include "views/common/colour_ranges.h"
 #include "views/common/controls.h"
-#include "views/common/labels.h"
 #include "views/common/theme.h"
 #include "views/heatmap/step_map_canvas.h"
 
@@ -65,14 +64,6 @@ void MapHeader::setRanges(ColourRanges& ranges) {
 
 QString MapHeader::signalName() const {
     return QString::fromStdString(canvas_.map()->info().name);
-}
-
-void MapHeader::setReadout(const QString& text) {
-    readout_->say(text);
-}
-
-QString MapHeader::readout() const {
-    return readout_->said();
 }
 
 void MapHeader::clear() {

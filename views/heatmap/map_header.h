@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/labels.h"
+
 #include <QString>
 #include <QWidget>
 
@@ -10,7 +12,6 @@ namespace ponderscope {
 
 class ColourRanges;
 class FlowLayout;
-class Readout;
 class ScaleBar;
 class StepMapCanvas;
 class Theme;
@@ -26,8 +27,8 @@ public:
     void setRanges(ColourRanges& ranges);
     /// Fits the scale of the canvas and shows it.
     void showScale(const QString& unit, bool halted);
-    void setReadout(const QString& text);
-    [[nodiscard]] QString readout() const;
+    void setReadout(const QString& text) { readout_->say(text); }
+    [[nodiscard]] QString readout() const { return readout_->said(); }
     void clear(); ///< removes scale and readout
 
 private:

@@ -25,7 +25,7 @@ constexpr double merged_from = 8; ///< tokens in a pixel: from here on the scale
 } // namespace
 
 StepMapCanvas::StepMapCanvas(ViewContext context, QWidget* parent)
-    : QWidget(parent), data_(context.data), selection_(context.selection), theme_(context.theme) {
+    : QWidget(parent), selection_(context.selection), theme_(context.theme) {
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
     setAccessibleName(u"Heatmap over tokens"_s);
@@ -60,7 +60,14 @@ void StepMapCanvas::fitScale(const HeldRange& held) {
     ColourScale& scale = look_.scale;
     if (tokensPerPixel() >= merged_from && !scale.logarithmic) {
         // Means of many tokens lie close together: a scale for single tokens would show them in one colour.
-        if (const std::vector<float> drawn = mergedValues(); !drawn.empty()) {
+        std::vector<float> drawn;
+        for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width())) {
+            if (cell.kind == StepMap::Kind::value && std::isfinite(cell.value)) {
+                drawn.push_back(cell.value);
+            }
+        }
+        std::sort(drawn.begin(), drawn.end());
+        if (!drawn.empty()) {
             const auto at = [&](double share) {
                 return static_cast<double>(
                     drawn[static_cast<std::size_t>(share * static_cast<double>(drawn.size() - 1))]);
@@ -120,19 +127,6 @@ double StepMapCanvas::tokensPerPixel() const {
     return std::max(1.0, (last_ - first_) / std::max(1, plotRect().width()));
 }
 
-std::vector<float> StepMapCanvas::mergedValues() const {
-    std::vector<float> values;
-    if (map_) {
-        for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width())) {
-            if (cell.kind == StepMap::Kind::value && std::isfinite(cell.value)) {
-                values.push_back(cell.value);
-            }
-        }
-        std::sort(values.begin(), values.end());
-    }
-    return values;
-}
-
 qint64 StepMapCanvas::tokenAt(QPointF position) const {
     const QRect plot = plotRect();
     if (!map_ || position.x() < plot.left() || position.x() >= plot.left() + plot.width() ||
@@ -158,14 +152,6 @@ int StepMapCanvas::stepAt(QPointF position) const {
         ++step;
     }
     return step;
-}
-
-QSize StepMapCanvas::sizeHint() const {
-    return {480, minimumSizeHint().height()}; // it takes what there is
-}
-
-QSize StepMapCanvas::minimumSizeHint() const {
-    return {160, 70};
 }
 
 void StepMapCanvas::drop() {
@@ -197,21 +183,16 @@ void StepMapCanvas::render() {
     }
 }
 
-QRectF StepMapCanvas::columnRect(qint64 token) const {
+void StepMapCanvas::outline(QPainter& painter, qint64 token, bool pinned) const {
+    if (token < 0 || static_cast<double>(token) + 1 < first_ || static_cast<double>(token) > last_) {
+        return;
+    }
     const QRect plot = plotRect();
     const double per_token = plot.width() / std::max(last_ - first_, 1e-9);
     const double left = plot.left() + (static_cast<double>(token) - first_) * per_token;
     // A column thinner than three pixels could not be seen in its outline.
     const double wide = std::max(per_token, 3.0);
-    return {left - (wide - per_token) / 2, static_cast<double>(plot.top()), wide,
-            static_cast<double>(plot.height())};
-}
-
-void StepMapCanvas::outline(QPainter& painter, qint64 token, bool pinned) const {
-    if (token < 0 || static_cast<double>(token) + 1 < first_ || static_cast<double>(token) > last_) {
-        return;
-    }
-    const QRectF column = columnRect(token);
+    const QRectF column(left - (wide - per_token) / 2, plot.top(), wide, plot.height());
     painter.setBrush(Qt::NoBrush);
     painter.setPen(QPen(theme_.colours().panel, pinned ? 4 : 3));
     painter.drawRoundedRect(column.adjusted(-1.5, 1.5, 1.5, -1.5), 2, 2);
@@ -424,10 +405,6 @@ void StepMapCanvas::keyPressEvent(QKeyEvent* event) {
 void StepMapCanvas::leaveEvent(QEvent*) {
     selection_.setHover(-1);
     Q_EMIT cellHovered(-1, -1);
-}
-
-void StepMapCanvas::resizeEvent(QResizeEvent*) {
-    drop();
 }
 
 void StepMapCanvas::bringIntoView(qint64 token) {

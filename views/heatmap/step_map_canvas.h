@@ -48,8 +48,8 @@ public:
     /// Number of tokens in a pixel column, at least 1.
     [[nodiscard]] double tokensPerPixel() const;
 
-    [[nodiscard]] QSize sizeHint() const override;
-    [[nodiscard]] QSize minimumSizeHint() const override;
+    [[nodiscard]] QSize sizeHint() const override { return {480, 70}; } ///< takes the rest of the room
+    [[nodiscard]] QSize minimumSizeHint() const override { return {160, 70}; }
 
 Q_SIGNALS:
     /// The cell under the cursor; -1, -1: none.
@@ -65,7 +65,7 @@ protected:
     void wheelEvent(QWheelEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void leaveEvent(QEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
+    void resizeEvent(QResizeEvent* /*event*/) override { drop(); }
 
 private:
     void drop(); ///< drops the cached picture
@@ -73,15 +73,11 @@ private:
     void bringIntoView(qint64 token);
     void outline(class QPainter& painter, qint64 token, bool pinned) const;
     void drawAxes(class QPainter& painter) const;
-    [[nodiscard]] QRectF columnRect(qint64 token) const;
     [[nodiscard]] int rowTop(std::int64_t row) const;
-    /// Values of the visible columns, ascending.
-    [[nodiscard]] std::vector<float> mergedValues() const;
     void moveToken(qint64 by);
     void moveRow(int by);
     void chooseRow(int row); ///< sets the shared step or layer, whichever the rows are
 
-    TraceData& data_;
     Selection& selection_;
     Theme& theme_;
     std::shared_ptr<const StepMap> map_;

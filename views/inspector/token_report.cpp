@@ -15,30 +15,20 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
+namespace {
+
+/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. The reason: decoding a
+/// whole chunk at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     SignalChunk one{row, chunk.dtype, chunk.shape, {}};
     const std::int64_t at = row - chunk.first;
-    if (chunk.shape.empty() || at < 0 || at >= chunk.shape[0]) {
-        one.shape.assign(1, 0);
-        return one;
+    one.shape[0] = at >= 0 && at < chunk.shape[0] ? 1 : 0;
+    if (one.shape[0] == 1) {
+        const auto bytes = static_cast<std::ptrdiff_t>(chunk.data.size()) / chunk.shape[0];
+        one.data.assign(chunk.data.begin() + at * bytes, chunk.data.begin() + (at + 1) * bytes);
     }
-    one.shape[0] = 1;
-    std::size_t count = 1;
-    for (const std::int64_t extent : one.shape) {
-        count *= static_cast<std::size_t>(extent);
-    }
-    const std::size_t bytes = count * size_of(chunk.dtype);
-    const std::size_t begin = static_cast<std::size_t>(at) * bytes;
-    if (begin + bytes > chunk.data.size()) {
-        one.shape.assign(1, 0);
-        return one;
-    }
-    one.data.assign(chunk.data.begin() + static_cast<std::ptrdiff_t>(begin),
-                    chunk.data.begin() + static_cast<std::ptrdiff_t>(begin + bytes));
     return one;
 }
-
-namespace {
 
 /// A run at a row: its sequence and its numbers there.
 struct Side {

@@ -67,7 +67,6 @@ const std::vector<SequenceInfo>& SequenceModel::sequences() const {
 }
 
 void SequenceModel::grow() {
-    const auto before = contents_;
     const auto fresh = context_.data.contents(run_);
     const std::size_t rows = sequences().size();
     const std::size_t now = fresh ? fresh->sequences.size() : 0;
@@ -85,20 +84,8 @@ void SequenceModel::grow() {
     } else {
         contents_ = fresh;
     }
-    // Among the sequences already shown, usually only the last one grew.
-    const auto same = [](const SequenceInfo& a, const SequenceInfo& b) {
-        return a.tokens == b.tokens && a.complete == b.complete && a.nll_sum == b.nll_sum;
-    };
-    std::size_t first = 0;
-    std::size_t last = rows;
-    while (first < last && same(before->sequences[first], fresh->sequences[first])) {
-        ++first;
-    }
-    while (last > first && same(before->sequences[last - 1], fresh->sequences[last - 1])) {
-        --last;
-    }
-    if (first < last) {
-        Q_EMIT dataChanged(index(static_cast<int>(first)), index(static_cast<int>(last) - 1));
+    if (rows > 0) {
+        Q_EMIT dataChanged(index(0), index(static_cast<int>(rows) - 1));
     }
 }
 

@@ -7,7 +7,6 @@
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 
-#include <algorithm>
 #include <cmath>
 
 using namespace Qt::StringLiterals;
@@ -108,16 +107,12 @@ void PolicyData::chooseLink(const QString& link) {
 }
 
 void PolicyData::want() {
-    if (!table_ && !loading_.isBusy() && !failed_ && data_.run(run_) != nullptr) {
-        load();
+    const RunInfo* known = data_.run(run_);
+    if (table_ || loading_.isBusy() || failed_ || known == nullptr) {
+        return;
     }
-}
-
-void PolicyData::load() {
-    const RunKey key = run_;
-    const RunInfo info = *data_.run(key);
     loading_.start(
-        [key, info](const std::stop_token& stop) {
+        [key = run_, info = *known](const std::stop_token& stop) {
             const TraceReader reader = TraceReader::open(path_of(key.trace));
             return std::make_shared<const ReplayTable>(ReplayTable::load(reader, info, {}, stop));
         },

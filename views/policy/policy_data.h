@@ -9,7 +9,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 namespace ponderscope {
@@ -53,7 +52,6 @@ Q_SIGNALS:
 private:
     PolicyData(const ViewContext& context, QObject* parent);
     void check();
-    void load();
     void findReruns();
 
     TraceData& data_;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 
 using namespace Qt::StringLiterals;
@@ -112,23 +111,6 @@ public:
         } else {
             line(training, curve, what, curve.value, name, ink, dashed, false);
         }
-    }
-
-    [[nodiscard]] QString title_of(const std::string& name) const {
-        for (const TrainingRecord& training : trainings_) {
-            if (const TrainingQuantity* found = training.quantity(name)) {
-                return QString::fromStdString(found->title.empty() ? found->name : found->title);
-            }
-        }
-        return QString::fromStdString(name);
-    }
-    [[nodiscard]] QString unit_name_of(const std::string& name) const {
-        for (const TrainingRecord& training : trainings_) {
-            if (const TrainingQuantity* found = training.quantity(name)) {
-                return QString::fromStdString(found->unit);
-            }
-        }
-        return {};
     }
 
 private:
@@ -270,8 +252,15 @@ Chart training_chart(std::span<const TrainingRecord> trainings, const std::strin
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
         return finished(std::move(builder.result));
     }
-    chart.title = builder.title_of(what);
-    const QString unit = builder.unit_name_of(what);
+    chart.title = QString::fromStdString(what);
+    QString unit;
+    for (const TrainingRecord& training : trainings) {
+        if (const TrainingQuantity* found = training.quantity(what)) {
+            chart.title = QString::fromStdString(found->title.empty() ? what : found->title);
+            unit = QString::fromStdString(found->unit);
+            break;
+        }
+    }
     chart.y.label = unit.isEmpty() ? chart.title : u"%1 (%2)"_s.arg(chart.title, unit);
     for (std::size_t t = 0; t < trainings.size(); ++t) {
         const TrainingQuantity* const found = trainings[t].quantity(what);
