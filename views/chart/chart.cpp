@@ -55,6 +55,10 @@ bool Chart::has(Mark mark) const {
     return std::ranges::count(series, mark, &Series::mark) > 0;
 }
 
+bool Chart::canPlot(double at, double height) const {
+    return std::isfinite(at) && std::isfinite(height) && !(x.log && at <= 0) && !(y.log && height <= 0);
+}
+
 bool Chart::Series::isBounded(std::size_t i) const {
     return i < low.size() && i < high.size() && std::isfinite(low[i]) && std::isfinite(high[i]);
 }

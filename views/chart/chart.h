@@ -91,6 +91,8 @@ struct Chart {
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
     [[nodiscard]] bool has(Mark mark) const; ///< in some series
+    /// Whether the point has a place on the axes: it is finite, and positive on a logarithmic axis.
+    [[nodiscard]] bool canPlot(double at, double height) const;
 };
 
 /// The colours that a chart is drawn with.

@@ -228,10 +228,6 @@ QString ChartAxis::title() const {
     return prefix_.isEmpty() || axis_.label.isEmpty() ? axis_.label : u"%1 (%2)"_s.arg(axis_.label, prefix_);
 }
 
-bool ChartAxis::has(double value) const {
-    return std::isfinite(value) && !(axis_.log && value <= 0);
-}
-
 double ChartAxis::share(double value) const {
     if (axis_.log && !(value > 0)) {
         return -0.1;

@@ -43,7 +43,6 @@ public:
     [[nodiscard]] double share(double value) const;
     [[nodiscard]] const AxisRange& range() const { return range_; }
     [[nodiscard]] double extent() const { return range_.high - range_.low; }
-    [[nodiscard]] bool has(double value) const; ///< finite, and positive on a logarithmic axis
 
 private:
     Chart::Axis axis_;

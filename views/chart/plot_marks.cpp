@@ -37,7 +37,7 @@ bool PlotMarks::has(ChartMark mark) const {
     const auto [series, i] = of(mark);
     const bool valued = series.mark == Chart::Mark::cell && !series.value.empty();
     return series.mark != Chart::Mark::band && i < series.count() &&
-           can_plot(chart_, series.x[i], series.y[i]) &&
+           chart_.canPlot(series.x[i], series.y[i]) &&
            (!valued || (i < series.value.size() && std::isfinite(series.value[i])));
 }
 

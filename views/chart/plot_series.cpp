@@ -42,8 +42,6 @@ public:
     void addCells(const Chart::Series& series, Parts& parts) const;
 
 private:
-    [[nodiscard]] bool has(double x, double y) const { return can_plot(chart_, x, y); }
-
     const Chart& chart_;
     const ChartInks& inks_;
     const Theme& theme_;
@@ -56,7 +54,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
     QVector<double> x;
     QVector<double> y;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        const bool there = has(series.x[i], series.y[i]);
+        const bool there = chart_.canPlot(series.x[i], series.y[i]);
         if (!there && x.isEmpty()) {
             continue;
         }
@@ -80,7 +78,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
 void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (has(series.x[i], series.y[i])) {
+        if (chart_.canPlot(series.x[i], series.y[i])) {
             order.push_back(i);
         }
     }
@@ -128,7 +126,7 @@ void SeriesPlotter::addBars(const Chart::Series& series, Parts& parts) const {
     QVector<double> x;
     QVector<double> y;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (has(series.x[i], series.y[i])) {
+        if (chart_.canPlot(series.x[i], series.y[i])) {
             x.append(series.x[i]);
             y.append(series.y[i]);
         }
@@ -222,10 +220,6 @@ QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& 
         pen.setDashPattern(dashes);
     }
     return pen;
-}
-
-bool can_plot(const Chart& chart, double x, double y) {
-    return std::isfinite(x) && std::isfinite(y) && !(chart.x.log && x <= 0) && !(chart.y.log && y <= 0);
 }
 
 std::vector<Parts> plot_series(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key,

@@ -13,9 +13,6 @@ class QCPGraph;
 
 namespace ponderscope {
 
-/// Whether a point has a place on the axes.
-bool can_plot(const Chart& chart, double x, double y);
-
 /// The pen of a series' line, with its dashes.
 QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& colour);
 

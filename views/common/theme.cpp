@@ -120,14 +120,6 @@ QFont Theme::sized(double share) const {
     return font;
 }
 
-QFont Theme::small() const {
-    return sized(11.0 / 13);
-}
-
-QFont Theme::body() const {
-    return sized(1);
-}
-
 QFont Theme::strong() const {
     QFont font = body();
     font.setBold(true);

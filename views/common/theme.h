@@ -53,9 +53,9 @@ public:
     [[nodiscard]] QPalette qtPalette() const;
 
     // Fonts in points, which follow the desktop's text size.
-    [[nodiscard]] QFont small() const;    ///< axis numbers, units, hints
-    [[nodiscard]] QFont body() const;     ///< the desktop's size
-    [[nodiscard]] QFont strong() const;   ///< bold: titles of plots, names
+    [[nodiscard]] QFont small() const { return sized(11.0 / 13); } ///< axis numbers, units, hints
+    [[nodiscard]] QFont body() const { return sized(1); }          ///< the desktop's size
+    [[nodiscard]] QFont strong() const;                            ///< bold: titles of plots, names
     [[nodiscard]] QFont caps() const;     ///< small, bold, wide: names of sections, in capitals
     [[nodiscard]] QFont headline() const; ///< large and bold: the inspector's token
     [[nodiscard]] QFont reading() const;  ///< font of the text, with textSize()

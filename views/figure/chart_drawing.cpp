@@ -80,7 +80,6 @@ struct Frame {
         const double py = along(vy, false);
         return sideways ? QPointF(py, px) : QPointF(px, py);
     }
-    [[nodiscard]] bool has(double vx, double vy) const { return x.has(vx) && y.has(vy); }
 };
 
 void draw_line(DisplayList& list, const Style& style, const Frame& frame, const Series& series,
@@ -93,7 +92,7 @@ void draw_line(DisplayList& list, const Style& style, const Frame& frame, const 
         run.clear();
     };
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (!frame.has(series.x[i], series.y[i])) {
+        if (!frame.chart.canPlot(series.x[i], series.y[i])) {
             end_run();
             continue;
         }
@@ -106,7 +105,7 @@ void draw_points(DisplayList& list, const Style& style, const Frame& frame, cons
                  const QColor& colour) {
     const double radius = style.size * (series.strong ? 0.5 : 0.28);
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (!frame.has(series.x[i], series.y[i])) {
+        if (!frame.chart.canPlot(series.x[i], series.y[i])) {
             continue;
         }
         const QPointF at = frame.at(series.x[i], series.y[i]);

@@ -5,16 +5,6 @@
 
 namespace ponderscope::figure {
 
-void DisplayList::rect(const QRectF& rect, const QColor& fill, const Stroke& stroke, double radius) {
-    items_.emplace_back(RectItem{rect, fill, stroke, radius});
-}
-
-void DisplayList::line(QPointF from, QPointF to, const Stroke& stroke) {
-    QPainterPath path(from);
-    path.lineTo(to);
-    items_.emplace_back(PathItem{path, QColor(), stroke});
-}
-
 void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& stroke) {
     if (points.size() < 2) {
         return;
@@ -24,10 +14,6 @@ void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& str
         path.lineTo(points[i]);
     }
     items_.emplace_back(PathItem{path, QColor(), stroke});
-}
-
-void DisplayList::path(const QPainterPath& path, const QColor& fill, const Stroke& stroke) {
-    items_.emplace_back(PathItem{path, fill, stroke});
 }
 
 void DisplayList::circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke) {
@@ -48,18 +34,6 @@ void DisplayList::text(const QString& text, QPointF at, const TextStyle& style, 
     if (!text.isEmpty()) {
         items_.emplace_back(TextItem{text, at, style, align, rotation});
     }
-}
-
-void DisplayList::image(const QRectF& target, const QImage& image) {
-    items_.emplace_back(ImageItem{target, image});
-}
-
-void DisplayList::beginClip(const QRectF& rect) {
-    items_.emplace_back(ClipBegin{rect});
-}
-
-void DisplayList::endClip() {
-    items_.emplace_back(ClipEnd{});
 }
 
 void DisplayList::append(const DisplayList& other, QPointF offset) {

@@ -75,19 +75,22 @@ public:
     explicit DisplayList(QSizeF size) : size_(size) {}
 
     [[nodiscard]] QSizeF size() const { return size_; } ///< size of the page, in points
-    void setSize(QSizeF size) { size_ = size; }
     [[nodiscard]] const std::vector<Item>& items() const { return items_; }
 
-    void rect(const QRectF& rect, const QColor& fill, const Stroke& stroke = {}, double radius = 0);
-    void line(QPointF from, QPointF to, const Stroke& stroke);
+    void rect(const QRectF& rect, const QColor& fill, const Stroke& stroke = {}, double radius = 0) {
+        items_.emplace_back(RectItem{rect, fill, stroke, radius});
+    }
+    void line(QPointF from, QPointF to, const Stroke& stroke) { polyline({from, to}, stroke); }
     void polyline(const std::vector<QPointF>& points, const Stroke& stroke);
-    void path(const QPainterPath& path, const QColor& fill, const Stroke& stroke = {});
+    void path(const QPainterPath& path, const QColor& fill, const Stroke& stroke = {}) {
+        items_.emplace_back(PathItem{path, fill, stroke});
+    }
     void circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke = {});
     void text(const QString& text, QPointF at, const TextStyle& style, Align align = Align::left,
               double rotation = 0);
-    void image(const QRectF& target, const QImage& image);
-    void beginClip(const QRectF& rect);
-    void endClip();
+    void image(const QRectF& target, const QImage& image) { items_.emplace_back(ImageItem{target, image}); }
+    void beginClip(const QRectF& rect) { items_.emplace_back(ClipBegin{rect}); }
+    void endClip() { items_.emplace_back(ClipEnd{}); }
     /// Appends all items of another list, moved by an offset. Ignores its size.
     void append(const DisplayList& other, QPointF offset);
 

@@ -248,26 +248,6 @@ const ShapedText& Fonts::shape(const QString& text, bool bold) const {
         .first->second;
 }
 
-double Fonts::width(const QString& text, const TextStyle& style) const {
-    return shape(text, style.bold).width * style.size;
-}
-
-double Fonts::ascent(const TextStyle& style) const {
-    return style.size * shelf_->faces[style.bold ? 1 : 0]->ascender();
-}
-
-double Fonts::descent(const TextStyle& style) const {
-    return -style.size * shelf_->faces[style.bold ? 1 : 0]->descender();
-}
-
-double Fonts::cap_height(const TextStyle& style) const {
-    return style.size * shelf_->faces[style.bold ? 1 : 0]->cap_height();
-}
-
-double Fonts::x_height(const TextStyle& style) const {
-    return style.size * shelf_->faces[style.bold ? 1 : 0]->x_height();
-}
-
 QString Fonts::elided(const QString& text, const TextStyle& style, double width) const {
     if (this->width(text, style) <= width) {
         return text;

@@ -30,11 +30,23 @@ public:
     [[nodiscard]] const FontFace& face(bool bold) const;
     /// Valid until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
-    [[nodiscard]] double width(const QString& text, const TextStyle& style) const;
-    [[nodiscard]] double ascent(const TextStyle& style) const;     ///< points above the baseline, positive
-    [[nodiscard]] double descent(const TextStyle& style) const;    ///< points below the baseline, positive
-    [[nodiscard]] double cap_height(const TextStyle& style) const; ///< points
-    [[nodiscard]] double x_height(const TextStyle& style) const;   ///< points
+    // In points.
+    [[nodiscard]] double width(const QString& text, const TextStyle& style) const {
+        return shape(text, style.bold).width * style.size;
+    }
+    [[nodiscard]] double ascent(const TextStyle& style) const {
+        return style.size * face(style.bold).ascender();
+    }
+    /// Below the baseline, positive.
+    [[nodiscard]] double descent(const TextStyle& style) const {
+        return -style.size * face(style.bold).descender();
+    }
+    [[nodiscard]] double cap_height(const TextStyle& style) const {
+        return style.size * face(style.bold).cap_height();
+    }
+    [[nodiscard]] double x_height(const TextStyle& style) const {
+        return style.size * face(style.bold).x_height();
+    }
     /// The text, shortened at the end with "…" to at most \p width points.
     [[nodiscard]] QString elided(const QString& text, const TextStyle& style, double width) const;
 
