@@ -350,7 +350,7 @@ void GenerateVerb::run() {
         const RecordReport report =
             record(engine, checkpoint, {text}, &tokenizer, writer, options, printer.sink(), {});
         printer.finish();
-        const std::string name = run_of_number(TraceReader::open(trace), report.run).name;
+        const std::string name = run_by_id(TraceReader::open(trace), report.run).name;
         if (json) {
             say({{"event", "recorded"},
                  {"trace", trace.string()},

@@ -385,16 +385,6 @@ void check_sampling(const GenerateOptions& options) {
     }
 }
 
-RunInfo run_of_number(const TraceReader& reader, std::int64_t number) {
-    for (const RunInfo& run : reader.runs()) {
-        if (run.id == number) {
-            return run;
-        }
-    }
-    throw InputError(ErrorId::trace_run, reader.path(), "run " + std::to_string(number), "no such run",
-                     "do not change the trace during a recording");
-}
-
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run) {
     const bool as_named =
         !run.name.empty() && run.name.find('#') == std::string::npos && visible(run.name) == run.name;

@@ -83,8 +83,6 @@ void add_sampling(CLI::App& app, GenerateOptions& options);
 /// InputError: --top-k or --top-p with a temperature of 0, which always takes the most likely token.
 void check_sampling(const GenerateOptions& options);
 
-/// The run with this number. A just recorded run is found by number, because a name can look like a number.
-RunInfo run_of_number(const TraceReader& reader, std::int64_t number);
 /// TRACE#RUN as a user types it. RUN is the run's name. If the name is ambiguous or has invisible characters,
 /// RUN is the number.
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run);

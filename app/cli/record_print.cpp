@@ -34,9 +34,9 @@ std::string RecordVerb::unreached_patches(const TraceReader& reader, const RunIn
 
 void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     const TraceReader reader = TraceReader::open(trace);
-    const RunInfo run = run_of_number(reader, report.run);
+    const RunInfo run = run_by_id(reader, report.run);
     if (plain && plain->run != report.run && !json && progress.style != ProgressStyle::json) {
-        const RunInfo before = run_of_number(reader, plain->run);
+        const RunInfo before = run_by_id(reader, plain->run);
         print_run(before, *plain, engine);
         print_run(run, report, engine);
         std::cout << visible("ponderscope compare " + remote::shell_quoted(run_reference(trace, before)) +
@@ -80,7 +80,7 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
             const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
             result["patches"] = is_plain ? 0 : patches.size();
             result["without_patches"] =
-                plain && !is_plain ? nlohmann::json(run_of_number(TraceReader::open(trace), plain->run).name)
+                plain && !is_plain ? nlohmann::json(run_by_id(TraceReader::open(trace), plain->run).name)
                                    : nlohmann::json();
         }
         if (const auto peak = peak_gpu_memory()) {

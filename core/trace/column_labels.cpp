@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/column_labels.h"
 
+#include "core/base/words.h"
+
 #include <string_view>
 
 namespace ponderscope {
@@ -13,11 +15,7 @@ constexpr std::string_view between = ", ";
 } // namespace
 
 std::string with_column_labels(const std::string& description, const std::vector<std::string>& labels) {
-    std::string result = description;
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-        result += std::string(i == 0 ? opening : between) + labels[i];
-    }
-    return result + (labels.empty() ? "" : ".");
+    return labels.empty() ? description : description + std::string(opening) + joined(labels) + ".";
 }
 
 std::vector<std::string> column_labels(const std::string& description, std::size_t count) {

@@ -32,21 +32,11 @@ void check(int code, sqlite3_stmt* statement) {
     }
 }
 
-/// A path as an SQLite URI: everything that could be read as syntax is written as %XX.
+/// A path as an SQLite URI; only these three characters are syntax in a path.
 std::string uri_of(const std::filesystem::path& path) {
-    static constexpr char digits[] = "0123456789ABCDEF";
     std::string uri = "file:";
     for (const char c : path.string()) {
-        const auto byte = static_cast<unsigned char>(c);
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                           c == '/' || c == '.' || c == '-' || c == '_';
-        if (plain) {
-            uri += c;
-        } else {
-            uri += '%';
-            uri += digits[byte >> 4];
-            uri += digits[byte & 15];
-        }
+        uri += c == '%' ? "%25" : c == '?' ? "%3F" : c == '#' ? "%23" : std::string(1, c);
     }
     return uri + "?immutable=1";
 }

@@ -441,6 +441,16 @@ bool is_named_rerun_of(const RunInfo& run, const RunInfo& source) {
 
 } // namespace
 
+RunInfo run_by_id(const TraceReader& reader, std::int64_t id) {
+    for (RunInfo& run : reader.runs()) {
+        if (run.id == id) {
+            return std::move(run);
+        }
+    }
+    throw InputError(ErrorId::trace_run, reader.path(), "run " + std::to_string(id), "no such run",
+                     "choose a run that ponderscope inspect lists");
+}
+
 RunInfo find_run(const TraceReader& reader, const std::string& name) {
     const std::vector<RunInfo> runs = reader.runs();
     if (name.empty()) {

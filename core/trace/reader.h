@@ -126,5 +126,7 @@ RunReference parse_run_reference(const std::string& text);
 /// The run with this name or number. An empty \p name means the only run that is not a rerun (`policy
 /// --rerun`). InputError lists the runs.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
+/// The run with this number; a name may look like the number of another run. InputError.
+RunInfo run_by_id(const TraceReader& reader, std::int64_t id);
 
 } // namespace ponderscope

@@ -149,8 +149,8 @@ constexpr std::pair<const char*, const char*> option_of_texts[] = {
 };
 
 nlohmann::json choices_of_run(const RunInfo& run) {
-    nlohmann::json choices = nlohmann::json::parse(run.choices, nullptr, /*allow_exceptions=*/false);
-    return choices.is_object() ? choices : nlohmann::json::object();
+    const nlohmann::json choices = choices_json(run.choices);
+    return choices.is_null() ? nlohmann::json::object() : choices;
 }
 
 std::string in_text(const nlohmann::json& value) {
@@ -178,8 +178,7 @@ std::string in_words(const std::string& what, const std::string& one, const std:
     return shown(one) + ", and " + shown(other);
 }
 
-} // namespace
-
+/// All values on which the numbers of a run depend, with their names for messages.
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run) {
     const std::string changes = changes_of(run);
     nlohmann::json choices = choices_of_run(run);
@@ -237,8 +236,6 @@ std::string difference_of_runs(const RunInfo& one, const RunInfo& other) {
     }
     return {};
 }
-
-namespace {
 
 std::string difference_of_signals(const std::vector<SignalInfo>& one, const std::vector<SignalInfo>& other) {
     std::map<std::string, const SignalInfo*> there;

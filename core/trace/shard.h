@@ -37,14 +37,6 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
 
-/// All values on which the numbers of a run depend, with their names for messages. They are equal in all
-/// shards.
-std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run);
-
-/// The difference of two rows that do not belong to one run: "policy learned, and policy full"; empty: no
-/// difference. Compares all values on which numbers depend; ignores names, times and totals.
-std::string difference_of_runs(const RunInfo& one, const RunInfo& other);
-
 /// The parameters with which a run starts.
 struct Recording {
     RunInfo run;

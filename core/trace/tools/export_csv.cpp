@@ -396,17 +396,9 @@ void export_trainings(const TraceReader& reader, const fs::path& path) {
 
 void export_csv(const TraceReader& reader, const fs::path& folder, const std::vector<std::int64_t>& runs,
                 const ProgressSink& progress, const std::stop_token& stop) {
-    std::vector<RunInfo> chosen;
-    for (const RunInfo& run : reader.runs()) {
-        if (runs.empty() || std::find(runs.begin(), runs.end(), run.id) != runs.end()) {
-            chosen.push_back(run);
-        }
-    }
+    std::vector<RunInfo> chosen = runs.empty() ? reader.runs() : std::vector<RunInfo>();
     for (const std::int64_t id : runs) {
-        if (std::none_of(chosen.begin(), chosen.end(), [&](const RunInfo& run) { return run.id == id; })) {
-            throw InputError(reader.path(), "run " + std::to_string(id), "no such run",
-                             "choose a run that ponderscope inspect lists");
-        }
+        chosen.push_back(run_by_id(reader, id));
     }
     // Tables have no digests: damage would look sound there.
     require_recorded(reader.path(), runs, progress, stop);

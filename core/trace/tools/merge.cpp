@@ -169,16 +169,6 @@ void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem
     copy_annotations(merged, wanted);
 }
 
-RunInfo run_of(const TraceReader& reader, std::int64_t id) {
-    for (RunInfo& run : reader.runs()) {
-        if (run.id == id) {
-            return std::move(run);
-        }
-    }
-    throw InputError(ErrorId::trace_run, reader.path().string() + ": holds no run " + std::to_string(id) +
-                                             " any more; ponderscope inspect lists its runs.");
-}
-
 /// Gives a finished file its name, which no other file has.
 void publish(const std::filesystem::path& passing, const std::filesystem::path& output) {
     // link() refuses an existing name where rename() would replace what appeared there meanwhile.
@@ -331,7 +321,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
         throw InputError(to, "a trace other than the run's own trace", "the same", "choose another name");
     }
     const TraceReader reader = TraceReader::open(from);
-    const RunInfo info = run_of(reader, run);
+    const RunInfo info = run_by_id(reader, run);
     require_recorded(from, {run}, progress, stop);
     const bool fresh = !std::filesystem::exists(std::filesystem::symlink_status(to, error));
     std::int64_t begun = 0;
@@ -343,7 +333,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
             copies.copy(reader, info);
             writer.finish();
         }
-        return run_of(TraceReader::open(to), begun).name;
+        return run_by_id(TraceReader::open(to), begun).name;
     } catch (...) {
         // Report the failure itself, whether or not cleaning up succeeds.
         if (fresh && begun > 0) {

@@ -34,14 +34,10 @@ std::string shown(const std::string& text) {
     return printable(text, 200);
 }
 
-std::uintmax_t size_of_file(const std::filesystem::path& path) {
+std::uintmax_t size_of(const TraceReader& reader) {
     std::error_code error;
     std::uintmax_t bytes = 0;
-    std::vector<std::filesystem::path> files = find_shards(path);
-    if (files.empty()) {
-        files.push_back(path);
-    }
-    for (const std::filesystem::path& file : files) {
+    for (const std::filesystem::path& file : reader.files()) {
         const std::uintmax_t size =
             remote::is_remote(file) ? remote::look(file).size : std::filesystem::file_size(file, error);
         bytes += error ? 0 : size;
@@ -118,11 +114,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     line("FLOPs", run.flops_sum > 0 ? fixed(mean_flops(run) / 1e6, 2) + " M a token"
                   : run.tokens > 0  ? "not known"
                                     : "");
-    std::string signals;
-    for (const SignalInfo& signal : reader.signal_infos(run.id)) {
-        signals += (signals.empty() ? "" : ", ") + shown(signal.name);
-    }
-    line("signals", signals);
+    line("signals", joined(reader.signal_infos(run.id), [](const auto& one) { return shown(one.name); }));
     for (const FaultInfo& fault : reader.faults(run.id)) {
         line("fault", shown(fault.time) + " " + printable(fault.message, 500));
     }
@@ -161,11 +153,8 @@ std::string describe_training(const TraceReader& reader, const TrainingInfo& tra
     line("loss", last_of(curves, training_quantity::loss, training));
     line("held-out NLL", last_of(curves, training_quantity::held_out_nll, training));
     line("mean steps", last_of(curves, training_quantity::held_out_mean_steps, training));
-    std::string names;
-    for (const TrainingQuantity& quantity : reader.training_quantities(training.id)) {
-        names += (names.empty() ? "" : ", ") + shown(quantity.name);
-    }
-    line("curves", names);
+    line("curves",
+         joined(reader.training_quantities(training.id), [](const auto& one) { return shown(one.name); }));
     line("fault", printable(training.fault, 500));
     return text;
 }
@@ -228,7 +217,7 @@ std::string trace_summary(const TraceReader& reader) {
         reader.path().string() + ": a trace of " +
         (trainings.empty() ? "" : plural(static_cast<std::int64_t>(trainings.size()), "training") + " and ") +
         plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
-        human_bytes(static_cast<double>(size_of_file(reader.path()))) + "\n";
+        human_bytes(static_cast<double>(size_of(reader))) + "\n";
     for (const std::string& notice : reader.notices()) {
         text += notice + "\n";
     }
@@ -255,7 +244,7 @@ nlohmann::json trace_summary_json(const TraceReader& reader) {
         notices.push_back(valid_utf8(notice));
     }
     return {{"path", valid_utf8(reader.path().string())},
-            {"bytes", size_of_file(reader.path())},
+            {"bytes", size_of(reader)},
             {"runs", runs},
             {"trainings", trainings},
             {"notices", notices}};

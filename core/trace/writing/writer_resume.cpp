@@ -150,9 +150,7 @@ bool TraceWriter::note_death(const std::filesystem::path& path, const std::strin
         store.put_fault(dead, -1, utc_now(), message);
         store.finish();
         return true;
-    } catch (const Error&) {
-        return false;
-    } catch (const SqliteFailure&) {
+    } catch (const std::exception&) {
         return false;
     }
 }
