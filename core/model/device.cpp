@@ -292,10 +292,14 @@ HostCopy::HostCopy(const std::vector<at::Tensor>& tensors) : offsets_{0} {
     std::vector<at::Tensor> parts;
     for (const at::Tensor& tensor : tensors) {
         at::Tensor flat = tensor.reshape({-1}).contiguous();
-        if (flat.scalar_type() == at::kHalf && flat.size(0) % 2 != 0) {
-            flat = at::cat({flat, at::zeros({1}, flat.options())}); // they travel in pairs
+        if (flat.scalar_type() == at::kLong) {
+            flat = flat.to(at::kInt);
         }
-        parts.push_back(flat.scalar_type() == at::kLong ? flat.to(at::kInt) : flat.view(at::kInt));
+        const auto in_a_word = static_cast<std::int64_t>(4 / flat.element_size());
+        if (const std::int64_t over = flat.size(0) % in_a_word; over != 0) {
+            flat = at::cat({flat, at::zeros({in_a_word - over}, flat.options())}); // whole words travel
+        }
+        parts.push_back(flat.view(at::kInt));
         offsets_.push_back(offsets_.back() + parts.back().size(0));
     }
     packed_ = at::cat(parts);
@@ -331,8 +335,8 @@ const std::int32_t* HostCopy::integers(std::size_t i) const {
     return host_.const_data_ptr<std::int32_t>() + offsets_[i];
 }
 
-const std::uint16_t* HostCopy::halves(std::size_t i) const {
-    return reinterpret_cast<const std::uint16_t*>(integers(i));
+const std::byte* HostCopy::bytes(std::size_t i) const {
+    return reinterpret_cast<const std::byte*>(integers(i));
 }
 
 const float* HostCopy::floats(std::size_t i) const {

@@ -63,13 +63,13 @@ at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 /// available at once.
 class HostCopy {
 public:
-    /// \p tensors: fp32, fp16 or int64 (copied as int32), any shapes, one device.
+    /// \p tensors: fp32, int64 (copied as int32) or other types of at most 4 bytes; any shapes, one device.
     explicit HostCopy(const std::vector<at::Tensor>& tensors);
     /// Waits for the copy. Then field(i) has the elements of tensor i in order.
     void wait();
     [[nodiscard]] const float* floats(std::size_t i) const;
     [[nodiscard]] const std::int32_t* integers(std::size_t i) const;
-    [[nodiscard]] const std::uint16_t* halves(std::size_t i) const;
+    [[nodiscard]] const std::byte* bytes(std::size_t i) const;
 
 private:
     at::Tensor packed_; ///< int32 on the device; kept until the copy is complete

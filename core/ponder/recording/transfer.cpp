@@ -1,49 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/recording/transfer.h"
 
-#include "core/base/half.h"
 #include "core/model/device.h"
+#include "core/model/parameters.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace ponderscope {
-
-namespace {
-
-std::int64_t elements(const std::vector<std::int64_t>& shape) {
-    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-template <typename T>
-std::vector<std::byte> bytes_of(const T* values, std::int64_t count) {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(count) * sizeof(T));
-    std::memcpy(bytes.data(), values, bytes.size());
-    return bytes;
-}
-
-template <typename T>
-std::vector<std::byte> narrow_bytes_of(const std::int32_t* values, std::int64_t count) {
-    const std::vector<T> narrow(values, values + count);
-    return bytes_of(narrow.data(), count);
-}
-
-/// Probabilities of candidates and weights of sources are read by people: half the bytes say as much.
-std::vector<std::byte> half_bytes_of(const float* values, std::int64_t count) {
-    std::vector<std::uint16_t> halves(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < halves.size(); ++i) {
-        halves[i] = float_to_float16(values[i]);
-    }
-    return bytes_of(halves.data(), count);
-}
-
-} // namespace
 
 TokenPlaces token_places(std::span<const Window> windows, at::Device device) {
     std::vector<std::int64_t> sequence;
@@ -119,9 +87,9 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
         tensors.push_back(recorder.steps);
     }
     for (const Recorder::Signal& entry : recorder.signals()) {
-        tensors.push_back(entry.values);
-        fields_.push_back({entry.info.name, entry.values.sizes().slice(1).vec(), entry.info.dtype,
-                           entry.values.scalar_type() == at::kHalf});
+        // Candidates' probabilities and weights of sources are read by people: half the bytes say as much.
+        tensors.push_back(entry.values.to(scalar_type_of(entry.info.dtype)));
+        fields_.push_back({entry.info.name, entry.values.sizes().slice(1).vec(), entry.info.dtype});
     }
     copy_ = std::make_unique<HostCopy>(tensors);
 }
@@ -171,30 +139,11 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
         }
         for (std::size_t f = 0; f < fields_.size(); ++f) {
             const Field& field = fields_[f];
-            const std::int64_t each = elements(field.shape);
-            SignalChunk chunk;
-            chunk.first = columns.first;
-            chunk.shape = field.shape;
+            const std::int64_t each =
+                c10::multiply_integers(field.shape) * static_cast<std::int64_t>(size_of(field.dtype));
+            const std::byte* const begin = copy_->bytes(next + f) + row * each;
+            SignalChunk chunk{columns.first, field.dtype, field.shape, {begin, begin + count * each}};
             chunk.shape.insert(chunk.shape.begin(), count);
-            chunk.dtype = field.dtype;
-            const std::size_t f_at = next + f;
-            switch (field.dtype) {
-            case DType::i8:
-                chunk.data = narrow_bytes_of<std::int8_t>(copy_->integers(f_at) + row * each, count * each);
-                break;
-            case DType::i16:
-                chunk.data = narrow_bytes_of<std::int16_t>(copy_->integers(f_at) + row * each, count * each);
-                break;
-            case DType::i32:
-                chunk.data = bytes_of(copy_->integers(f_at) + row * each, count * each);
-                break;
-            case DType::f16:
-                chunk.data = field.narrow ? bytes_of(copy_->halves(f_at) + row * each, count * each)
-                                          : half_bytes_of(copy_->floats(f_at) + row * each, count * each);
-                break;
-            default:
-                chunk.data = bytes_of(copy_->floats(f_at) + row * each, count * each);
-            }
             result.signals.emplace_back(field.name, std::move(chunk));
         }
         results.push_back(std::move(result));

@@ -38,7 +38,6 @@ private:
         std::string name;
         std::vector<std::int64_t> shape; ///< without the token axis
         DType dtype = DType::f32;
-        bool narrow = false; ///< the tensor is fp16 on the device
     };
     std::vector<ReportedWindow> windows_;
     std::vector<Field> fields_; ///< signals, after the scalar columns
