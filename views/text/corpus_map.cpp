@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/corpus_map.h"
 
+#include "core/base/half.h"
 #include "views/common/format.h"
 
 #include <QHelpEvent>
@@ -33,10 +34,6 @@ std::uint16_t bfloat16_of(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return static_cast<std::uint16_t>(std::isnan(value) ? 0x7fc0U
                                                         : (bits + 0x7fffU + (bits >> 16U & 1U)) >> 16U);
-}
-
-float float_of(std::uint16_t bfloat16) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bfloat16) << 16U);
 }
 
 } // namespace
@@ -115,7 +112,7 @@ void CorpusMap::rebuildColours() {
     colours_.resize(bfloat16_values);
     for (std::size_t bits = 0; bits < bfloat16_values; ++bits) {
         const double at =
-            shown_.scale.position(static_cast<double>(float_of(static_cast<std::uint16_t>(bits))));
+            shown_.scale.position(static_cast<double>(bfloat16_to_float(static_cast<std::uint16_t>(bits))));
         colours_[bits] = std::isnan(at) ? context_.theme.colours().panel.rgb() : map.at(at);
     }
     viewport()->update();
@@ -313,14 +310,6 @@ void CorpusMap::paintEvent(QPaintEvent*) {
                                  .adjusted(-3, -3, 3, 3));
         }
     }
-}
-
-void CorpusMap::resizeEvent(QResizeEvent*) {
-    place();
-}
-
-void CorpusMap::scrollContentsBy(int, int) {
-    viewport()->update();
 }
 
 void CorpusMap::showEvent(QShowEvent* event) {

@@ -46,8 +46,8 @@ Q_SIGNALS:
 protected:
     bool viewportEvent(QEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void scrollContentsBy(int dx, int dy) override;
+    void resizeEvent(QResizeEvent* /*event*/) override { place(); }
+    void scrollContentsBy(int /*dx*/, int /*dy*/) override { viewport()->update(); }
     void showEvent(QShowEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;

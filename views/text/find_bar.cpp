@@ -273,14 +273,6 @@ void FindBar::go(qint64 direction) {
     }
 }
 
-void FindBar::next() {
-    go(1);
-}
-
-void FindBar::previous() {
-    go(-1);
-}
-
 QString FindBar::status() const {
     return status_->text();
 }
@@ -346,20 +338,6 @@ void FindBar::paintEvent(QPaintEvent*) {
     painter.fillRect(0, height() - 1, width(), 1, context_.theme.colours().line);
 }
 
-namespace {
-
-constexpr std::size_t context_bytes = 48;
-
-/// Moves a place in UTF-8 off the middle of a character.
-std::size_t on_character(const std::string& text, std::size_t at) {
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) {
-        ++at;
-    }
-    return at;
-}
-
-} // namespace
-
 void HitModel::show(std::shared_ptr<const SequenceData> block, std::vector<qint64> hits) {
     beginResetModel();
     block_ = std::move(block);
@@ -396,10 +374,11 @@ QVariant HitModel::data(const QModelIndex& index, int role) const {
     if (role != Qt::DisplayRole && role != Qt::AccessibleTextRole) {
         return {};
     }
-    const std::size_t from = on_character(text, begin > context_bytes ? begin - context_bytes : 0);
-    const std::size_t to = on_character(text, std::min(end + context_bytes, text.size()));
+    constexpr std::size_t context_bytes = 48;
+    const std::size_t from = begin > context_bytes ? begin - context_bytes : 0;
+    const std::size_t to = std::min(end + context_bytes, text.size());
     const auto between = [&](std::size_t first, std::size_t last) {
-        return first < last ? visible_text({text.data() + first, last - first}) : QString();
+        return visible_text(whole_characters(text, first, last).bytes);
     };
     const qint64 row = context_.selection.rowOf(token);
     const double nll =

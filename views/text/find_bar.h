@@ -55,8 +55,8 @@ Q_SIGNALS:
     void sent(const ponderscope::TokenSubset& subset); ///< the user sent the hits to Compare
 
 public Q_SLOTS:
-    void next();
-    void previous();
+    void next() { go(1); }
+    void previous() { go(-1); }
     void close();
 
 protected:

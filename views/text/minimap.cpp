@@ -25,17 +25,12 @@ constexpr qint64 most_lines_a_row = 24;
 
 } // namespace
 
-Minimap::Minimap(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+Minimap::Minimap(Theme& theme, const TextLayout& layout, const TokenValues& values, QWidget* parent)
+    : QWidget(parent), theme_(theme), layout_(layout), values_(values) {
     setAccessibleName(u"Overview of the sequence"_s);
     setToolTip(u"The whole sequence. Click or drag to go to a position"_s);
     setCursor(Qt::PointingHandCursor);
     connect(&theme, &Theme::changed, this, &Minimap::refresh);
-}
-
-void Minimap::setContent(const TextLayout* layout, const TokenValues* values) {
-    layout_ = layout;
-    values_ = values;
-    refresh();
 }
 
 void Minimap::setVisiblePart(double from, double to) {
@@ -55,22 +50,22 @@ void Minimap::refresh() {
 }
 
 double Minimap::contentHeight() const {
-    const double lines = layout_ == nullptr ? 0 : static_cast<double>(layout_->expectedLineCount());
-    return std::min<double>(height() - 2 * strip_edge, lines * tallest_line);
+    return std::min<double>(height() - 2 * strip_edge,
+                            static_cast<double>(layout_.expectedLineCount()) * tallest_line);
 }
 
 void Minimap::render() {
     stale_ = false;
     const int rows = static_cast<int>(contentHeight());
-    if (rows <= 0 || layout_ == nullptr || values_ == nullptr || layout_->lineCount() == 0) {
+    if (rows <= 0 || layout_.lineCount() == 0) {
         image_ = QImage();
         return;
     }
-    const auto lines = static_cast<double>(layout_->expectedLineCount());
-    const ColourMap& map = map_of(*values_, theme_);
+    const auto lines = static_cast<double>(layout_.expectedLineCount());
+    const ColourMap& map = map_of(values_, theme_);
     // A cell shows the mean of its tokens, whatever their number. Classes have no mean: the last token's
     // class is shown.
-    const bool classes = !values_->classes.isEmpty();
+    const bool classes = !values_.classes.isEmpty();
     image_ = QImage(columns, rows, QImage::Format_RGB32);
     image_.fill(theme_.colours().panel);
     std::array<double, columns> sums{};
@@ -81,16 +76,16 @@ void Minimap::render() {
         const auto first = static_cast<qint64>(std::floor(row * lines / rows));
         const auto end = std::max(first + 1, static_cast<qint64>(std::floor((row + 1) * lines / rows)));
         const qint64 stride = (end - first) / most_lines_a_row + 1;
-        for (qint64 line = first; line < std::min(end, layout_->lineCount()); line += stride) {
-            const qint64 from = layout_->firstToken(line);
+        for (qint64 line = first; line < std::min(end, layout_.lineCount()); line += stride) {
+            const qint64 from = layout_.firstToken(line);
             const qint64 to =
-                std::min<qint64>(layout_->endToken(line), static_cast<qint64>(values_->values.size()));
+                std::min<qint64>(layout_.endToken(line), static_cast<qint64>(values_.values.size()));
             if (to <= from) {
                 continue;
             }
             const double scale = static_cast<double>(columns) / static_cast<double>(to - from);
             for (qint64 token = from; token < to; ++token) {
-                const double at = values_->scale.position(values_->values[static_cast<std::size_t>(token)]);
+                const double at = values_.scale.position(values_.values[static_cast<std::size_t>(token)]);
                 if (!std::isnan(at)) {
                     const auto column = static_cast<std::size_t>(static_cast<double>(token - from) * scale);
                     sums[column] = classes ? at : sums[column] + at;
@@ -119,12 +114,12 @@ void Minimap::paintEvent(QPaintEvent*) {
     const double tall = contentHeight();
     const QRectF strip(strip_edge, strip_edge, width() - 2 * strip_edge, tall);
     painter.drawImage(strip, image_);
-    if (layout_ != nullptr && !marks_.empty()) {
-        const auto lines = static_cast<double>(std::max<qint64>(layout_->expectedLineCount(), 1));
+    if (!marks_.empty()) {
+        const auto lines = static_cast<double>(std::max<qint64>(layout_.expectedLineCount(), 1));
         int last = -1;
         for (const qint64 token : marks_) {
-            const int y = strip_edge + static_cast<int>((static_cast<double>(layout_->lineOf(token)) + 0.5) /
-                                                        lines * tall);
+            const int y = strip_edge +
+                          static_cast<int>((static_cast<double>(layout_.lineOf(token)) + 0.5) / lines * tall);
             if (y != last && y >= strip_edge) {
                 painter.fillRect(QRectF(width() - strip_edge + 1, y - 1, strip_edge - 3, 2),
                                  theme_.colours().a);
@@ -143,10 +138,6 @@ void Minimap::paintEvent(QPaintEvent*) {
     }
 }
 
-void Minimap::resizeEvent(QResizeEvent*) {
-    refresh();
-}
-
 void Minimap::drag(double y) {
     const double tall = contentHeight();
     if (tall > 0) {
@@ -154,20 +145,10 @@ void Minimap::drag(double y) {
     }
 }
 
-void Minimap::mousePressEvent(QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) {
-        drag(event->position().y());
-    }
-}
-
 void Minimap::mouseMoveEvent(QMouseEvent* event) {
     if ((event->buttons() & Qt::LeftButton) != 0) {
         drag(event->position().y());
     }
-}
-
-void Minimap::wheelEvent(QWheelEvent* event) {
-    event->ignore(); // the text scrolls
 }
 
 } // namespace ponderscope

@@ -4,7 +4,6 @@
 #include <QImage>
 #include <QWidget>
 
-#include <functional>
 #include <vector>
 
 namespace ponderscope {
@@ -18,10 +17,9 @@ struct TokenValues;
 class Minimap : public QWidget {
     Q_OBJECT
 public:
-    explicit Minimap(Theme& theme, QWidget* parent = nullptr);
+    /// \p layout and \p values belong to the view and must outlive this object.
+    Minimap(Theme& theme, const TextLayout& layout, const TokenValues& values, QWidget* parent);
 
-    /// \p layout and \p values belong to the view and must outlive this object. Null: shows nothing.
-    void setContent(const TextLayout* layout, const TokenValues* values);
     /// Shown part of the text as fractions of its height.
     void setVisiblePart(double from, double to);
     /// Tokens that a search found, as ticks at the edge.
@@ -35,10 +33,9 @@ Q_SIGNALS:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void mousePressEvent(QMouseEvent* event) override;
+    void resizeEvent(QResizeEvent* /*event*/) override { refresh(); }
+    void mousePressEvent(QMouseEvent* event) override { mouseMoveEvent(event); }
     void mouseMoveEvent(QMouseEvent* event) override;
-    void wheelEvent(QWheelEvent* event) override;
 
 private:
     void drag(double y);
@@ -46,8 +43,8 @@ private:
     [[nodiscard]] double contentHeight() const;
 
     Theme& theme_;
-    const TextLayout* layout_ = nullptr;
-    const TokenValues* values_ = nullptr;
+    const TextLayout& layout_;
+    const TokenValues& values_;
     std::vector<qint64> marks_;
     double from_ = 0;
     double to_ = 1;

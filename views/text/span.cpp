@@ -17,27 +17,15 @@
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
-namespace {
-
-qint64 row_of(qint64 token, Attribution attribution) {
-    return attribution == Attribution::predicted ? token - 1 : token;
-}
-
-/// Whether both runs read the same tokens in \p span.
-bool agree(const SequenceData& a, const SequenceData& b, TokenSpan span) {
-    return static_cast<std::size_t>(span.last) <= b.tokens.size() &&
-           std::equal(a.tokens.id.begin() + span.first, a.tokens.id.begin() + span.last,
-                      b.tokens.id.begin() + span.first);
-}
-
-} // namespace
 
 SpanMeans span_means(const SequenceData& a, const SequenceData* b, qint64 maxSteps, TokenSpan span,
                      Attribution attribution) {
-    const bool paired = b != nullptr && agree(a, *b, span);
+    const bool paired = b != nullptr && static_cast<std::size_t>(span.last) <= b->tokens.size() &&
+                        std::equal(a.tokens.id.begin() + span.first, a.tokens.id.begin() + span.last,
+                                   b->tokens.id.begin() + span.first);
     SpanMeans sums{0, 0, 0, 0, 0};
     for (qint64 token = span.first; token < span.last; ++token) {
-        const qint64 row = row_of(token, attribution);
+        const qint64 row = attribution == Attribution::predicted ? token - 1 : token;
         const auto at = static_cast<std::size_t>(row);
         if (row < 0 || at >= a.tokens.size() || !std::isfinite(a.tokens.nll[at])) {
             continue;

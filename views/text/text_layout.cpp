@@ -10,7 +10,6 @@
 #include <QTextBoundaryFinder>
 #include <QTextLayout>
 
-#include <algorithm>
 #include <cmath>
 
 namespace ponderscope {
@@ -96,9 +95,6 @@ TextLayout::Direction TextLayout::directionOf(const QString& word) {
     return Direction::none;
 }
 
-TextLayout::TextLayout() = default;
-TextLayout::~TextLayout() = default;
-
 void TextLayout::setFont(const QFont& font) {
     font_ = font;
     const QFontMetricsF metrics(font);
@@ -173,18 +169,13 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
     while (placed_ < count) {
         const auto first = static_cast<std::uint32_t>(placed_);
         std::uint32_t end = first + 1;
-        std::size_t bytes = token_bytes(tokens, text, first).size();
-        bool closed = false;
-        {
-            const std::string_view lead = token_bytes(tokens, text, first);
-            closed = idsOnly || lead.find_first_not_of(" \t") == std::string_view::npos ||
-                     lead.find('\n') != std::string_view::npos ||
-                     (lead.front() != ' ' &&
-                      !(static_cast<unsigned char>(lead.front()) > 0x20 &&
-                        static_cast<unsigned char>(lead.front()) < 0x7f) &&
-                      token_text(characters_of(tokens, text, first, false).bytes, tokens.id[first], false)
-                          .special);
-        }
+        const std::string_view lead = token_bytes(tokens, text, first);
+        std::size_t bytes = lead.size();
+        bool closed =
+            idsOnly || lead.find_first_not_of(" \t") == std::string_view::npos ||
+            lead.find('\n') != std::string_view::npos ||
+            ((lead.front() < ' ' || lead.front() > '~') &&
+             token_text(characters_of(tokens, text, first, false).bytes, tokens.id[first], false).special);
         while (!closed && end < count && !breaksAt(first, end)) {
             const std::string_view next = token_bytes(tokens, text, end);
             bytes += next.size();

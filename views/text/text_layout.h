@@ -6,7 +6,6 @@
 #include <QFont>
 #include <QGlyphRun>
 #include <QList>
-#include <QRectF>
 
 #include <algorithm>
 #include <chrono>
@@ -37,9 +36,6 @@ public:
         bool roomBefore = false; ///< a gap or the line's end is on the left, so the box may extend into it
         bool roomAfter = false;  ///< a gap or the line's end is on the right, so the box may extend into it
     };
-
-    TextLayout();
-    ~TextLayout();
 
     /// Sets the font and drops all glyphs.
     void setFont(const QFont& font);

@@ -180,15 +180,13 @@ void TextPanel::fillBoxes() {
 }
 
 void TextPanel::buildZoom() {
-    zoomBox_->addItem(u"Tokens"_s, static_cast<int>(TextZoom::tokens));
-    zoomBox_->addItem(u"Text"_s, static_cast<int>(TextZoom::text));
-    zoomBox_->addItem(u"Map"_s, static_cast<int>(TextZoom::corpus));
+    zoomBox_->addItems({u"Tokens"_s, u"Text"_s, u"Map"_s}); // as TextZoom
     zoomBox_->setCurrentIndex(1);
     zoomBox_->setAccessibleName(u"Zoom"_s);
     zoomBox_->setToolTip(u"One token per line, running text, or all sequences with one pixel per token "
                          "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s);
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
-            [this] { setZoom(static_cast<TextZoom>(zoomBox_->currentData().toInt())); });
+            [this](int index) { setZoom(static_cast<TextZoom>(index)); });
     // Columns are as wide as their names ask, and no wider: the columns of A fit a small window.
     QHeaderView* header = table_->horizontalHeader();
     connect(header, &QHeaderView::sectionCountChanged, this, [header] {
@@ -215,9 +213,9 @@ void TextPanel::buildZoom() {
     table_->setAccessibleName(u"Tokens, one per line"_s);
     table_->viewport()->installEventFilter(this);
     table_->installEventFilter(this);
-    stack_->addWidget(table_);
-    stack_->addWidget(view_);
-    stack_->addWidget(corpus_);
+    for (QWidget* shown : std::initializer_list<QWidget*>{table_, view_, corpus_}) { // as TextZoom
+        stack_->addWidget(shown);
+    }
     stack_->setCurrentWidget(view_);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& now) {
@@ -226,23 +224,13 @@ void TextPanel::buildZoom() {
                 }
             });
     connect(&context_.selection, &Selection::tokenChanged, this, &TextPanel::showRow);
-    connect(view_, &TextView::contentChanged, this, [this] {
-        if (zoom_ == TextZoom::tokens) {
-            fillTable();
-            showRow(context_.selection.token());
-        }
-    });
-    connect(view_, &TextView::valuesChanged, this, [this] {
-        if (zoom_ == TextZoom::tokens) {
-            fillTable();
-        }
-    });
-    connect(view_, &TextView::otherChanged, this, [this] {
-        if (zoom_ == TextZoom::tokens) {
-            fillTable();
-            showRow(context_.selection.token());
-        }
-    });
+    const auto refill = [this] {
+        fillTable();
+        showRow(context_.selection.token());
+    };
+    connect(view_, &TextView::contentChanged, this, refill);
+    connect(view_, &TextView::otherChanged, this, refill);
+    connect(view_, &TextView::valuesChanged, this, &TextPanel::fillTable);
     connect(&context_.selection, &Selection::attributionChanged, this, [this, header] {
         table_->sortByColumn(header->sortIndicatorSection(), header->sortIndicatorOrder());
     });
@@ -271,6 +259,9 @@ void TextPanel::showRow(qint64 token) {
 }
 
 void TextPanel::fillTable() {
+    if (zoom_ != TextZoom::tokens) {
+        return;
+    }
     const auto shown = view_->sequence();
     const RunKey other = context_.selection.runB();
     model_->show(shown, shown && other.isValid() ? context_.data.sequence(other, shown->sequence) : nullptr,
@@ -282,10 +273,7 @@ void TextPanel::setZoom(TextZoom zoom) {
         return;
     }
     zoom_ = zoom;
-    zoomBox_->setCurrentIndex(zoomBox_->findData(static_cast<int>(zoom)));
-    QWidget* shown = zoom == TextZoom::tokens ? static_cast<QWidget*>(table_)
-                     : zoom == TextZoom::text ? static_cast<QWidget*>(view_)
-                                              : static_cast<QWidget*>(corpus_);
+    zoomBox_->setCurrentIndex(static_cast<int>(zoom));
     {
         const QSignalBlocker quiet(
             table_->selectionModel()); // a table that is filled or gets the focus chooses a row
@@ -294,9 +282,9 @@ void TextPanel::setZoom(TextZoom zoom) {
         } else {
             model_->show(nullptr, nullptr, &view_->values());
         }
-        stack_->setCurrentWidget(shown);
-        setFocusProxy(shown);
-        shown->setFocus();
+        stack_->setCurrentIndex(static_cast<int>(zoom));
+        setFocusProxy(stack_->currentWidget());
+        stack_->currentWidget()->setFocus();
     }
     showRow(context_.selection.token());
     if (zoom == TextZoom::text && context_.selection.token() >= 0) {

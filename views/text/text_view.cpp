@@ -16,18 +16,11 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-namespace {
-
-/// A slice of layout leaves most of a frame to painting.
-constexpr std::chrono::microseconds slice{5000};
-
-} // namespace
-
 TextView::TextView(const ViewContext& context, QWidget* parent)
     : QAbstractScrollArea(parent),
       context_(context),
       ranges_(ColourRanges::of(context.data)),
-      minimap_(new Minimap(context.theme, this)) {
+      minimap_(new Minimap(context.theme, layout_, values_, this)) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -36,7 +29,6 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     setAccessibleName(u"Text of the sequence"_s);
     viewport()->setMouseTracking(true);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    minimap_->setContent(&layout_, &values_);
     placing_.setSingleShot(true);
     placing_.setInterval(0);
 
@@ -140,10 +132,6 @@ bool TextView::showsReplay() const {
            replay_.steps.size() == shown->tokens.size();
 }
 
-bool TextView::settled() const {
-    return layout_.complete();
-}
-
 void TextView::restyle() {
     const qint64 top =
         layout_.firstToken((verticalScrollBar()->value() - margin_top) / std::max(metrics_.pitch, 1));
@@ -243,6 +231,7 @@ void TextView::recolour() {
 }
 
 void TextView::place() {
+    constexpr std::chrono::microseconds slice{5000}; // leaves most of a frame to painting
     const bool done = layout_.prepare(slice);
     updateRange();
     if (done || sinceMinimap_.hasExpired(100) || !sinceMinimap_.isValid()) {

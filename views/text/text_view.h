@@ -55,7 +55,7 @@ public:
     [[nodiscard]] const TextLayout& layoutOfText() const { return layout_; }
     [[nodiscard]] std::shared_ptr<const SequenceData> sequence() const { return layout_.sequence(); }
     /// Whether all tokens are placed, so that the picture is final.
-    [[nodiscard]] bool settled() const;
+    [[nodiscard]] bool settled() const { return layout_.complete(); }
 
     /// The box of a token in coordinates of the viewport; empty: not placed, or not visible.
     [[nodiscard]] QRectF tokenRect(qint64 token) const;
