@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
-#include <string_view>
 #include <thread>
 
 #include <pthread.h>

@@ -13,9 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>

@@ -5,7 +5,6 @@
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
 #include "app/cli/verbs.h"
-#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/utf8.h"
 #include "core/trace/reader.h"

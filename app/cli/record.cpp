@@ -14,7 +14,6 @@
 #include "core/record/record_choice.h"
 #include "core/record/session.h"
 #include "core/record/text_files.h"
-#include "core/remote/address.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "core/trace/tools/run_edits.h"
@@ -23,7 +22,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <memory>
 #include <utility>

@@ -5,7 +5,6 @@
 #include "app/cli/options.h"
 #include "core/base/world.h"
 #include "core/record/jsonl.h"
-#include "core/record/kept_signals.h"
 #include "core/record/patch_file.h"
 #include "core/record/record_choice.h"
 #include "core/record/session.h"

@@ -4,8 +4,6 @@
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
-#include "core/base/utf8.h"
-#include "core/record/kept_signals.h"
 #include "core/record/line_reader.h"
 #include "core/record/record_choice.h"
 #include "core/record/scoring.h"

@@ -4,7 +4,6 @@
 
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
-#include "core/base/error.h"
 #include "core/remote/transport.h"
 
 #include <csignal>

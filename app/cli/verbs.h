@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 

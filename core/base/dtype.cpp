@@ -2,7 +2,6 @@
 #include "core/base/dtype.h"
 
 #include <array>
-#include <utility>
 
 namespace ponderscope {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/lineage.h"
 
-#include "core/base/error.h"
 #include "core/lineage/attention_match.h"
 #include "core/lineage/invariant_terms.h"
 #include "core/lineage/stored_weights.h"

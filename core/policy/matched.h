@@ -4,9 +4,7 @@
 #include "core/policy/oracle.h"
 #include "core/policy/scored_rows.h"
 
-#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 

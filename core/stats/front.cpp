@@ -2,7 +2,6 @@
 #include "core/stats/front.h"
 
 #include "core/base/error.h"
-#include "core/base/not_a_number.h"
 
 #include <algorithm>
 #include <cmath>

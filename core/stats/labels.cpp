@@ -7,7 +7,6 @@
 #include "core/stats/significance.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace ponderscope {

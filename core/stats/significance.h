@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace ponderscope {

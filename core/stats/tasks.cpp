@@ -6,9 +6,7 @@
 #include "core/stats/paired.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -7,7 +7,6 @@
 
 #include <utf8proc.h>
 
-#include <array>
 #include <cstring>
 
 namespace ponderscope {

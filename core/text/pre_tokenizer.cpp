@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/text/pre_tokenizer.h"
 
-#include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "core/text/byte_level.h"
 

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
