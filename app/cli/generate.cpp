@@ -32,18 +32,6 @@ namespace {
 /// A signal with more numbers a token than this is in the trace only.
 constexpr std::size_t largest_streamed = 4096;
 
-std::string hex(const std::string& bytes) {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * bytes.size());
-    for (const char c : bytes) {
-        const auto byte = static_cast<unsigned char>(c);
-        text += digits[byte >> 4];
-        text += digits[byte & 15];
-    }
-    return text;
-}
-
 struct GenerateVerb {
     ModelOptions model;
     RunOptions how;
@@ -149,7 +137,7 @@ nlohmann::json GenerateVerb::describe(std::int32_t id, const Tokenizer& tokenize
     nlohmann::json object{{"id", id}, {"bytes", ""}, {"special", false}};
     if (id < tokenizer.size()) {
         object["special"] = tokenizer.is_special(id);
-        object["bytes"] = hex(tokenizer.token_bytes(id));
+        object["bytes"] = to_hex(tokenizer.token_bytes(id));
     }
     return object;
 }

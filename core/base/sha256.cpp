@@ -2,6 +2,7 @@
 #include "core/base/sha256.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 #include <openssl/evp.h>
@@ -14,18 +15,6 @@ void require(bool done) {
         throw EnvironmentError(
             "OpenSSL gives no SHA-256 on this machine; check its configuration (openssl.cnf).");
     }
-}
-
-/// Lower-case hexadecimal.
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string text;
-    text.reserve(bytes.size() * 2);
-    for (const std::uint8_t byte : bytes) {
-        text += digits[byte >> 4U];
-        text += digits[byte & 0xFU];
-    }
-    return text;
 }
 
 } // namespace
@@ -50,7 +39,8 @@ Sha256::Digest Sha256::finish() {
 }
 
 std::string Sha256::finish_hex() {
-    return to_hex(finish());
+    const Digest digest = finish();
+    return to_hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 std::string sha256_hex(std::string_view text) {

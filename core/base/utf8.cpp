@@ -117,7 +117,6 @@ bool is_unseen(char32_t code) {
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
-    constexpr std::string_view digits = "0123456789abcdef";
     std::string result;
     for (std::size_t offset = 0; offset < text.size();) {
         if (result.size() >= max_bytes) {
@@ -130,10 +129,7 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
             result += "\\t";
         } else if (is_invalid(character) || is_unseen(character.code)) {
             for (std::size_t i = 0; i < character.bytes; ++i) {
-                const auto raw = static_cast<unsigned char>(text[offset + i]);
-                result += "\\x";
-                result += digits[raw >> 4U];
-                result += digits[raw & 0xFU];
+                result += "\\x" + to_hex(text.substr(offset + i, 1));
             }
         } else {
             result.append(text.substr(offset, character.bytes));
@@ -141,6 +137,16 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
         offset += character.bytes;
     }
     return result;
+}
+
+std::string to_hex(std::string_view bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    for (const char byte : bytes) {
+        text += digits[static_cast<unsigned char>(byte) >> 4U];
+        text += digits[static_cast<unsigned char>(byte) & 0xFU];
+    }
+    return text;
 }
 
 std::string visible(std::string_view text) {

@@ -48,4 +48,7 @@ std::string printable(std::string_view text, std::size_t max_bytes = 60);
 /// The same without a cut, for printing names from untrusted files on a terminal.
 std::string visible(std::string_view text);
 
+/// Lower-case hexadecimal, two digits a byte.
+std::string to_hex(std::string_view bytes);
+
 } // namespace ponderscope
