@@ -66,24 +66,16 @@ std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
 
 } // namespace
 
-TokenDecoder TokenDecoder::parse(const nlohmann::json& json, const std::filesystem::path& file) {
+TokenDecoder TokenDecoder::parse(const std::optional<JsonObject>& json) {
     TokenDecoder decoder;
-    if (!json.is_null()) {
-        decoder.present_ = true;
-        decoder.add(json, "decoder", file);
-    }
+    decoder.present_ = json.has_value();
+    each_component(json, "decoders",
+                   [&](const JsonObject& object, const std::string& type) { decoder.add(object, type); });
     return decoder;
 }
 
-void TokenDecoder::add(const nlohmann::json& json, const std::string& name,
-                       const std::filesystem::path& file) {
-    const JsonObject object(json, file, name);
-    const std::string type = object.required_text("type");
-    if (type == "Sequence") {
-        for (const nlohmann::json& part : object.required_array("decoders")) {
-            add(part, name + ".decoders", file);
-        }
-    } else if (type == "ByteLevel") {
+void TokenDecoder::add(const JsonObject& object, const std::string& type) {
+    if (type == "ByteLevel") {
         steps_.emplace_back([](std::vector<std::string>& tokens, bool /*whole_text*/) {
             for (std::string& token : tokens) {
                 token = from_byte_level(token).value_or(token);

@@ -3,7 +3,6 @@
 
 #include "core/base/json.h"
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -17,8 +16,7 @@ class TokenDecoder {
 public:
     TokenDecoder() = default; ///< joins tokens with spaces, as Hugging Face's library does for a file without
                               ///< a decoder
-    static TokenDecoder parse(const nlohmann::json& json,
-                              const std::filesystem::path& file); ///< \p json may be null
+    static TokenDecoder parse(const std::optional<JsonObject>& json); ///< InputError
 
     /// Decodes token texts of the vocabulary.
     [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
@@ -28,7 +26,7 @@ public:
 private:
     /// \p whole_text: include the steps for the ends of a text.
     using Step = std::function<void(std::vector<std::string>& tokens, bool whole_text)>;
-    void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
+    void add(const JsonObject& object, const std::string& type);
     [[nodiscard]] std::vector<std::string> run(std::vector<std::string> tokens, bool whole_text) const;
     std::vector<Step> steps_;
     bool present_ = false;

@@ -20,33 +20,30 @@ constexpr std::pair<std::string_view, UnicodeForm> forms[] = {{"NFC", UnicodeFor
                                                               {"NFKC", UnicodeForm::nfkc},
                                                               {"NFKD", UnicodeForm::nfkd}};
 
-void lower_case(NormalizedText& normalized) {
+/// Calls \p rewrite(rewriter, character) for each character; it keeps or replaces that character.
+template <class Rewrite>
+void each_character(NormalizedText& normalized, const Rewrite& rewrite) {
     Rewriter rewriter(normalized);
     const std::string_view text = rewriter.input();
-    std::string lower;
-    for (std::size_t i = 0; i < text.size();) {
-        const Utf8Character c = utf8_at(text, i);
-        lower.clear();
-        characters::append_lower_case(lower, c.code);
-        rewriter.replace(c.bytes, lower);
-        i += c.bytes;
+    while (rewriter.position() < text.size()) {
+        rewrite(rewriter, utf8_at(text, rewriter.position()));
     }
     rewriter.finish();
 }
 
+void lower_case(NormalizedText& normalized) {
+    std::string lower;
+    each_character(normalized, [&](Rewriter& rewriter, const Utf8Character& c) {
+        lower.clear();
+        characters::append_lower_case(lower, c.code);
+        rewriter.replace(c.bytes, lower);
+    });
+}
+
 void strip_accents(NormalizedText& normalized) {
-    Rewriter rewriter(normalized);
-    const std::string_view text = rewriter.input();
-    for (std::size_t i = 0; i < text.size();) {
-        const Utf8Character c = utf8_at(text, i);
-        if (characters::is_mark(c.code)) {
-            rewriter.replace(c.bytes, {});
-        } else {
-            rewriter.keep(c.bytes);
-        }
-        i += c.bytes;
-    }
-    rewriter.finish();
+    each_character(normalized, [](Rewriter& rewriter, const Utf8Character& c) {
+        characters::is_mark(c.code) ? rewriter.replace(c.bytes, {}) : rewriter.keep(c.bytes);
+    });
 }
 
 void strip(NormalizedText& normalized, bool left, bool right) {
@@ -85,24 +82,17 @@ void replace(NormalizedText& normalized, const Pattern& pattern, std::string_vie
 
 } // namespace
 
-Normalizer Normalizer::parse(const nlohmann::json& json, const std::filesystem::path& file) {
+Normalizer Normalizer::parse(const std::optional<JsonObject>& json) {
     Normalizer normalizer;
-    if (!json.is_null()) {
-        normalizer.add(json, "normalizer", file);
-    }
+    each_component(json, "normalizers",
+                   [&](const JsonObject& object, const std::string& type) { normalizer.add(object, type); });
     return normalizer;
 }
 
-void Normalizer::add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file) {
-    const JsonObject object(json, file, name);
-    const std::string type = object.required_text("type");
-    if (type == "Sequence") {
-        for (const nlohmann::json& part : object.required_array("normalizers")) {
-            add(part, name + ".normalizers", file);
-        }
-    } else if (const auto* const form = std::find_if(std::begin(forms), std::end(forms),
-                                                     [&](const auto& one) { return one.first == type; });
-               form != std::end(forms)) {
+void Normalizer::add(const JsonObject& object, const std::string& type) {
+    if (const auto* const form = std::find_if(std::begin(forms), std::end(forms),
+                                              [&](const auto& one) { return one.first == type; });
+        form != std::end(forms)) {
         steps_.emplace_back([form = form->second](NormalizedText& text) { normalize_unicode(text, form); });
     } else if (type == "Lowercase") {
         steps_.emplace_back(lower_case);
@@ -127,7 +117,7 @@ void Normalizer::add(const nlohmann::json& json, const std::string& name, const 
     } else if (type == "Precompiled") {
         if (const std::string map = object.text("precompiled_charsmap").value_or(""); !map.empty()) {
             steps_.emplace_back(
-                [map = CharacterMap::parse(map, file)](NormalizedText& text) { map.apply(text); });
+                [map = CharacterMap::parse(map, object.source())](NormalizedText& text) { map.apply(text); });
         }
     } else {
         object.fail("type",

@@ -4,7 +4,6 @@
 #include "core/base/json.h"
 #include "core/text/normalized_text.h"
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,8 +15,8 @@ namespace ponderscope {
 class Normalizer {
 public:
     Normalizer() = default; ///< changes nothing
-    /// \p json: the value of "normalizer"; may be null. InputError.
-    static Normalizer parse(const nlohmann::json& json, const std::filesystem::path& file);
+    /// \p json: the value of "normalizer", if there is one. InputError.
+    static Normalizer parse(const std::optional<JsonObject>& json);
 
     void apply(NormalizedText& text) const {
         for (const Step& step : steps_) {
@@ -27,7 +26,7 @@ public:
 
 private:
     using Step = std::function<void(NormalizedText& text)>;
-    void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
+    void add(const JsonObject& object, const std::string& type);
     std::vector<Step> steps_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,22 @@ private:
     std::string text_; ///< the literal, or the expression from the file
     std::shared_ptr<const Code> code_;
 };
+
+/// Calls \p add(object, type) for a component of a tokenizer.json, or for each part of a sequence, in order.
+/// \p parts: the key of a sequence's parts. InputError.
+template <class Add>
+void each_component(const std::optional<JsonObject>& component, const std::string& parts, const Add& add) {
+    if (!component) {
+        return;
+    }
+    const std::string type = component->required_text("type");
+    if (type != "Sequence") {
+        return add(*component, type);
+    }
+    for (const nlohmann::json& part : component->required_array(parts)) {
+        each_component(JsonObject(part, component->source(), component->name_of(parts)), parts, add);
+    }
+}
 
 /// \p text, the value of \p key. InputError unless it is one character.
 std::string one_character(const JsonObject& object, std::string_view key, std::string text);

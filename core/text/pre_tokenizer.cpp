@@ -51,52 +51,25 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
         add(last, subject.size(), false);
     }
 
+    const auto joins = [&](bool before, bool is_match) { // a part joins the one before it
+        switch (step.behavior) {
+        case Behavior::merged_with_previous:
+            return is_match && !before;
+        case Behavior::merged_with_next:
+            return !is_match && before;
+        case Behavior::contiguous:
+            return is_match == before;
+        default:
+            return false;
+        }
+    };
     std::vector<Piece> pieces;
-    bool previous = false;
-    switch (step.behavior) {
-    case Behavior::removed:
-        for (const Part& p : parts) {
-            if (!p.is_match) {
-                pieces.push_back(p.piece);
-            }
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (i > 0 && joins(parts[i - 1].is_match, parts[i].is_match)) {
+            pieces.back().end = parts[i].piece.end;
+        } else if (step.behavior != Behavior::removed || !parts[i].is_match) {
+            pieces.push_back(parts[i].piece);
         }
-        break;
-    case Behavior::isolated:
-        for (const Part& p : parts) {
-            pieces.push_back(p.piece);
-        }
-        break;
-    case Behavior::merged_with_previous:
-        for (const Part& p : parts) {
-            if (p.is_match && !previous && !pieces.empty()) {
-                pieces.back().end = p.piece.end;
-            } else {
-                pieces.push_back(p.piece);
-            }
-            previous = p.is_match;
-        }
-        break;
-    case Behavior::merged_with_next:
-        for (auto p = parts.rbegin(); p != parts.rend(); ++p) {
-            if (p->is_match && !previous && !pieces.empty()) {
-                pieces.back().begin = p->piece.begin;
-            } else {
-                pieces.push_back(p->piece);
-            }
-            previous = p->is_match;
-        }
-        std::reverse(pieces.begin(), pieces.end());
-        break;
-    case Behavior::contiguous:
-        for (const Part& p : parts) {
-            if (p.is_match == previous && !pieces.empty()) {
-                pieces.back().end = p.piece.end;
-            } else {
-                pieces.push_back(p.piece);
-            }
-            previous = p.is_match;
-        }
-        break;
     }
 
     std::size_t letter = 0; // byte in the letters
@@ -169,11 +142,10 @@ std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin)
     return pieces;
 }
 
-PreTokenizer PreTokenizer::parse(const nlohmann::json& json, const std::filesystem::path& file) {
+PreTokenizer PreTokenizer::parse(const std::optional<JsonObject>& json) {
     PreTokenizer p;
-    if (!json.is_null()) {
-        p.add(json, "pre_tokenizer", file);
-    }
+    each_component(json, "pretokenizers",
+                   [&](const JsonObject& object, const std::string& type) { p.add(object, type); });
     return p;
 }
 
@@ -186,10 +158,8 @@ void PreTokenizer::add_pattern(Pattern pattern, Behavior behavior, bool invert) 
     steps_.push_back(std::move(step));
 }
 
-void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
-                       const std::filesystem::path& file) {
-    const JsonObject object(json, file, name);
-    const std::string type = object.required_text("type");
+void PreTokenizer::add(const JsonObject& object, const std::string& type) {
+    const std::filesystem::path& file = object.source();
     const auto behavior = [&] {
         return choice<Behavior>(object, "behavior",
                                 {{"Removed", Behavior::removed},
@@ -198,11 +168,7 @@ void PreTokenizer::add(const nlohmann::json& json, const std::string& name,
                                  {"MergedWithNext", Behavior::merged_with_next},
                                  {"Contiguous", Behavior::contiguous}});
     };
-    if (type == "Sequence") {
-        for (const nlohmann::json& part : object.required_array("pretokenizers")) {
-            add(part, name + ".pretokenizers", file);
-        }
-    } else if (type == "ByteLevel") {
+    if (type == "ByteLevel") {
         if (byte_level_) {
             object.fail("type", "one ByteLevel in a sequence", "this combination is not supported");
         }

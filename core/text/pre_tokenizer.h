@@ -23,9 +23,8 @@ struct Piece {
 /// sequence see the alphabet's letters.
 class PreTokenizer {
 public:
-    PreTokenizer() = default; ///< leaves the text in one piece
-    static PreTokenizer parse(const nlohmann::json& json,
-                              const std::filesystem::path& file); ///< \p json may be null
+    PreTokenizer() = default;                                         ///< leaves the text in one piece
+    static PreTokenizer parse(const std::optional<JsonObject>& json); ///< InputError
     [[nodiscard]] bool is_byte_level() const { return byte_level_; }
 
     /// The pieces of \p text, in order, without empty pieces. Some steps change the text. \p at_text_begin:
@@ -53,7 +52,7 @@ private:
     };
 
     static void split_piece(const Step& step, std::string_view text, Piece piece, std::vector<Piece>& out);
-    void add(const nlohmann::json& json, const std::string& name, const std::filesystem::path& file);
+    void add(const JsonObject& object, const std::string& type);
     void add_pattern(Pattern pattern, Behavior behavior, bool invert = false);
 
     std::vector<Step> steps_;

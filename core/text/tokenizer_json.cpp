@@ -11,12 +11,6 @@ namespace {
 
 using Path = std::filesystem::path;
 
-const nlohmann::json& value_or_null(const JsonObject& object, std::string_view key) {
-    static const nlohmann::json null;
-    const nlohmann::json* value = object.find(key);
-    return value != nullptr ? *value : null;
-}
-
 // Files from before "type" was written are told apart by their keys.
 std::string model_type(const JsonObject& model) {
     if (const auto type = model.text("type")) {
@@ -106,20 +100,18 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const 
     return Bpe::build(std::move(vocabulary), merges, std::move(settings), merges_file);
 }
 
+bool is_token_id(const nlohmann::json& id) {
+    return id.is_number_integer() && id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < 1 << 24;
+}
+
 // The ids that are put around a text. In a sequence each processor puts its own around what those before it
 // made.
 class PostProcessor {
 public:
     explicit PostProcessor(TokenizerParts& parts) : parts_(parts) {}
 
-    void add(const nlohmann::json& json, const std::string& name) {
-        const JsonObject object(json, parts_.file(), name);
-        const std::string type = object.required_text("type");
-        if (type == "Sequence") {
-            for (const nlohmann::json& part : object.required_array("processors")) {
-                add(part, name + ".processors");
-            }
-        } else if (type == "TemplateProcessing") {
+    void add(const JsonObject& object, const std::string& type) {
+        if (type == "TemplateProcessing") {
             add_template(object);
         } else if (type == "BertProcessing" || type == "RobertaProcessing") {
             wrap({pair_id(object, "cls")}, {pair_id(object, "sep")}, object);
@@ -142,8 +134,7 @@ private:
                 const std::string token = special->required_text("id");
                 const JsonObject tokens = object.required_object("special_tokens").required_object(token);
                 for (const nlohmann::json& id : tokens.required_array("ids")) {
-                    if (!id.is_number_integer() || id.get<std::int64_t>() < 0 ||
-                        id.get<std::int64_t>() >= 1 << 24) {
+                    if (!is_token_id(id)) {
                         tokens.fail("ids", "token ids");
                     }
                     (texts == 0 ? before : after).push_back(id.get<std::int32_t>());
@@ -165,8 +156,7 @@ private:
 
     std::int32_t pair_id(const JsonObject& object, std::string_view key) {
         const nlohmann::json& pair = object.required_array(key);
-        if (pair.size() != 2 || !pair[1].is_number_integer() || pair[1].get<std::int64_t>() < 0 ||
-            pair[1].get<std::int64_t>() >= 1 << 24) {
+        if (pair.size() != 2 || !is_token_id(pair[1])) {
             object.fail(key, "a token and its id");
         }
         return pair[1].get<std::int32_t>();
@@ -205,9 +195,9 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
         throw InputError(file, "a BPE or Unigram tokenizer", "a " + printable(type) + " one",
                          "this kind is not supported; give token ids instead of text");
     }
-    parts.normalizer = Normalizer::parse(value_or_null(root, "normalizer"), file);
-    parts.pre_tokenizer = PreTokenizer::parse(value_or_null(root, "pre_tokenizer"), file);
-    parts.decoder = TokenDecoder::parse(value_or_null(root, "decoder"), file);
+    parts.normalizer = Normalizer::parse(root.object("normalizer"));
+    parts.pre_tokenizer = PreTokenizer::parse(root.object("pre_tokenizer"));
+    parts.decoder = TokenDecoder::parse(root.object("decoder"));
     if (type == "Unigram" && parts.pre_tokenizer.is_byte_level()) {
         model.fail("type", "BPE behind ByteLevel", "this combination is not supported");
     }
@@ -227,9 +217,9 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
             added.append(std::move(token));
         }
     }
-    if (const nlohmann::json* post_processor = root.find("post_processor")) {
-        PostProcessor(parts).add(*post_processor, "post_processor");
-    }
+    PostProcessor processor(parts);
+    each_component(root.object("post_processor"), "processors",
+                   [&](const JsonObject& object, const std::string& kind) { processor.add(object, kind); });
     return parts;
 }
 
