@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/half.h"
 #include "core/trace/reader.h"
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 #include "tests/views/view_stage.h"
 #include "views/attention/attention_view.h"
-#include "views/common/format.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -15,7 +14,7 @@
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
-using testing::chunk_of;
+using testing::packed;
 
 namespace {
 
@@ -55,12 +54,12 @@ private Q_SLOTS:
         }
         const SignalInfo info = info_of({"token", "step", "layer", "head", "key_step", "back"});
         QVERIFY(AttentionRow::fits(info));
-        const AttentionRow row(chunk_of({1, 2, 1, 2, 2, 3}, values), info, 5);
+        const AttentionRow row(packed(DType::f32, {1, 2, 1, 2, 2, 3}, values), info, 5);
         // Step 1, head 0: key steps 12.. and 15..; distance 0 is the row itself.
         QCOMPARE(row.weights(1, 0, 0), (std::vector<float>{0, 0, 0, 14 + 17, 13 + 16, 12 + 15}));
         QCOMPARE(row.weights(1, 0, -1)[5], (12 + 15 + 18 + 21) / 2.0F);
         // At the beginning of a sequence nothing lies before it, whatever was recorded.
-        const AttentionRow first(chunk_of({1, 2, 1, 2, 2, 3}, values), info, 0);
+        const AttentionRow first(packed(DType::f32, {1, 2, 1, 2, 2, 3}, values), info, 0);
         QCOMPARE(first.weights(0, 0, 0), (std::vector<float>{0 + 3}));
     }
 

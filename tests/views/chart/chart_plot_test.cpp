@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Charts in the window: zoom, hover, legend, keys, and what screen readers get.
+#include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/chart/plot_legend.h"
 
@@ -8,9 +9,7 @@
 #include <QGuiApplication>
 #include <QLabel>
 #include <QMenu>
-#include <QSignalSpy>
 #include <QToolButton>
-#include <QWheelEvent>
 #include <QtTest>
 
 #include <cmath>
@@ -59,10 +58,7 @@ public:
         QTest::qWait(20); // queued replots
     }
     [[nodiscard]] double width() const { return shownRange(true).high - shownRange(true).low; }
-    void move(QPointF to) {
-        QMouseEvent event(QEvent::MouseMove, to, canvas()->mapToGlobal(to), Qt::NoButton, Qt::NoButton, {});
-        QCoreApplication::sendEvent(canvas(), &event);
-    }
+    void move(QPointF to) { testing::move_mouse(canvas(), to); }
     void drag(QPointF from, QPointF to, Qt::KeyboardModifiers keys = {}) {
         const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons held) {
             QMouseEvent event(type, at, canvas()->mapToGlobal(at), button, held, keys);
@@ -96,11 +92,7 @@ private Q_SLOTS:
         Plot plot(theme_, lines());
         const double whole = plot.width();
         const QPointF at = plot.plotRect().center();
-        const auto wheel = [&](QPoint delta) {
-            QWheelEvent event(at, plot.canvas()->mapToGlobal(at), {}, delta, Qt::NoButton, {},
-                              Qt::NoScrollPhase, false);
-            QCoreApplication::sendEvent(plot.canvas(), &event);
-        };
+        const auto wheel = [&](QPoint delta) { testing::turn_wheel(plot.canvas(), at, delta); };
         wheel({0, 120});
         QVERIFY(plot.width() < 0.9 * whole);
         const double zoomed = plot.width();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/views/view_stage.h"
 #include "views/common/colour_map.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
@@ -11,10 +12,8 @@
 #include <QComboBox>
 #include <QLineEdit>
 #include <QMenu>
-#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTabBar>
-#include <QTest>
 #include <QToolButton>
 
 #include <algorithm>
@@ -341,12 +340,7 @@ private Q_SLOTS:
         box.addItems({u"one"_s, u"two"_s});
         QSpinBox number;
         number.setValue(5);
-        const auto turn = [&](QWidget& field) {
-            QWheelEvent event(QPointF(4, 4), field.mapToGlobal(QPointF(4, 4)), {}, QPoint(0, -120),
-                              Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
-            QApplication::sendEvent(&field, &event);
-            return event.isAccepted();
-        };
+        const auto turn = [](QWidget& field) { return testing::turn_wheel(&field, {4, 4}, {0, -120}); };
         for (QWidget* field : {static_cast<QWidget*>(&box), static_cast<QWidget*>(&number)}) {
             field->setStyle(&style);
             field->ensurePolished();

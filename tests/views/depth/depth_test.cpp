@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/column_labels.h"
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 #include "tests/views/chart_cells.h"
 #include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
@@ -13,7 +13,7 @@
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;
-using testing::chunk_of;
+using testing::packed;
 
 namespace {
 
@@ -47,8 +47,8 @@ private Q_SLOTS:
         for (int i = 0; i < 16; ++i) {
             values.push_back(value(i / 8, i / 4 % 2, i / 2 % 2, i % 2));
         }
-        const DepthMap a(chunk_of({2, 2, 2, 2}, values), info_of({"token", "layer", "source", "head"}),
-                         {0, 0});
+        const DepthMap a(packed(DType::f32, {2, 2, 2, 2}, values),
+                         info_of({"token", "layer", "source", "head"}), {0, 0});
         for (int i = 0; i < 16; i += 2) {
             const int t = i / 8;
             const int l = i / 4 % 2;
@@ -74,8 +74,8 @@ private Q_SLOTS:
                 }
             }
         }
-        const DepthMap map(chunk_of({2, 3, 2, 2}, values), info_of({"token", "step", "sublayer", "stream"}),
-                           {2, 0});
+        const DepthMap map(packed(DType::f32, {2, 3, 2, 2}, values),
+                           info_of({"token", "step", "sublayer", "stream"}), {2, 0});
         QCOMPARE(map.steps(), 3);
         QCOMPARE(map.heads(), 1);
         QCOMPARE(map.layer_name(), std::string("sublayer"));
@@ -96,7 +96,8 @@ private Q_SLOTS:
                 values.push_back(weight);
             }
         }
-        const DepthMap map(chunk_of({4, 3, 3}, values), info_of({"token", "layer", "source"}), {0, 0, 0, 0});
+        const DepthMap map(packed(DType::f32, {4, 3, 3}, values), info_of({"token", "layer", "source"}),
+                           {0, 0, 0, 0});
         const DepthMap::Averages all = map.averages(-1, -1);
         QCOMPARE(all.used_rows, 4);
         QCOMPARE(all.mean[3], 0.5F);
@@ -114,7 +115,7 @@ private Q_SLOTS:
         info.description = with_column_labels("Weights.", labels);
         QCOMPARE(info.description, std::string("Weights. Sources: 0, 4, 1 before, own."));
         const auto map_of = [](const SignalInfo& one) {
-            return DepthMap(chunk_of({1, 1, 4}, {1, 2, 3, 4}), one, {0});
+            return DepthMap(packed(DType::f32, {1, 1, 4}, std::vector<float>{1, 2, 3, 4}), one, {0});
         };
         QCOMPARE(map_of(info).source_labels(), labels);
         const std::vector<std::string> numbers{"0", "1", "2", "3"};

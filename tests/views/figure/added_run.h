@@ -3,7 +3,7 @@
 
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 
 #include <cstdint>
 #include <filesystem>

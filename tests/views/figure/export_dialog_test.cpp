@@ -4,7 +4,6 @@
 #include "tests/views/figure/figure_stage.h"
 #include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
-#include "views/common/paths.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_file.h"
 #include "views/figure/figure_form.h"

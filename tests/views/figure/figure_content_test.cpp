@@ -2,10 +2,8 @@
 // What figures say: of which run, of which tokens, in which words; and the files for LaTeX.
 #include "core/trace/reader.h"
 #include "core/trace/tools/run_edits.h"
-#include "core/trace/writer.h"
 #include "tests/views/figure/added_run.h"
 #include "tests/views/figure/figure_stage.h"
-#include "views/figure/parts.h"
 
 #include <QtTest>
 
@@ -39,9 +37,11 @@ void add_run(const fs::path& trace, const std::function<void(RunInfo&)>& change,
             for (std::size_t i = 0; i < tokens.size() * 4; ++i) {
                 values.push_back(one.value(i / 4, static_cast<int>(i % 4)));
             }
-            chunks.emplace_back(
-                one.info.name,
-                testing::chunk_of({static_cast<std::int64_t>(tokens.size()), 4}, values, one.info.dtype));
+            const std::vector<std::int64_t> shape{static_cast<std::int64_t>(tokens.size()), 4};
+            const std::vector<std::int32_t> whole(values.begin(), values.end());
+            chunks.emplace_back(one.info.name, one.info.dtype == DType::i32
+                                                   ? testing::packed(DType::i32, shape, whole)
+                                                   : testing::packed(DType::f32, shape, values));
         }
         return chunks;
     });

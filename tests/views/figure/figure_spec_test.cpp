@@ -56,6 +56,13 @@ private Q_SLOTS:
         const auto row = [](const char* name, const char* json, const char* says) {
             QTest::newRow(name) << QString::fromUtf8(json).replace(u'\'', u'"') << QString::fromUtf8(says);
         };
+        // A figure of the first run with one more key.
+        const auto wrong = [&](const char* name, const char* kind, const char* key, const char* says) {
+            row(name,
+                qPrintable(u"{'kind':'%1','trace':'story.ponder','runs':[1],%2}"_s.arg(QLatin1String(kind),
+                                                                                       QLatin1String(key))),
+                says);
+        };
         row("not JSON", "{", "spec.json");
         row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
         row("other kind", "{'kind':'pie','trace':'story.ponder'}",
@@ -73,53 +80,33 @@ private Q_SLOTS:
             "names of runs");
         row("no runs", "{'kind':'token_text','trace':'story.ponder','runs':[]}", "at least one run");
         row("run without trace", "{'kind':'token_text','runs':['vanilla-1m']}", "a.ponder#ponderlm");
-        row("sequence too high", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':7}",
-            "from 0 to 1");
-        row("negative sequence", "{'kind':'token_text','trace':'story.ponder','runs':[1],'sequence':-1}",
-            "sequence");
-        row("tokens beyond the end",
-            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[0,9999]}", "[0, 9999)");
-        row("tokens the wrong way round",
-            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':[9,3]}", "first < last");
-        row("tokens of a wrong type",
-            "{'kind':'token_text','trace':'story.ponder','runs':[1],'tokens':['a','b']}", "first < last");
-        row("unknown quantity", "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'loss'}",
-            "flops");
-        row("difference of one",
-            "{'kind':'token_text','trace':'story.ponder','runs':[1],'quantity':'nll_difference'}",
-            "two runs");
-        row("unknown signal", "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'signal':'gait'}",
-            "gate");
+        wrong("sequence too high", "token_text", "'sequence':7", "from 0 to 1");
+        wrong("negative sequence", "token_text", "'sequence':-1", "sequence");
+        wrong("tokens beyond the end", "token_text", "'tokens':[0,9999]", "[0, 9999)");
+        wrong("tokens the wrong way round", "token_text", "'tokens':[9,3]", "first < last");
+        wrong("tokens of a wrong type", "token_text", "'tokens':['a','b']", "first < last");
+        wrong("unknown quantity", "token_text", "'quantity':'loss'", "flops");
+        wrong("difference of one", "token_text", "'quantity':'nll_difference'", "two runs");
+        wrong("unknown signal", "step_heatmap", "'signal':'gait'", "gate");
         row("no signals", "{'kind':'step_heatmap','trace':'basic.ponder','runs':[1]}", "--record steps");
-        row("too narrow", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':3}",
-            "40 to 1000 mm");
-        row("no number", "{'kind':'token_text','trace':'story.ponder','runs':[1],'width_mm':'wide'}",
-            "width_mm");
-        row("too low", "{'kind':'token_text','trace':'story.ponder','runs':[1],'height_mm':20}",
-            "\"height_mm\" says 20");
-        row("range the wrong way round",
-            "{'kind':'token_text','trace':'story.ponder','runs':[1],'range':[3,1]}", "low < high");
-        row("axis the wrong way round",
-            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'x_range':[3,1]}", "low < high");
-        row("axis of one end", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'y_range':[3]}",
-            "\"y_range\"");
-        row("unknown legend", "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'legend':'below'}",
-            "above");
-        row("series without a name",
-            "{'kind':'steps_histogram','trace':'story.ponder','runs':[1],'series':[{}]}", "\"as\"");
-        row("unknown colour map",
-            "{'kind':'step_heatmap','trace':'story.ponder','runs':[1],'colour_map':'jet'}",
-            "viridis, cividis, magma, grey");
-        row("unknown theme", "{'kind':'token_text','trace':'story.ponder','runs':[1],'theme':'pink'}",
-            "light, dark");
+        wrong("too narrow", "token_text", "'width_mm':3", "40 to 1000 mm");
+        wrong("no number", "token_text", "'width_mm':'wide'", "width_mm");
+        wrong("too low", "token_text", "'height_mm':20", "\"height_mm\" says 20");
+        wrong("range the wrong way round", "token_text", "'range':[3,1]", "low < high");
+        wrong("axis the wrong way round", "steps_histogram", "'x_range':[3,1]", "low < high");
+        wrong("axis of one end", "steps_histogram", "'y_range':[3]", "\"y_range\"");
+        wrong("unknown legend", "steps_histogram", "'legend':'below'", "above");
+        wrong("series without a name", "steps_histogram", "'series':[{}]", "\"as\"");
+        wrong("unknown colour map", "step_heatmap", "'colour_map':'jet'", "viridis, cividis, magma, grey");
+        wrong("unknown theme", "token_text", "'theme':'pink'", "light, dark");
         row("no panels", "{'kind':'panels','trace':'story.ponder'}", "panels");
         row("panels of panels", "{'kind':'panels','panels':[{'kind':'panels','panels':[]}]}", "panels");
         row("winners of one run", "{'kind':'winners','trace':'story.ponder','runs':['a']}", "two runs");
         row("unknown palette", "{'kind':'token_text','trace':'story.ponder','palette':'pink'}", "okabe_ito");
-        for (const char* wrong : {"[-1]", "[1.5]", "['teal']", "7"}) {
-            row(wrong,
+        for (const char* colours : {"[-1]", "[1.5]", "['teal']", "7"}) {
+            row(colours,
                 qPrintable(u"{'kind':'nll_comparison','trace':'story.ponder','colours':%1}"_s.arg(
-                    QLatin1String(wrong))),
+                    QLatin1String(colours))),
                 "\"colours\"");
         }
         row("other text",

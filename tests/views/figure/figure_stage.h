@@ -2,7 +2,7 @@
 // What tests of figures start from.
 #pragma once
 
-#include "core/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/sample_trace.h"
 #include "tests/support/test_data.h"
 #include "views/figure/figure.h"
@@ -49,14 +49,9 @@ inline QStringList texts_of(const DisplayList& page) {
     return texts;
 }
 
-/// The error's sentence; empty where none was thrown.
-inline QString thrown(const std::function<void()>& what) {
-    try {
-        what();
-    } catch (const Error& error) {
-        return QString::fromUtf8(error.what());
-    }
-    return {};
+/// The error's sentence and id; empty where none was thrown.
+inline QString thrown(const std::function<void()>& call) {
+    return QString::fromStdString(testing::error_of<Error>(call));
 }
 
 } // namespace ponderscope::figure

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The figure writer alone: one display list through all back ends.
 #include "core/base/error.h"
-#include "views/chart/chart_axis.h"
-#include "views/figure/parts.h"
+#include "views/common/format.h"
 #include "views/figure/writer/backends.h"
 
-#include <QBuffer>
 #include <QFile>
 #include <QFontDatabase>
-#include <QImageReader>
 #include <QProcess>
 #include <QRawFont>
 #include <QRegularExpression>
@@ -91,13 +88,11 @@ QImage painted(const QTemporaryDir& folder, const QString& pdf) {
 class FigureWriterTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    void initTestCase() { fonts_ = std::make_unique<Fonts>(Fonts::load()); }
-
     void theSameListGivesTheSameBytes() {
         const Fonts again = Fonts::load();
-        QCOMPARE(to_pdf(sample(), *fonts_), to_pdf(sample(), again));
-        QCOMPARE(to_svg(sample(), *fonts_), to_svg(sample(), again));
-        QCOMPARE(to_png(sample(), *fonts_, 300), to_png(sample(), again, 300));
+        QCOMPARE(to_pdf(sample(), fonts_), to_pdf(sample(), again));
+        QCOMPARE(to_svg(sample(), fonts_), to_svg(sample(), again));
+        QCOMPARE(to_png(sample(), fonts_, 300), to_png(sample(), again, 300));
     }
 
     void anotherFamilyIsMeasuredAndEmbedded() {
@@ -107,7 +102,7 @@ private Q_SLOTS:
         }
         const Fonts serif = Fonts::load(family);
         const TextStyle style;
-        QVERIFY(serif.width(u"mean steps"_s, style) != fonts_->width(u"mean steps"_s, style));
+        QVERIFY(serif.width(u"mean steps"_s, style) != fonts_.width(u"mean steps"_s, style));
         const QByteArray pdf = to_pdf(sample(), serif);
         QVERIFY(pdf.contains("+DejaVuSerif ") || pdf.contains("+DejaVuSerif\n") ||
                 pdf.contains("+DejaVuSerif/"));
@@ -130,7 +125,7 @@ private Q_SLOTS:
     }
 
     void pdfHasTheListsSizeNoDatesAndItsObjects() {
-        const QByteArray pdf = to_pdf(sample(), *fonts_);
+        const QByteArray pdf = to_pdf(sample(), fonts_);
         QVERIFY(pdf.startsWith("%PDF-1.7"));
         QVERIFY2(pdf.contains("/MediaBox [0 0 238.11 100]"), pdf.left(2000));
         QVERIFY(!pdf.contains("CreationDate") && !pdf.contains("ModDate"));
@@ -147,13 +142,13 @@ private Q_SLOTS:
     }
 
     void pdfDrawsVectorsAndSetsText() {
-        const QByteArray content = inflated(to_pdf(sample(), *fonts_));
+        const QByteArray content = inflated(to_pdf(sample(), fonts_));
         QVERIFY(content.contains("10 10 50 20 re\nf"));
         QVERIFY(content.contains("60 70 20 20 re W n"));
         QVERIFY(content.contains(" Tj ET"));
         QVERIFY(content.contains("beginbfchar"));
         QVERIFY(content.contains("<201C>")); // the quotation mark, in ToUnicode
-        QVERIFY(to_pdf(sample(), *fonts_).contains("/Interpolate false"));
+        QVERIFY(to_pdf(sample(), fonts_).contains("/Interpolate false"));
     }
 
     void popplerAgrees() {
@@ -161,7 +156,7 @@ private Q_SLOTS:
             QSKIP("poppler-utils are not installed");
         }
         QTemporaryDir folder;
-        const QString path = written(folder, to_pdf(sample(), *fonts_));
+        const QString path = written(folder, to_pdf(sample(), fonts_));
         const QStringList fonts = run(u"pdffonts"_s, {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
         QCOMPARE(fonts.size(), 2);
         for (const QString& line : fonts) {
@@ -179,9 +174,9 @@ private Q_SLOTS:
             QSKIP("poppler-utils are not installed");
         }
         QTemporaryDir folder;
-        const QString path = written(folder, to_pdf(sample(), *fonts_));
+        const QString path = written(folder, to_pdf(sample(), fonts_));
         const QImage theirs = painted(folder, path);
-        const QImage ours = to_image(sample(), *fonts_, 144);
+        const QImage ours = to_image(sample(), fonts_, 144);
         QVERIFY(!theirs.isNull());
         // Points well inside areas: red, blue over white, green, both pixels of the image, the clipped square
         // and what it is cut from.
@@ -196,7 +191,7 @@ private Q_SLOTS:
     }
 
     void svgIsWellFormedAndKeepsTextAndClips() {
-        const QByteArray svg = to_svg(sample(), *fonts_);
+        const QByteArray svg = to_svg(sample(), fonts_);
         QXmlStreamReader xml(svg);
         int texts = 0;
         int clips = 0;
@@ -230,7 +225,7 @@ private Q_SLOTS:
     void svgReplacesWhatXmlForbids() {
         DisplayList list(QSizeF(100, 20));
         list.text(u"a\x01<b>&\"c"_s, {0, 10}, {});
-        QXmlStreamReader xml(to_svg(list, *fonts_));
+        QXmlStreamReader xml(to_svg(list, fonts_));
         while (!xml.atEnd()) {
             xml.readNext();
         }
@@ -238,7 +233,7 @@ private Q_SLOTS:
     }
 
     void pngHasItsResolution() {
-        QByteArray png = to_png(sample(), *fonts_, 300);
+        QByteArray png = to_png(sample(), fonts_, 300);
         const QImage image = QImage::fromData(png, "png");
         QCOMPARE(image.width(), 992); // 84 mm at 300 dpi
         QCOMPARE(image.dotsPerMeterX(), 11811);
@@ -248,7 +243,7 @@ private Q_SLOTS:
 
     void embeddedFontIsAFontThatOthersRead() {
         const QString letters = u"aé→ÅǺ"_s;
-        const FontFace* face = fonts_->shape(letters, false).clusters.front().face;
+        const FontFace* face = fonts_.shape(letters, false).clusters.front().face;
         std::set<char32_t> characters;
         for (const char32_t character : letters.toUcs4()) {
             characters.insert(character);
@@ -277,13 +272,11 @@ private Q_SLOTS:
     void otherScriptsAreShaped() {
         // Kerning: closer than each on its own.
         const TextStyle style{1, false, Qt::black};
-        const auto wide = [&](const char16_t* text) {
-            return fonts_->width(QString::fromUtf16(text), style);
-        };
+        const auto wide = [&](const char16_t* text) { return fonts_.width(QString::fromUtf16(text), style); };
         QVERIFY(wide(u"AV") < wide(u"A") + wide(u"V"));
         QCOMPARE(wide(u"fi"), wide(u"f") + wide(u"i")); // no ligature
         // Arabic joins, and reads from the right.
-        const ShapedText arabic = fonts_->shape(u"باب"_s, false);
+        const ShapedText arabic = fonts_.shape(u"باب"_s, false);
         QVERIFY(arabic.right_to_left);
         QCOMPARE(arabic.clusters.size(), std::size_t{3});
         QCOMPARE(arabic.clusters.front().from, 2);                   // the last letter stands at the left
@@ -294,7 +287,7 @@ private Q_SLOTS:
         const auto half = arabic.extent(0, 0.5);
         QVERIFY(qAbs((half.second - half.first) - (right - left) / 2) < 1e-9 && half.second == right);
         // Both ways in one line: numbers keep their order.
-        const ShapedText mixed = fonts_->shape(u"abc שלום 12 def"_s, false);
+        const ShapedText mixed = fonts_.shape(u"abc שלום 12 def"_s, false);
         QVERIFY(!mixed.right_to_left);
         std::vector<qsizetype> order;
         for (const ShapedCluster& cluster : mixed.clusters) {
@@ -303,7 +296,7 @@ private Q_SLOTS:
         QCOMPARE(order, (std::vector<qsizetype>{0, 1, 2, 3, 9, 10, 8, 7, 6, 5, 4, 11, 12, 13, 14}));
         for (const QString& text : {QString(), u"\u200d"_s, QString(QChar(0xd800)), // odd, no disaster
                                     u"\u0301"_s, u"\u202e x"_s}) {
-            const ShapedText odd = fonts_->shape(text, true);
+            const ShapedText odd = fonts_.shape(text, true);
             QVERIFY(std::isfinite(odd.width));
         }
     }
@@ -340,12 +333,12 @@ private Q_SLOTS:
         }
         DisplayList list(QSizeF(300, 40));
         list.text(text, {10, 20}, {8, false, Qt::black});
-        if (!missing_characters(list, *fonts_).empty()) {
+        if (!missing_characters(list, fonts_).empty()) {
             QSKIP("no font of this machine has these letters (fonts-noto-core, fonts-noto-cjk)");
         }
-        const QByteArray pdf = to_pdf(list, *fonts_);
+        const QByteArray pdf = to_pdf(list, fonts_);
         QCOMPARE(pdf, to_pdf(list, Fonts::load()));
-        QCOMPARE(to_svg(list, *fonts_), to_svg(list, Fonts::load()));
+        QCOMPARE(to_svg(list, fonts_), to_svg(list, Fonts::load()));
         QTemporaryDir folder;
         const QString path = written(folder, pdf);
         QString copied = run(u"pdftotext"_s, {path, u"-"_s});
@@ -353,7 +346,7 @@ private Q_SLOTS:
         QCOMPARE(copied.trimmed(), text);
         // What Poppler paints is what we paint, letter for letter.
         const QImage theirs = painted(folder, path);
-        const QImage ours = to_image(list, *fonts_, 144);
+        const QImage ours = to_image(list, fonts_, 144);
         QCOMPARE(theirs.size(), ours.size());
         double apart = 0;
         double ink = 0;
@@ -368,7 +361,7 @@ private Q_SLOTS:
     }
 
     void fontsThatAreDamagedAreSaid() {
-        const FontFace* face = fonts_->shape(u"a"_s, false).clusters.front().face;
+        const FontFace* face = fonts_.shape(u"a"_s, false).clusters.front().face;
         QTemporaryDir folder;
         const QString path = folder.filePath(u"font.ttf"_s);
         const QByteArray whole = face->subset(std::set<char32_t>{U'a', U'b'});
@@ -407,26 +400,26 @@ private Q_SLOTS:
 
     void widthsAreTheFontsOwn() {
         // Advance widths of DejaVu Sans 2.37 in 1/2048 em.
-        QCOMPARE(fonts_->width(u"A"_s, {2048, false, Qt::black}), 1401.0);
-        QCOMPARE(fonts_->width(u"0123456789"_s, {2048, false, Qt::black}), 13030.0);
-        QCOMPARE(fonts_->width(QString(), {8, false, Qt::black}), 0.0);
+        QCOMPARE(fonts_.width(u"A"_s, {2048, false, Qt::black}), 1401.0);
+        QCOMPARE(fonts_.width(u"0123456789"_s, {2048, false, Qt::black}), 13030.0);
+        QCOMPARE(fonts_.width(QString(), {8, false, Qt::black}), 0.0);
     }
 
     void elidingFitsTheWidth() {
         const TextStyle style{8, false, Qt::black};
-        const QString cut = fonts_->elided(u"a rather long name of a run"_s, style, 50);
+        const QString cut = fonts_.elided(u"a rather long name of a run"_s, style, 50);
         QVERIFY(cut.endsWith(u"…"_s));
-        QVERIFY(fonts_->width(cut, style) <= 50);
-        QCOMPARE(fonts_->elided(u"ab"_s, style, 50), u"ab"_s);
+        QVERIFY(fonts_.width(cut, style) <= 50);
+        QCOMPARE(fonts_.elided(u"ab"_s, style, 50), u"ab"_s);
     }
 
     void missingLettersAreNamed() {
         DisplayList list(QSizeF(100, 20));
         list.text(u"\uE123a"_s, {0, 10}, {}); // private use: nobody's letter
-        const auto missing = missing_characters(list, *fonts_);
+        const auto missing = missing_characters(list, fonts_);
         QCOMPARE(missing.size(), std::size_t{1});
         QCOMPARE(missing[0], U'\uE123');
-        QVERIFY(to_pdf(list, *fonts_).startsWith("%PDF")); // and do not stop the figure
+        QVERIFY(to_pdf(list, fonts_).startsWith("%PDF")); // and do not stop the figure
     }
 
     void numbers_data() {
@@ -454,7 +447,7 @@ private Q_SLOTS:
     }
 
 private:
-    std::unique_ptr<Fonts> fonts_;
+    const Fonts fonts_ = Fonts::load();
 };
 
 QTEST_MAIN(FigureWriterTest)

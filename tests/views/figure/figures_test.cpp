@@ -15,7 +15,6 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 using namespace Qt::StringLiterals;
 using namespace ponderscope;

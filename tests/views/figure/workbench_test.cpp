@@ -67,8 +67,8 @@ void copy_run(const fs::path& trace, const std::string& name, const std::string&
                 }
             }
             const auto count = static_cast<std::int64_t>(tokens.size());
-            all.emplace_back(signal::jacobi_difference, testing::chunk_of({count, 3}, values));
-            all.emplace_back(signal::layer_nll, testing::chunk_of({count, steps, 3}, lens));
+            all.emplace_back(signal::jacobi_difference, testing::packed(DType::f32, {count, 3}, values));
+            all.emplace_back(signal::layer_nll, testing::packed(DType::f32, {count, steps, 3}, lens));
         }
         return all;
     });

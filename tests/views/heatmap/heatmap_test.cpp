@@ -49,8 +49,9 @@ void write_lens(const std::filesystem::path& path) {
             }
         }
     }
-    writer.append(std::move(data.tokens), {{signal::nll, steps_of({1, 2, 3, 4, 5, none, none, none}, 2)},
-                                           {signal::layer_nll, testing::chunk_of({4, 2, 3}, lens)}});
+    writer.append(std::move(data.tokens),
+                  {{signal::nll, steps_of({1, 2, 3, 4, 5, none, none, none}, 2)},
+                   {signal::layer_nll, testing::packed(DType::f32, {4, 2, 3}, lens)}});
     writer.end_sequence();
     writer.end_run(1);
     writer.finish();

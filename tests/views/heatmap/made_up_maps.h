@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 #include "views/common/trace_data.h"
 
 #include <limits>
@@ -26,7 +26,7 @@ inline std::shared_ptr<const SequenceData> shared_sequence(std::vector<std::int3
 
 /// Values [token, step].
 inline SignalChunk steps_of(const std::vector<float>& values, std::int64_t steps) {
-    return chunk_of({static_cast<std::int64_t>(values.size()) / steps, steps}, values);
+    return packed(DType::f32, {static_cast<std::int64_t>(values.size()) / steps, steps}, values);
 }
 
 } // namespace ponderscope::testing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The content of maps of tokens and steps.
-#include "core/trace/reader.h"
 #include "tests/views/heatmap/made_up_maps.h"
 #include "views/heatmap/step_map.h"
 

@@ -7,7 +7,6 @@
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
 #include "views/figure/spec.h"
-#include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
 #include "views/policy/policy_lab.h"
 #include "views/text/text_view.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 #include "views/common/trace_data.h"
 
 #include <memory>

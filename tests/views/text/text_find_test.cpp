@@ -12,7 +12,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 using namespace Qt::StringLiterals;

@@ -8,7 +8,6 @@
 #include "views/text/text_layout.h"
 #include "views/text/token_text.h"
 
-#include <QFontMetricsF>
 #include <QGuiApplication>
 #include <QPainter>
 #include <QTest>

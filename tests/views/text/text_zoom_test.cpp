@@ -3,7 +3,7 @@
 // hits.
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-#include "tests/support/made_up_rows.h"
+#include "tests/support/packed.h"
 #include "tests/views/text/text_stage.h"
 #include "views/common/format.h"
 #include "views/text/corpus_map.h"

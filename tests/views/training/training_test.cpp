@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/error.h"
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
+#include "tests/support/errors.h"
 #include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/chart/plot_legend.h"
@@ -284,15 +284,12 @@ private Q_SLOTS:
         }
         QCOMPARE(trainings_named(path, "").size(), 2U);
         QCOMPARE(trainings_named(path, "two").at(0).info.name, std::string("two"));
-        const auto said = [&](const char* trace, const char* rest) -> QString {
+        const auto said = [&](const char* trace, const char* rest) {
             const auto json = uR"({"kind":"training_curves","trace":"%1.ponder"%2})"_s.arg(
                 QLatin1String(trace), QLatin1String(rest));
-            try {
+            return QString::fromStdString(testing::error_of([&] {
                 (void)figure::gather(figure::parse_figure_spec(json.toStdString(), folder_ / "spec.json"));
-            } catch (const InputError& error) {
-                return QString::fromUtf8(error.what());
-            }
-            return {};
+            }));
         };
         QCOMPARE(said("figure", ""), QString());
         QVERIFY(said("figure", R"(,"runs":["three"])").contains(u"three"_s));
