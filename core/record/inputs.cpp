@@ -18,11 +18,8 @@ namespace {
 
 SequenceInput encode(std::string text, const Tokenizer& tokenizer, const TextReading& reading) {
     SequenceInput sequence;
-    Encoding encoding = reading.encode(tokenizer, text);
+    sequence.set_tokens(reading.encode(tokenizer, text));
     sequence.text = std::move(text);
-    sequence.ids = std::move(encoding.ids);
-    sequence.begin = std::move(encoding.begin);
-    sequence.end = std::move(encoding.end);
     return sequence;
 }
 

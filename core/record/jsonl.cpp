@@ -179,10 +179,7 @@ void JsonlSource::read(const std::string& line, SequenceInput& sequence, bool en
     if (!encode_all && sequence.text.size() > short_text) {
         return;
     }
-    Encoding encoding = options_.reading.encode(tokenizer_, sequence.text);
-    sequence.ids = std::move(encoding.ids);
-    sequence.begin = std::move(encoding.begin);
-    sequence.end = std::move(encoding.end);
+    sequence.set_tokens(options_.reading.encode(tokenizer_, sequence.text));
     if (sequence.ids.size() < 2) {
         content.fail("a text of at least two tokens", std::to_string(sequence.ids.size()));
     }

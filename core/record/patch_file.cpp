@@ -60,18 +60,6 @@ nlohmann::json to_json(const StatePlace& place) {
         {"layer", place.layer == StatePlace::end_of_step ? nlohmann::json() : nlohmann::json(place.layer)}};
 }
 
-/// The tokens of a window, as the recording computes them.
-Window window_of(const SequenceInput& sequence, std::int64_t number, const WindowSpan& span) {
-    const std::span<const std::int32_t> ids(sequence.ids);
-    return {
-        ids.subspan(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)),
-        span.report_begin - span.begin,
-        span.report_end - span.begin,
-        number,
-        span.begin,
-        sequence.length_for_rules()};
-}
-
 void require_token(const StatePlace& place, const std::vector<SequenceInput>& sequences) {
     const auto count = static_cast<std::int64_t>(sequences.size());
     if (place.sequence >= count) {
@@ -152,10 +140,9 @@ std::vector<StatePatch> take_states(const Engine& engine, const std::vector<Plan
         }
         const StatePlace& place = places.emplace_back(*patch.from);
         const SequenceInput& sequence = sequences[static_cast<std::size_t>(place.sequence)];
-        for (const WindowSpan& span :
-             plan_windows(static_cast<std::int64_t>(sequence.ids.size()), shape.context, shape.stride)) {
+        for (const WindowSpan& span : plan_windows(sequence.length(), shape.context, shape.stride)) {
             if (place.token >= span.report_begin && place.token < span.report_end) {
-                windows.try_emplace({place.sequence, span.begin}, window_of(sequence, place.sequence, span));
+                windows.try_emplace({place.sequence, span.begin}, sequence.window(span, place.sequence));
             }
         }
     }

@@ -184,7 +184,6 @@ void RequestScorer::put_text(ScoredRequest& request, const std::string& text, st
     if (tokenizer_ == nullptr) {
         throw InputError("The request has a text, and the checkpoint has no tokenizer. Give token ids.");
     }
-    SequenceInput& sequence = *request.sequence;
     const auto encode = [&](std::string_view part) {
         TextReading reading = options_.reading;
         if (!adds) {
@@ -212,10 +211,8 @@ void RequestScorer::put_text(ScoredRequest& request, const std::string& text, st
             whole.end[replaced] = std::max<std::uint64_t>(whole.end[replaced], context);
         }
     }
-    sequence.text = text;
-    sequence.ids = std::move(whole.ids);
-    sequence.begin = std::move(whole.begin);
-    sequence.end = std::move(whole.end);
+    request.sequence->text = text;
+    request.sequence->set_tokens(std::move(whole));
 }
 
 /// Puts the start token before everything.
@@ -447,9 +444,7 @@ void RequestScorer::score(std::span<ScoredRequest> requests, const std::stop_tok
         }
     }
     const auto ids_of = [](const Part& part) {
-        const WindowSpan& span = part.request->spans[part.span];
-        return std::span<const std::int32_t>(part.request->sequence->ids)
-            .subspan(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin));
+        return part.request->sequence->ids_of(part.request->spans[part.span]);
     };
     // Windows that begin alike become neighbours.
     std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
@@ -464,13 +459,8 @@ void RequestScorer::score(std::span<ScoredRequest> requests, const std::stop_tok
             const SequenceInput& sequence = *request.sequence;
             const WindowSpan& span = request.spans[parts[i].span];
             const std::int64_t from = recording_ ? 0 : request.scored_from - 1;
-            Window window{ids_of(parts[i]),
-                          std::max(span.report_begin, from) - span.begin,
-                          span.report_end - span.begin,
-                          request.number,
-                          span.begin,
-                          sequence.length_for_rules()};
-            window.report_begin = std::min(window.report_begin, window.report_end);
+            Window window = sequence.window(span, request.number);
+            window.report_begin = std::min(std::max(span.report_begin, from) - span.begin, window.report_end);
             if (span.end < sequence.length()) {
                 window.next = sequence.ids[static_cast<std::size_t>(span.end)];
             }

@@ -389,12 +389,9 @@ private:
     }
 
     static Window window_of(const Task& task) {
-        return {task.window_ids(),
-                task.span.report_begin - task.span.begin,
-                task.span.report_end - task.span.begin,
-                task.number,
-                task.span.begin,
-                task.sequence->length_for_rules()};
+        Window window = task.sequence->window(task.span, task.number);
+        window.ids = task.window_ids();
+        return window;
     }
     [[nodiscard]] bool by_bytes() const { return amount_.bytes && amount_.total > 0; }
     [[nodiscard]] std::int64_t done() const {

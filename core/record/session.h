@@ -6,12 +6,14 @@
 #include "core/text/text_reading.h"
 #include "core/text/tokenizer.h"
 #include "core/trace/recorded_choices.h"
+#include "core/trace/windows.h"
 #include "core/trace/writer.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -32,9 +34,28 @@ struct SequenceInput {
     /// tokens. 0: the length of `ids`.
     std::int64_t planned_length = 0;
 
+    void set_tokens(Encoding encoding) {
+        ids = std::move(encoding.ids);
+        begin = std::move(encoding.begin);
+        end = std::move(encoding.end);
+    }
     [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(ids.size()); }
     /// Window::sequence_length of the windows.
     [[nodiscard]] std::int64_t length_for_rules() const { return std::max(planned_length, length()); }
+    /// The ids of a window's tokens.
+    [[nodiscard]] std::span<const std::int32_t> ids_of(const WindowSpan& span) const {
+        return std::span(ids).subspan(static_cast<std::size_t>(span.begin),
+                                      static_cast<std::size_t>(span.end - span.begin));
+    }
+    /// A window for the engine. \p number: of this sequence in the run.
+    [[nodiscard]] Window window(const WindowSpan& span, std::int64_t number) const {
+        return {ids_of(span),
+                span.report_begin - span.begin,
+                span.report_end - span.begin,
+                number,
+                span.begin,
+                length_for_rules()};
+    }
 };
 
 /// Reads and encodes a text file. InputError: the file is unreadable, empty, not UTF-8, has NUL bytes, or has

@@ -25,10 +25,7 @@ struct Task {
 
     /// The token ids of the window.
     [[nodiscard]] std::span<const std::int32_t> window_ids() const {
-        return ids.empty() ? std::span<const std::int32_t>(sequence->ids)
-                                 .subspan(static_cast<std::size_t>(span.begin),
-                                          static_cast<std::size_t>(span.end - span.begin))
-                           : std::span<const std::int32_t>(ids);
+        return ids.empty() ? sequence->ids_of(span) : std::span<const std::int32_t>(ids);
     }
 };
 
