@@ -3,8 +3,6 @@
 
 #include "app/desktop/record_command.h"
 #include "views/common/live_view.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 
 #include <QLineEdit>
 #include <QWidget>
@@ -21,7 +19,7 @@ namespace ponderscope {
 class Branches;
 
 /// A prompt and its continuation by a model. New tokens appear at once in text, heatmap and inspector.
-class ThinkPanel : public QWidget, public LiveView, public ShowsCommand {
+class ThinkPanel : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit ThinkPanel(const ViewContext& context, QWidget* parent = nullptr);

@@ -3,9 +3,12 @@
 
 #include "core/trace/reader.h"
 
+#include <QRegularExpression>
+
 #include <algorithm>
 #include <numeric>
-#include <string_view>
+
+using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 namespace {
@@ -14,38 +17,18 @@ bool has_key_step(const SignalInfo& info) {
     return info.axes.size() == 6;
 }
 
-/// "0, 3-5" from the beginning of \p text, up to what is no number.
-std::vector<int> numbers_at(std::string_view text) {
+/// The numbers of a list as "0, 3-5" behind \p word; 0, 1, ... if it does not have \p count numbers.
+std::vector<int> numbers_after(const std::string& text, const QString& word, std::int64_t count) {
     constexpr int most = 4096; // of a stranger's trace
+    static const QRegularExpression range(u"(\\d{1,4})(?:-(\\d{1,4}))?"_s);
+    const QRegularExpression list(word + u"([\\d ,-]*)"_s);
     std::vector<int> numbers;
-    int value = -1;
-    int first = -1; // of a range
-    const auto take = [&] {
-        for (int i = first < 0 ? value : first; value >= 0 && i <= value && numbers.size() < most; ++i) {
+    for (const auto& found : range.globalMatch(list.match(QString::fromStdString(text)).captured(1))) {
+        const int last = found.captured(found.hasCaptured(2) ? 2 : 1).toInt();
+        for (int i = found.captured(1).toInt(); i <= last && numbers.size() < most; ++i) {
             numbers.push_back(i);
         }
-        value = first = -1;
-    };
-    for (const char c : text) {
-        if (c >= '0' && c <= '9') {
-            value = std::min(std::max(value, 0) * 10 + (c - '0'), most);
-        } else if (c == '-') {
-            first = value;
-            value = -1;
-        } else if (c == ',') {
-            take();
-        } else if (c != ' ') {
-            break;
-        }
     }
-    take();
-    return numbers;
-}
-
-std::vector<int> numbers_after(std::string_view text, std::string_view word, std::int64_t count) {
-    const std::size_t at = text.find(word);
-    std::vector<int> numbers =
-        at == std::string_view::npos ? std::vector<int>{} : numbers_at(text.substr(at + word.size()));
     if (static_cast<std::int64_t>(numbers.size()) != count) {
         numbers.resize(static_cast<std::size_t>(count));
         std::iota(numbers.begin(), numbers.end(), 0);
@@ -94,8 +77,8 @@ std::vector<float> AttentionRow::weights(std::int64_t step, std::int64_t layer, 
 
 AttentionChoiceNumbers chosen_numbers(const SignalInfo& info, std::int64_t layers, std::int64_t heads) {
     // AttentionChoice::text: "layers 0, 3-5; heads 1, 2".
-    return {numbers_after(info.description, "layers ", layers),
-            numbers_after(info.description, "heads ", heads)};
+    return {numbers_after(info.description, u"layers "_s, layers),
+            numbers_after(info.description, u"heads "_s, heads)};
 }
 
 } // namespace ponderscope

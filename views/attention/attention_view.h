@@ -4,8 +4,6 @@
 #include "views/attention/attention_row.h"
 #include "views/common/live_view.h"
 #include "views/common/task.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 
 #include <QWidget>
 
@@ -22,7 +20,7 @@ class StepMapCanvas;
 /// of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
 ///
 /// The map belongs to the pinned token, so it stays while the pointer moves over it.
-class AttentionView : public QWidget, public LiveView, public ShowsCommand {
+class AttentionView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit AttentionView(ViewContext context, QWidget* parent = nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/view_command.h"
 #include "views/common/view_context.h"
 
 #include <functional>
@@ -13,9 +14,8 @@ namespace ponderscope {
 ///
 /// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
 /// A view outside a dock always counts as on the screen.
-class LiveView {
+class LiveView : public ShowsCommand {
 public:
-    virtual ~LiveView() = default;
     /// Whether the panel is computing; screenshots wait until it is not.
     [[nodiscard]] virtual bool isBusy() const = 0;
     void setOnScreen(bool on);

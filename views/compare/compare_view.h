@@ -5,8 +5,6 @@
 #include "views/common/live_view.h"
 #include "views/common/task.h"
 #include "views/common/token_subset.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 
 #include <QTimer>
 #include <QWidget>
@@ -33,7 +31,7 @@ class TaskAnswers;
 /// difference. Beside the table are figures of A and B (token against token, or which run predicts which
 /// tokens better), or the answers to tasks. Computes on its own thread and can be cancelled. Starts by itself
 /// when A, B or the open traces change. Needs only per-token numbers.
-class CompareView : public QWidget, public LiveView, public ShowsCommand {
+class CompareView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit CompareView(ViewContext context, QWidget* parent = nullptr);

@@ -7,7 +7,6 @@
 
 #include <QHeaderView>
 
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -3,8 +3,6 @@
 
 #include "views/common/live_view.h"
 #include "views/common/task.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 #include "views/depth/depth_charts.h"
 #include "views/heatmap/map_loader.h"
 
@@ -31,7 +29,7 @@ class StepMapCanvas;
 /// background the chosen source's map.
 ///
 /// The note of the chart says that weights are not causes, and which layers hardly depend on the token.
-class DepthView : public QWidget, public LiveView, public ShowsCommand {
+class DepthView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     using Shown = DepthShown;

@@ -3,8 +3,6 @@
 
 #include "core/stats/expert_use.h"
 #include "views/common/live_view.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 
 #include <QWidget>
 
@@ -22,7 +20,7 @@ class StepMapCanvas;
 
 /// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
 /// one layer by token, coloured by weight, and figures of their load and of their agreement with run B.
-class ExpertsView : public QWidget, public LiveView, public ShowsCommand {
+class ExpertsView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit ExpertsView(ViewContext context, QWidget* parent = nullptr);

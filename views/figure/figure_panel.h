@@ -4,8 +4,6 @@
 #include "views/chart/chart_plot.h"
 #include "views/common/live_view.h"
 #include "views/common/task.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 #include "views/figure/figure.h"
 #include "views/figure/spec.h"
 
@@ -35,7 +33,7 @@ class FigurePreview;
 /// visible, with a form of the specification's keys. Charts are interactive plots; other kinds are shown as a
 /// page. A page of panels is a row of charts. A click on a token's mark selects the token; the selected
 /// token's mark has a ring. The command and the exported figure use the same specification.
-class FigurePanel : public QWidget, public LiveView, public ShowsCommand {
+class FigurePanel : public QWidget, public LiveView {
     Q_OBJECT
 public:
     /// \p spec: kind and keys. The window sets the runs.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "views/common/live_view.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 #include "views/heatmap/map_loader.h"
 #include "views/heatmap/step_map.h"
 
@@ -25,7 +23,7 @@ class StepMapCanvas;
 ///
 /// Needs per-step signals in the trace (`record --record steps`, or the method's own, such as gates);
 /// otherwise shows a hint.
-class HeatmapView : public QWidget, public LiveView, public ShowsCommand {
+class HeatmapView : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit HeatmapView(ViewContext context, QWidget* parent = nullptr);

@@ -62,10 +62,6 @@ void InspectorView::setCandidatesShown(int most) {
     changed();
 }
 
-QSize InspectorView::sizeHint() const {
-    return {320, 600};
-}
-
 void InspectorView::renew() {
     pending_.start();
 }

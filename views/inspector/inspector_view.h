@@ -2,8 +2,6 @@
 #pragma once
 
 #include "views/common/live_view.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 #include "views/inspector/token_report.h"
 
 #include <QTextBrowser>
@@ -14,7 +12,7 @@ namespace ponderscope {
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
 /// open trace; candidates and curves need per-step signals. Text can be selected and copied; it follows
 /// hover within a frame.
-class InspectorView : public QTextBrowser, public LiveView, public ShowsCommand {
+class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:
     explicit InspectorView(ViewContext context, QWidget* parent = nullptr);
@@ -24,7 +22,7 @@ public:
     /// Candidates for each step: 3, or 10 after a click on "more".
     [[nodiscard]] int candidatesShown() const { return most_; }
     void setCandidatesShown(int most);
-    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize sizeHint() const override { return {320, 600}; }
     [[nodiscard]] bool isBusy() const override { return pending_.isActive(); }
 
 public Q_SLOTS:

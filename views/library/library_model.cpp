@@ -9,7 +9,6 @@
 #include <QFileInfo>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -212,19 +211,9 @@ bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int 
 }
 
 QModelIndex LibraryModel::indexOf(const RunKey& key) const {
-    for (int t = 0; t < rowCount(); ++t) {
-        const QStandardItem* trace = item(t);
-        if (trace->data(KeyRole).value<RunKey>().trace != key.trace) {
-            continue;
-        }
-        for (int r = 0; r < trace->rowCount(); ++r) {
-            if (trace->child(r)->data(KeyRole).value<RunKey>() == key) {
-                return trace->child(r)->index();
-            }
-        }
-        return key.run == 0 ? trace->index() : QModelIndex();
-    }
-    return {};
+    const QModelIndexList found =
+        match(index(0, 0), KeyRole, QVariant::fromValue(key), 1, Qt::MatchExactly | Qt::MatchRecursive);
+    return found.isEmpty() ? QModelIndex() : found.front();
 }
 
 } // namespace ponderscope

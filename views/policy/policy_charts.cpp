@@ -3,7 +3,6 @@
 
 #include "core/base/error.h"
 #include "core/base/words.h"
-#include "core/policy/matched.h"
 #include "core/policy/policy_rows.h"
 #include "core/policy/scored_rows.h"
 #include "core/policy/thresholds.h"

@@ -3,8 +3,6 @@
 
 #include "views/common/live_view.h"
 #include "views/common/task.h"
-#include "views/common/view_command.h"
-#include "views/common/view_context.h"
 
 #include <QWidget>
 
@@ -38,7 +36,7 @@ struct RerunDifference;
 /// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
 /// of recorded signals, and the panel labels them as replays. If an open trace has an exact rerun of the
 /// policy, the panel also shows the rerun and its difference from the replay.
-class PolicyLab : public QWidget, public LiveView, public ShowsCommand {
+class PolicyLab : public QWidget, public LiveView {
     Q_OBJECT
 public:
     explicit PolicyLab(ViewContext context, QWidget* parent = nullptr);

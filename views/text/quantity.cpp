@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/text/quantity.h"
 
+#include "core/stats/significance.h"
 #include "views/common/format.h"
 #include "views/common/theme.h"
 
@@ -21,15 +22,13 @@ constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 /// Half of the 95 % interval of a mean, as if the tokens were independent: they are not, so that the true one
 /// is wider. 0 for fewer than two.
 double interval_of_mean(const std::vector<float>& values) {
-    double count = 0, mean = 0, squares = 0; // Welford
+    Moments moments;
     for (const float value : values) {
         if (std::isfinite(value)) {
-            const double shift = static_cast<double>(value) - mean;
-            mean += shift / ++count;
-            squares += shift * (static_cast<double>(value) - mean);
+            moments.add(static_cast<double>(value));
         }
     }
-    return count < 2 ? 0 : 1.96 * std::sqrt(squares / (count - 1) / count);
+    return moments.count < 2 ? 0 : 1.96 * std::sqrt(moments.variance() / static_cast<double>(moments.count));
 }
 
 QString words(std::string_view text) {

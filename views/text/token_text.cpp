@@ -31,13 +31,6 @@ bool breaks_anywhere(char32_t c) {
            (c >= 0xff00 && c <= 0xffef) || (c >= 0x1f000 && c <= 0x1faff) || (c >= 0x20000 && c <= 0x3ffff);
 }
 
-char32_t first_character(const QString& text) {
-    if (text.size() > 1 && text[0].isHighSurrogate() && text[1].isLowSurrogate()) {
-        return QChar::surrogateToUcs4(text[0], text[1]);
-    }
-    return text.isEmpty() ? U'\0' : text[0].unicode();
-}
-
 } // namespace
 
 TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label) {
@@ -75,8 +68,9 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
     const bool cut = text.startsWith(QChar(0x2039)) && text.endsWith(QChar(0x203a)) &&
                      bytes.find("\xe2\x80\xb9") == std::string_view::npos;
     shown.special = blank || cut;
-    shown.breakBefore = cut || blank || breaks_anywhere(first_character(text));
-    shown.ideograph = is_ideograph(first_character(text));
+    const char32_t first = text.left(2).toUcs4().value(0);
+    shown.breakBefore = cut || blank || breaks_anywhere(first);
+    shown.ideograph = is_ideograph(first);
     if (text.size() > longest_shown) {
         qsizetype head = longest_shown / 2;
         if (text[head - 1].isHighSurrogate()) {
