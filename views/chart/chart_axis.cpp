@@ -21,16 +21,34 @@ double tick_step(double extent, int most) {
     return 10 * power;
 }
 
-struct Range {
-    double low = std::numeric_limits<double>::infinity();
-    double high = -std::numeric_limits<double>::infinity();
-    void add(double value) {
-        if (std::isfinite(value)) {
-            low = std::min(low, value);
-            high = std::max(high, value);
-        }
+/// Whether 64-bit numbers leave room for ticks. False for means that differ by the order of summation.
+bool are_apart(double low, double high) {
+    return high - low > std::max(1e-300, 1e-12 * std::max(std::abs(low), std::abs(high)));
+}
+
+/// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
+std::vector<double> round_ticks(double low, double high, int most) {
+    std::vector<double> ticks;
+    if (!are_apart(low, high)) {
+        return {low};
     }
-};
+    const double step = tick_step(high - low, most);
+    for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
+        ticks.push_back(k * step);
+    }
+    return ticks;
+}
+
+/// Extends the range to round numbers.
+AxisRange round_range(double low, double high, int most_ticks) {
+    if (!are_apart(low, high)) {
+        const double room = std::max(std::abs(low) * 0.05, 0.05);
+        low -= room;
+        high += room;
+    }
+    const double step = tick_step(high - low, most_ticks);
+    return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step};
+}
 
 /// The nearest of 1, 2, 5 times a power of ten that is not above.
 double round_below(double value) {
@@ -45,9 +63,13 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
     if (!axis.names.empty()) {
         return {-0.5, static_cast<double>(axis.names.size()) - 0.5};
     }
-    Range range;
+    AxisRange range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
     bool bars = false;
-    const auto add = [&](double value) { range.add(axis.log && !(value > 0) ? std::nan("") : value); };
+    const auto add = [&](double value) {
+        if (std::isfinite(value) && !(axis.log && value <= 0)) {
+            range = {std::min(range.low, value), std::max(range.high, value)};
+        }
+    };
     for (const Chart::Series& series : chart.series) {
         for (const double value : horizontal ? series.x : series.y) {
             const double half = series.mark == Chart::Mark::cell ? (horizontal ? chart.dx : chart.dy) / 2
@@ -80,7 +102,7 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
         range.low = std::min(0.0, range.low);
     }
     const bool exact = axis.whole || chart.has(Chart::Mark::cell);
-    AxisRange result{range.low, range.high};
+    AxisRange result = range;
     if (!are_apart(range.low, range.high)) {
         const double room = std::max(std::abs(range.low) * 0.1, 0.5);
         result = {range.low - (range.low > 0 && bars ? 0 : room), range.high + room};
@@ -136,32 +158,6 @@ QString tick_label(double value, double step) {
         text = (factor == u'1' ? QString() : factor == u"-1" ? u"-"_s : factor + u'·') + u"10"_s + power;
     }
     return text.replace(u'-', QChar(0x2212));
-}
-
-bool are_apart(double low, double high) {
-    return high - low > std::max(1e-300, 1e-12 * std::max(std::abs(low), std::abs(high)));
-}
-
-std::vector<double> round_ticks(double low, double high, int most) {
-    std::vector<double> ticks;
-    if (!are_apart(low, high)) {
-        return {low};
-    }
-    const double step = tick_step(high - low, most);
-    for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) {
-        ticks.push_back(k * step);
-    }
-    return ticks;
-}
-
-AxisRange round_range(double low, double high, int most_ticks) {
-    if (!are_apart(low, high)) {
-        const double room = std::max(std::abs(low) * 0.05, 0.05);
-        low -= room;
-        high += room;
-    }
-    const double step = tick_step(high - low, most_ticks);
-    return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step};
 }
 
 ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)

@@ -12,17 +12,11 @@ namespace ponderscope {
 /// "0", "2.5", "−3" with a real minus sign. \p step: the distance between ticks, which determines the number
 /// of decimals; 0: as many decimals as the value needs.
 QString tick_label(double value, double step = 0);
-/// Whether 64-bit numbers from \p low to \p high leave room for ticks. False for two means that differ only
-/// by the order of summation.
-bool are_apart(double low, double high);
-/// At most \p most round values (1, 2, 5 times a power of ten) within [low, high].
-std::vector<double> round_ticks(double low, double high, int most);
+
 struct AxisRange {
     double low = 0;
     double high = 1;
 };
-/// Extends the range to round numbers that include both values.
-AxisRange round_range(double low, double high, int most_ticks);
 
 /// An axis of a chart: its range, its ticks and their labels. Has at least three ticks if the range allows.
 /// Large numbers have one unit, which the title names: "FLOPs per token (M)".

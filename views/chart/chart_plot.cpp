@@ -114,8 +114,6 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     dress();
 }
 
-ChartPlot::~ChartPlot() = default;
-
 void ChartPlot::setChart(Chart chart) {
     const bool same = hintText_.isEmpty() && chart.x.label == chart_.x.label &&
                       chart.y.label == chart_.y.label && chart.x.log == chart_.x.log &&

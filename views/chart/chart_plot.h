@@ -34,7 +34,6 @@ public:
     using Mark = ChartMark;
 
     explicit ChartPlot(Theme& theme, QWidget* parent = nullptr);
-    ~ChartPlot() override;
 
     /// Keeps zoom and hidden series if the axes equal the axes of the previous chart.
     void setChart(Chart chart);

@@ -162,22 +162,10 @@ int wanted(const QLayoutItem& item) {
 
 } // namespace
 
-FlowLayout::FlowLayout(QWidget* parent) : QLayout(parent) {}
-
-FlowLayout::~FlowLayout() = default;
-
-void FlowLayout::addItem(QLayoutItem* item) {
-    items_.emplace_back(item);
-}
-
 void FlowLayout::insertWidget(int place, QWidget* widget) {
     addChildWidget(widget);
     items_.insert(items_.begin() + std::clamp(place, 0, count()), std::make_unique<QWidgetItem>(widget));
     invalidate();
-}
-
-int FlowLayout::count() const {
-    return static_cast<int>(items_.size());
 }
 
 QLayoutItem* FlowLayout::itemAt(int index) const {
@@ -191,18 +179,6 @@ QLayoutItem* FlowLayout::takeAt(int index) {
     QLayoutItem* taken = items_[static_cast<std::size_t>(index)].release();
     items_.erase(items_.begin() + index);
     return taken;
-}
-
-Qt::Orientations FlowLayout::expandingDirections() const {
-    return Qt::Horizontal;
-}
-
-bool FlowLayout::hasHeightForWidth() const {
-    return true;
-}
-
-int FlowLayout::heightForWidth(int width) const {
-    return flow(QRect(0, 0, width, 0), false);
 }
 
 QSize FlowLayout::sizeHint() const {

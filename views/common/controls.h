@@ -94,17 +94,16 @@ private:
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:
-    explicit FlowLayout(QWidget* parent = nullptr);
-    ~FlowLayout() override;
+    using QLayout::QLayout;
 
-    void addItem(QLayoutItem* item) override;
+    void addItem(QLayoutItem* item) override { items_.emplace_back(item); }
     void insertWidget(int place, QWidget* widget);
-    [[nodiscard]] int count() const override;
+    [[nodiscard]] int count() const override { return static_cast<int>(items_.size()); }
     [[nodiscard]] QLayoutItem* itemAt(int index) const override;
     QLayoutItem* takeAt(int index) override;
-    [[nodiscard]] Qt::Orientations expandingDirections() const override;
-    [[nodiscard]] bool hasHeightForWidth() const override;
-    [[nodiscard]] int heightForWidth(int width) const override;
+    [[nodiscard]] Qt::Orientations expandingDirections() const override { return Qt::Horizontal; }
+    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+    [[nodiscard]] int heightForWidth(int width) const override { return flow({0, 0, width, 0}, false); }
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSize() const override;
     void setGeometry(const QRect& rect) override;

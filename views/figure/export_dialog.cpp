@@ -38,7 +38,6 @@ using namespace figure;
 namespace {
 
 constexpr int trace_role = Qt::UserRole + 1; ///< of runs
-constexpr int kind_role = Qt::UserRole;
 constexpr int form_width = 384;
 
 /// Scales a page down to the available width, so that it needs no sideways scrolling.
@@ -63,10 +62,6 @@ private:
 bool draws_rules(FigureKind kind) {
     return kind == FigureKind::policy_front || kind == FigureKind::policy_comparison ||
            kind == FigureKind::matched_rules || kind == FigureKind::parameter_sweep;
-}
-
-QString text_of(std::string_view name) {
-    return QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
 }
 
 } // namespace
@@ -101,7 +96,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     setWindowTitle(u"Figure Workbench"_s);
     for (const KindInfo& info : figure_kinds()) {
         auto* item = new QListWidgetItem(QString::fromUtf8(info.title), kinds_);
-        item->setData(kind_role, static_cast<int>(info.kind));
         item->setToolTip(QString::fromUtf8(info.shows));
     }
     kinds_->setAccessibleName(u"Kinds of figures"_s);
@@ -152,7 +146,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
-    file_->setFreeName(text_of(name_of(initial_.kind)), path_text(initial_.runs.front().trace));
+    file_->setFreeName(QString::fromUtf8(name_of(initial_.kind)), path_text(initial_.runs.front().trace));
     fillRuns();
     kindChanged();
 
@@ -160,7 +154,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     pending_.setInterval(150);
     connect(&pending_, &QTimer::timeout, this, &ExportDialog::make);
     connect(kinds_, &QListWidget::currentRowChanged, this, [this] {
-        file_->setFreeName(text_of(name_of(kind())));
+        file_->setFreeName(QString::fromUtf8(name_of(kind())));
         initial_ = form_->spec();
         initial_.series.clear(); // names of another figure's series
         entries_->clear();
@@ -341,16 +335,11 @@ void ExportDialog::kindChanged() {
 }
 
 FigureKind ExportDialog::kind() const {
-    return static_cast<FigureKind>(kinds_->currentItem()->data(kind_role).toInt());
+    return static_cast<FigureKind>(kinds_->currentRow());
 }
 
 void ExportDialog::setKind(FigureKind kind) {
-    const auto all = figure_kinds();
-    for (std::size_t row = 0; row < all.size(); ++row) {
-        if (all[row].kind == kind) {
-            kinds_->setCurrentRow(static_cast<int>(row));
-        }
-    }
+    kinds_->setCurrentRow(static_cast<int>(kind));
 }
 
 void ExportDialog::addPanel() {

@@ -286,12 +286,9 @@ Chart halting_of(const Gathering& figure) {
 
 Chart signals_of(const Gathering& figure) {
     const RunName& run = figure.spec.runs.front();
-    return signal_by_step_chart(run.trace, run.run, figure.spec.signal, figure.stop);
-}
-
-Chart refreshes_of(const Gathering& figure) {
-    const RunName& run = figure.spec.runs.front();
-    return signal_by_step_chart(run.trace, run.run, signal::jacobi_difference, figure.stop);
+    const bool refreshes = figure.spec.kind == FigureKind::jacobi_convergence;
+    return signal_by_step_chart(run.trace, run.run,
+                                refreshes ? signal::jacobi_difference : figure.spec.signal, figure.stop);
 }
 
 Chart layers_of(const Gathering& figure) {

@@ -61,10 +61,7 @@ std::vector<std::int64_t> window_colours(const ViewContext& window, const std::v
 }
 
 QString figure_command(const FigureSpec& spec, const QString& file) {
-    const std::string_view name = name_of(spec.kind);
-    const QString output =
-        file.isEmpty() ? QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size())) + u".pdf"_s
-                       : file;
+    const QString output = file.isEmpty() ? QString::fromUtf8(name_of(spec.kind)) + u".pdf"_s : file;
     // No line of it can be the word that ends it: they begin with a space or a brace.
     return u"ponderscope figure - -o %1 <<'SPEC'\n%2SPEC\n"_s.arg(
         shell_quoted(output),

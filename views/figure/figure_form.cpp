@@ -29,10 +29,6 @@ namespace {
 
 using Choices = QList<std::pair<QString, QString>>;
 
-QString key_of(const FieldForm& field) {
-    return QString::fromLatin1(field.key.data(), static_cast<qsizetype>(field.key.size()));
-}
-
 /// A value of a key for people: "none", "predicted" are words already.
 QString name_of_choice(const QString& value) {
     static const QHash<QString, QString> known{
@@ -77,7 +73,7 @@ QStringList values_of(FigureKind kind, const FieldForm& field) {
     }
     QStringList values;
     for (const std::string_view one : field.choices) {
-        values << QString::fromLatin1(one.data(), static_cast<qsizetype>(one.size()));
+        values << QString::fromUtf8(one);
     }
     return values;
 }
@@ -121,7 +117,7 @@ void FigureForm::setSpec(const FigureSpec& spec) {
         }
         QWidget* editor = makeEditor(field);
         editor->setAccessibleName(QString::fromUtf8(field.title));
-        editors_.insert(key_of(field), editor);
+        editors_.insert(QString::fromUtf8(field.key), editor);
         if (field.editor == FieldForm::flag) {
             rows_->addRow(editor);
         } else {
@@ -133,7 +129,7 @@ void FigureForm::setSpec(const FigureSpec& spec) {
 QStringList FigureForm::unusedRanges() const {
     QStringList titles;
     for (const FieldForm& field : field_forms(spec_.kind)) {
-        QWidget* both = editor(key_of(field));
+        QWidget* both = editor(QString::fromUtf8(field.key));
         if (field.editor != FieldForm::range || both == nullptr ||
             value_of_json(field_json(spec_, field.key)).isArray()) {
             continue;
@@ -156,7 +152,7 @@ void FigureForm::set(const QString& key, const QString& json) {
 }
 
 QWidget* FigureForm::makeEditor(const FieldForm& field) {
-    const QString key = key_of(field);
+    const QString key = QString::fromUtf8(field.key);
     const QJsonValue value = value_of_json(field_json(spec_, field.key));
     Choices choices;
     for (const QString& one : values_of(spec_.kind, field)) {
@@ -224,7 +220,7 @@ QWidget* FigureForm::makeChoice(const QString& key, const Choices& choices) {
 }
 
 QWidget* FigureForm::makeNumber(const FieldForm& field) {
-    const QString key = key_of(field);
+    const QString key = QString::fromUtf8(field.key);
     const QJsonValue value = value_of_json(field_json(spec_, field.key));
     if (field.editor == FieldForm::whole) {
         auto* box = new QSpinBox(this);

@@ -64,8 +64,7 @@ FigureKind kind_of(const FigureSpec& spec) {
 /// Takes the keys that \p form edits.
 void take_keys(FigureSpec& spec, const FigureForm& form) {
     for (const FieldForm& field : field_forms(spec.kind)) {
-        const auto length = static_cast<qsizetype>(field.key.size());
-        if (form.editor(QString::fromLatin1(field.key.data(), length)) != nullptr) {
+        if (form.editor(QString::fromUtf8(field.key)) != nullptr) {
             set_field(spec, field.key, field_json(form.spec(), field.key));
         }
     }

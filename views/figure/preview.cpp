@@ -19,10 +19,6 @@ constexpr int border = 16; ///< around the page, in pixels
 
 } // namespace
 
-FigureMaker::FigureMaker(QObject* parent) : QObject(parent), reading_(this) {}
-
-FigureMaker::~FigureMaker() = default;
-
 void FigureMaker::make(const FigureSpec& spec) {
     const bool same = dataOf_ && same_numbers(*dataOf_, spec);
     reading_.start(

@@ -18,9 +18,7 @@ namespace ponderscope::figure {
 class FigureMaker : public QObject {
     Q_OBJECT
 public:
-    explicit FigureMaker(QObject* parent = nullptr);
-    ~FigureMaker() override;
-
+    using QObject::QObject;
     void make(const FigureSpec& spec);
     [[nodiscard]] bool isBusy() const { return reading_.isBusy(); }
     [[nodiscard]] const Figure* figure() const {
@@ -36,7 +34,7 @@ private:
     void arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data);
     void refuse(const QString& sentence);
 
-    Task reading_;
+    Task reading_{this};
     std::unique_ptr<Fonts> fonts_;
     std::unique_ptr<Figure> figure_;
     std::shared_ptr<const FigureData> data_; ///< data of the last figure; a change of its look reads no trace

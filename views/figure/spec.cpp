@@ -11,7 +11,6 @@
 #include "core/trace/reader.h"
 
 #include <algorithm>
-#include <functional>
 #include <iostream>
 #include <utility>
 
@@ -90,16 +89,11 @@ std::vector<RunName> read_runs(const JsonObject& json) {
                 runs.push_back({trace, std::to_string(entry.get<std::int64_t>()), true});
             } else if (entry.is_string()) {
                 const std::string text = entry.get<std::string>();
-                if (text.find('#') == std::string::npos && !trace.empty()) {
-                    runs.push_back({trace, text});
-                } else {
-                    const bool names_trace = text.find('#') != std::string::npos || text.ends_with(".ponder");
-                    const RunReference reference =
-                        names_trace ? parse_run_reference(text) : RunReference{{}, text};
-                    runs.push_back(
-                        {reference.trace.empty() ? trace : absolute_trace(reference.trace, json.source()),
-                         reference.run});
-                }
+                const bool names_trace =
+                    text.find('#') != std::string::npos || (trace.empty() && text.ends_with(".ponder"));
+                const RunReference named = names_trace ? parse_run_reference(text) : RunReference{{}, text};
+                runs.push_back(
+                    {named.trace.empty() ? trace : absolute_trace(named.trace, json.source()), named.run});
             } else {
                 json.fail("runs",
                           "names of runs, such as [\"ponderlm\", \"vanilla\"] or [\"a.ponder#ponderlm\"]");
@@ -220,17 +214,6 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 
 namespace {
 
-/// Numbers belong to the one "trace" that stands beside them.
-nlohmann::ordered_json written_runs(const std::vector<RunName>& runs,
-                                    const std::function<std::string(const RunName&)>& name_of_run) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const RunName& run : runs) {
-        list.push_back(run.numbered ? nlohmann::ordered_json(std::stoll(run.run))
-                                    : nlohmann::ordered_json(name_of_run(run)));
-    }
-    return list;
-}
-
 nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::path& folder) {
     const auto relative = [&](const std::filesystem::path& trace) {
         const std::filesystem::path shorter = trace.lexically_proximate(std::filesystem::absolute(folder));
@@ -242,9 +225,6 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
     const bool one_trace = std::all_of(spec.runs.begin(), spec.runs.end(), [&](const RunName& run) {
         return run.trace == spec.runs.front().trace;
     });
-    const bool any_hash = std::any_of(spec.runs.begin(), spec.runs.end(), [](const RunName& run) {
-        return run.run.find('#') != std::string::npos;
-    });
     if (spec.kind == FigureKind::panels) {
         json["panels"] = nlohmann::ordered_json::array();
         for (const FigureSpec& panel : spec.panels) {
@@ -254,19 +234,25 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
             }
             json["panels"].push_back(std::move(one));
         }
-    } else if (one_trace && !any_hash) {
-        json["trace"] = relative(spec.runs.front().trace);
-        if (spec.runs.size() > 1 || !spec.runs.front().run.empty()) {
-            json["runs"] = written_runs(spec.runs, [](const RunName& run) { return run.run; });
-        }
     } else {
-        const auto numbered =
-            std::find_if(spec.runs.begin(), spec.runs.end(), [](const RunName& run) { return run.numbered; });
-        if (numbered != spec.runs.end()) {
-            json["trace"] = relative(numbered->trace);
+        const bool names = one_trace && std::ranges::none_of(spec.runs, [](const RunName& run) {
+                               return run.run.find('#') != std::string::npos;
+                           });
+        // Numbers belong to the one "trace" that stands beside them.
+        const auto numbered = std::ranges::find_if(spec.runs, &RunName::numbered);
+        if (names || numbered != spec.runs.end()) {
+            json["trace"] = relative((names ? spec.runs.begin() : numbered)->trace);
         }
-        json["runs"] =
-            written_runs(spec.runs, [&](const RunName& run) { return relative(run.trace) + "#" + run.run; });
+        if (!names || spec.runs.size() > 1 || !spec.runs.front().run.empty()) {
+            json["runs"] = nlohmann::ordered_json::array();
+            for (const RunName& run : spec.runs) {
+                if (run.numbered) {
+                    json["runs"].push_back(std::stoll(run.run));
+                } else {
+                    json["runs"].push_back(names ? run.run : relative(run.trace) + "#" + run.run);
+                }
+            }
+        }
     }
     for (const Field& one : fields()) {
         const bool wanted =

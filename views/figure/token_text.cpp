@@ -19,7 +19,7 @@ namespace {
 QString label_of(TokenColour colour, Attribution attribution, const QString& steps) {
     const QuantityInfo& info = info_of(colour.of);
     const std::string_view label = attribution == Attribution::predicted ? info.label : info.label_next;
-    const QString text = QString::fromUtf8(label.data(), static_cast<qsizetype>(label.size()));
+    const QString text = QString::fromUtf8(label);
     return (colour.minus_b ? u"Δ"_s : QString()) + (text.contains(u'%') ? text.arg(steps) : text);
 }
 

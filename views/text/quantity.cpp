@@ -32,7 +32,7 @@ double interval_of_mean(const std::vector<float>& values) {
 }
 
 QString words(std::string_view text) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+    return QString::fromUtf8(text);
 }
 
 template <typename Value>
