@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/figure_export.h"
 
-#include "app/desktop/message_bar.h"
 #include "views/figure/export_dialog.h"
 #include "views/figure/figure_panel.h"
-#include "views/text/text_panel.h"
 
 #include <QDockWidget>
 #include <QFileInfo>

@@ -2,12 +2,10 @@
 #include "app/desktop/greeting.h"
 
 #include "app/desktop/dock_layout.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/samples.h"
-#include "app/desktop/settings.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QDir>
 #include <QFileInfo>
@@ -21,8 +19,8 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-Greeting::Greeting(const Shell& shell, DockLayout& docks, RunController& runs)
-    : ShellPart(shell), runs_(runs), welcome_(new QTextBrowser(window_)) {
+Greeting::Greeting(const Shell& shell, OpenTraces& traces, DockLayout& docks, RunController& runs)
+    : ShellPart(shell), traces_(traces), runs_(runs), welcome_(new QTextBrowser(window_)) {
     welcome_->setAccessibleName(u"Welcome"_s);
     welcome_->setFrameShape(QFrame::NoFrame);
     welcome_->setOpenLinks(false);
@@ -56,14 +54,14 @@ void Greeting::write() {
     const auto line = [&page](const QString& of, const QString& about) {
         page += u"<p>%1<br>%2</p>"_s.arg(of, about.toHtmlEscaped());
     };
-    line(link(u"Open a Trace…"_s, [this] { Q_EMIT openFilesWanted(); }), u"Ctrl+O"_s);
+    line(link(u"Open a Trace…"_s, [this] { traces_.openFiles(); }), u"Ctrl+O"_s);
     line(link(u"Record a Checkpoint…"_s, [this] { runs_.showRecordDialog(); }),
          u"Run a checkpoint in Hugging Face layout over a text (Ctrl+R)"_s);
     line(link(u"Think Live…"_s, [this] { runs_.showThink(); }),
          u"Type a prompt and watch the model generate, token by token (Ctrl+T)"_s);
     const QString recorded = find_samples().recorded;
     if (!recorded.isEmpty()) {
-        line(link(u"Open the Recorded Samples"_s, [this, recorded] { Q_EMIT openWanted(recorded); }),
+        line(link(u"Open the Recorded Samples"_s, [this, recorded] { traces_.open(recorded); }),
              u"The stories and a passage, with every step"_s);
     }
     line(link(u"First Steps"_s, [this] { show_panel_help(*panel_help(u"First steps"_s), welcome_, theme_); }),
@@ -74,7 +72,7 @@ void Greeting::write() {
     page += recent.isEmpty() ? QString() : u"<h3>Open Again</h3>"_s;
     for (const QString& path : recent) {
         const QFileInfo info(path);
-        line(link(info.fileName(), [this, path] { Q_EMIT openWanted(path); }),
+        line(link(info.fileName(), [this, path] { traces_.open(path); }),
              (info.isDir() ? u"checkpoint in %1"_s : u"%1"_s).arg(info.absolutePath()));
     }
     welcome_->setFont(theme_.body());

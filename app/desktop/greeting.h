@@ -11,13 +11,14 @@ class QTextBrowser;
 namespace ponderscope {
 
 class DockLayout;
+class OpenTraces;
 class RunController;
 
 /// The page of a window without a trace: samples, recent files, and what else to begin with, as links.
 class Greeting : public ShellPart {
     Q_OBJECT
 public:
-    Greeting(const Shell& shell, DockLayout& docks, RunController& runs);
+    Greeting(const Shell& shell, OpenTraces& traces, DockLayout& docks, RunController& runs);
     ~Greeting() override;
     [[nodiscard]] QTextBrowser& welcome() { return *welcome_; }
     /// Whether the page was shown, or something was opened before.
@@ -28,16 +29,13 @@ public Q_SLOTS:
     void showWelcome(); ///< covers the panels until something opens
     void hideWelcome();
 
-Q_SIGNALS:
-    void openWanted(const QString& path);
-    void openFilesWanted();
-
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void write();
 
+    OpenTraces& traces_;
     RunController& runs_;
     QTextBrowser* welcome_;
     std::vector<std::function<void()>> links_; ///< what each link does, by its number

@@ -6,20 +6,17 @@
 #include "app/desktop/figure_export.h"
 #include "app/desktop/greeting.h"
 #include "app/desktop/launch.h"
-#include "app/desktop/message_bar.h"
+#include "app/desktop/open_traces.h"
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/session_state.h"
-#include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/what_if.h"
 #include "views/common/view_command.h"
 #include "views/figure/spec.h"
 #include "views/text/span_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QActionGroup>
 #include <QApplication>
@@ -78,8 +75,8 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     QMenuBar& bar = top_.menus();
 
     QMenu* file = bar.addMenu(u"&File"_s);
-    file->addAction(u"&Open…"_s, QKeySequence::Open, this, &MainMenu::openFilesWanted);
-    file->addAction(u"Open &Location…"_s, this, &MainMenu::openLocationWanted);
+    file->addAction(u"&Open…"_s, QKeySequence::Open, &parts_.traces, &OpenTraces::openFiles);
+    file->addAction(u"Open &Location…"_s, &parts_.traces, &OpenTraces::openLocation);
     QMenu* recent = file->addMenu(u"Open &Recent"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
     file->addAction(u"&Save Session As…"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
@@ -256,7 +253,7 @@ void MainMenu::fillRecent(QMenu* menu) {
         if (text.startsWith(QDir::homePath() + u'/')) {
             text = u'~' + text.mid(QDir::homePath().size());
         }
-        menu->addAction(text.replace(u'&', u"&&"_s), this, [this, path] { Q_EMIT openWanted(path); });
+        menu->addAction(text.replace(u'&', u"&&"_s), this, [this, path] { parts_.traces.open(path); });
     }
     if (recent.isEmpty()) {
         menu->addAction(u"No Recent Files"_s)->setEnabled(false);

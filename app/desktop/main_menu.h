@@ -33,9 +33,6 @@ public Q_SLOTS:
     void showTextMenu(qint64 token, const QPoint& place);
 
 Q_SIGNALS:
-    void openFilesWanted();
-    void openWanted(const QString& path);
-    void openLocationWanted();
     void newWindowWanted();
 
 private:

@@ -6,14 +6,11 @@
 #include "app/desktop/greeting.h"
 #include "app/desktop/launch.h"
 #include "app/desktop/main_menu.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
 #include "app/desktop/panel_help.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_edits.h"
-#include "app/desktop/samples.h"
 #include "app/desktop/session_state.h"
-#include "app/desktop/settings.h"
 #include "app/desktop/top_bar.h"
 #include "app/desktop/what_if.h"
 #include "core/trace/tools/summary.h"
@@ -21,18 +18,13 @@
 #include "views/common/paths.h"
 #include "views/text/quantity.h"
 #include "views/text/span_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
-#include <QInputDialog>
 #include <QLabel>
 #include <QMimeData>
-#include <QStandardPaths>
 #include <QStatusBar>
 #include <QVBoxLayout>
 
@@ -58,20 +50,7 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
     showTitle();
 }
 
-MainWindow::~MainWindow() {
-    // Before the data and the selection that they look at, which are members and would go first.
-    menu_.reset();
-    greeting_.reset();
-    session_.reset();
-    figures_.reset();
-    whatIf_.reset();
-    runs_.reset();
-    edits_.reset();
-    docks_.reset();
-    traces_.reset();
-    delete takeCentralWidget();
-    setMenuWidget(nullptr);
-}
+MainWindow::~MainWindow() = default;
 
 void MainWindow::build() {
     // Not animated: while a panel glides into its place, Qt 6 keeps paths into a layout that may be another
@@ -82,13 +61,13 @@ void MainWindow::build() {
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
     const ViewContext context{data_, selection_, theme_};
-    auto* centre = new QWidget(this);
-    auto* column = new QVBoxLayout(centre);
+    centre_ = std::make_unique<QWidget>(this);
+    auto* column = new QVBoxLayout(centre_.get());
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
-    text_ = new TextPanel(context, centre);
+    text_ = new TextPanel(context, centre_.get());
     column->addWidget(text_, 1);
-    setCentralWidget(centre);
+    setCentralWidget(centre_.get());
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);
     status_->setForegroundRole(QPalette::PlaceholderText);
@@ -96,27 +75,28 @@ void MainWindow::build() {
     statusBar()->addWidget(status_, 1);
     statusBar()->setSizeGripEnabled(false);
     statusBar()->setMinimumHeight(30);
-    top_ = new TopBar(context, this);
+    top_ = std::make_unique<TopBar>(context, this);
     messages_ = new MessageBar(theme_, this);
 
     const Shell shell{*this, context, settings_, *messages_, *text_};
     docks_ = std::make_unique<DockLayout>(shell);
     docks_->addPanels(context);
-    setMenuWidget(top_);
+    setMenuWidget(top_.get());
     traces_ = std::make_unique<OpenTraces>(shell);
     edits_ = std::make_unique<RunEdits>(shell, *traces_);
     runs_ = std::make_unique<RunController>(shell, *traces_, *edits_, *docks_);
     whatIf_ = std::make_unique<WhatIf>(shell, *runs_);
     figures_ = std::make_unique<FigureExport>(shell);
-    session_ = std::make_unique<SessionState>(shell, *docks_, traces_->opener());
-    greeting_ = std::make_unique<Greeting>(shell, *docks_, *runs_);
-    const WindowParts parts{*text_, *docks_, *runs_, *edits_, *whatIf_, *figures_, *session_, *greeting_};
+    session_ = std::make_unique<SessionState>(shell, *docks_, *traces_);
+    greeting_ = std::make_unique<Greeting>(shell, *traces_, *docks_, *runs_);
+    const WindowParts parts{*text_,   *docks_,   *traces_,  *runs_,    *edits_,
+                            *whatIf_, *figures_, *session_, *greeting_};
     attach_panels(parts);
     menu_ = std::make_unique<MainMenu>(shell, parts, *top_);
 }
 
 void MainWindow::connectParts() {
-    connect(top_, &TopBar::findRequested, text_, &TextPanel::find);
+    connect(top_.get(), &TopBar::findRequested, text_, &TextPanel::find);
     connect(text_, &TextPanel::helpRequested, this,
             [this] { show_panel_help(*panel_help(u"Text"_s), text_, theme_); });
     connect(text_, &TextPanel::figureWanted, this,
@@ -138,15 +118,9 @@ void MainWindow::connectParts() {
     connect(&opener, &Opener::sessionFound, session_.get(), &SessionState::openSession);
     connect(&opener, &Opener::trainingFound, this, [this] { raisePanel(u"training"_s); });
     connect(runs_.get(), &RunController::started, greeting_.get(), &Greeting::hideWelcome);
-    connect(greeting_.get(), &Greeting::openWanted, this, &MainWindow::open);
-    connect(greeting_.get(), &Greeting::openFilesWanted, this, &MainWindow::openFiles);
-    connect(session_.get(), &SessionState::openWanted, this, &MainWindow::open);
     connect(session_.get(), &SessionState::failed, this, failing("session.failed"));
     connect(session_.get(), &SessionState::statusShown, status_, &QLabel::setVisible);
     connect(session_.get(), &SessionState::presentationStarted, greeting_.get(), &Greeting::hideWelcome);
-    connect(menu_.get(), &MainMenu::openWanted, this, &MainWindow::open);
-    connect(menu_.get(), &MainMenu::openFilesWanted, this, &MainWindow::openFiles);
-    connect(menu_.get(), &MainMenu::openLocationWanted, this, &MainWindow::openLocation);
     connect(menu_.get(), &MainMenu::newWindowWanted, this, &MainWindow::newWindow);
 
     const auto tell = [this] {
@@ -215,41 +189,7 @@ QString MainWindow::statusText() const {
 }
 
 void MainWindow::open(const QString& path) {
-    const QString recorded = find_samples().recorded;
-    if (recorded.isEmpty() ||
-        QFileInfo(path).canonicalFilePath() != QFileInfo(recorded).canonicalFilePath()) {
-        traces_->opener().open(path);
-        return;
-    }
-    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
-    QString problem;
-    if (const QString copy = copy_of_recorded(recorded, folder + u"/recorded"_s, problem); !copy.isEmpty()) {
-        traces_->opener().open(copy);
-    } else {
-        errors_ << problem;
-        messages_->show("sample.failed", problem);
-    }
-}
-
-void MainWindow::openFiles() {
-    const QStringList files = QFileDialog::getOpenFileNames(
-        this, u"Open traces"_s, {}, u"Traces and sessions (*.ponder *.ponder-session);;All files (*)"_s);
-    for (const QString& file : files) {
-        open(file);
-    }
-}
-
-void MainWindow::openLocation() {
-    bool given = false;
-    const QString place =
-        QInputDialog::getText(this, u"Open Location"_s,
-                              u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
-                              QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s), &given)
-            .trimmed();
-    if (given && !place.isEmpty()) {
-        settings_.setDialog(u"location"_s, place);
-        open(place);
-    }
+    traces_->open(path);
 }
 
 void MainWindow::newWindow() {

@@ -69,10 +69,7 @@ public:
     }
 
 public Q_SLOTS:
-    /// Opens a trace, TRACE#RUN, or a checkpoint folder (which opens the Run dialog).
-    void open(const QString& path);
-    void openFiles();
-    void openLocation(); ///< asks for a path, also on another machine
+    void open(const QString& path); ///< see OpenTraces::open
     /// Opens another window with the same settings and its own traces.
     void newWindow();
 
@@ -94,7 +91,9 @@ private:
     TraceData data_;
     Selection selection_;
     QStringList errors_;
-    TopBar* top_ = nullptr;
+    // Deleted before the data and the selection that they show, and after the parts.
+    std::unique_ptr<TopBar> top_;
+    std::unique_ptr<QWidget> centre_;
     TextPanel* text_ = nullptr;
     MessageBar* messages_ = nullptr;
     QLabel* status_ = nullptr;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/open_traces.h"
 
-#include "app/desktop/message_bar.h"
+#include "app/desktop/samples.h"
 #include "app/desktop/session_state.h"
-#include "app/desktop/settings.h"
 #include "core/base/error.h"
 #include "core/remote/file.h"
 #include "core/remote/host.h"
@@ -12,12 +11,12 @@
 #include "views/common/paths.h"
 
 #include <QFile>
+#include <QFileDialog>
 #include <QFileInfo>
-#include <QSet>
+#include <QInputDialog>
+#include <QStandardPaths>
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include <sys/stat.h>
 
@@ -78,6 +77,43 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
     poll_.setInterval(poll_ms);
     connect(&poll_, &QTimer::timeout, this, &OpenTraces::poll);
     poll_.start();
+}
+
+void OpenTraces::open(const QString& path) {
+    const QString recorded = find_samples().recorded;
+    if (recorded.isEmpty() ||
+        QFileInfo(path).canonicalFilePath() != QFileInfo(recorded).canonicalFilePath()) {
+        opener_.open(path);
+        return;
+    }
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation);
+    QString problem;
+    if (const QString copy = copy_of_recorded(recorded, folder + u"/recorded"_s, problem); !copy.isEmpty()) {
+        opener_.open(copy);
+    } else {
+        Q_EMIT opener_.failed(problem);
+    }
+}
+
+void OpenTraces::openFiles() {
+    const QStringList files = QFileDialog::getOpenFileNames(
+        window_, u"Open traces"_s, {}, u"Traces and sessions (*.ponder *.ponder-session);;All files (*)"_s);
+    for (const QString& file : files) {
+        open(file);
+    }
+}
+
+void OpenTraces::openLocation() {
+    bool given = false;
+    const QString place =
+        QInputDialog::getText(window_, u"Open Location"_s,
+                              u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
+                              QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s), &given)
+            .trimmed();
+    if (given && !place.isEmpty()) {
+        settings_.setDialog(u"location"_s, place);
+        open(place);
+    }
 }
 
 void OpenTraces::fitSequence() {

@@ -3,9 +3,7 @@
 
 #include "app/desktop/run_follower.h"
 #include "app/desktop/shell.h"
-#include "views/common/selection.h"
 #include "views/common/task.h"
-#include "views/common/trace_data.h"
 
 #include <QObject>
 #include <QSet>
@@ -139,6 +137,11 @@ public:
     void reopen(const QString& trace);
 
 public Q_SLOTS:
+    /// Opens a trace, TRACE#RUN, a session, or a checkpoint folder (which opens the Run dialog). The recorded
+    /// sample opens as a copy.
+    void open(const QString& path);
+    void openFiles();
+    void openLocation(); ///< asks for a path, also on another machine
     void poll();
 
 Q_SIGNALS:

@@ -22,6 +22,7 @@ enum class PanelPlace {
 class DockLayout;
 class FigureExport;
 class Greeting;
+class OpenTraces;
 class RunController;
 class RunEdits;
 class SessionState;
@@ -32,6 +33,7 @@ class WhatIf;
 struct WindowParts {
     TextPanel& text;
     DockLayout& docks;
+    OpenTraces& traces;
     RunController& runs;
     RunEdits& edits;
     WhatIf& whatIf;

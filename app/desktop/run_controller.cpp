@@ -3,13 +3,11 @@
 
 #include "app/desktop/branches.h"
 #include "app/desktop/dock_layout.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
 #include "app/desktop/record_dialog.h"
 #include "app/desktop/recorder.h"
 #include "app/desktop/run_edits.h"
 #include "app/desktop/samples.h"
-#include "app/desktop/settings.h"
 #include "app/desktop/think_panel.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/recorded_choices.h"
@@ -17,8 +15,6 @@
 #include "views/common/paths.h"
 #include "views/common/view_command.h"
 #include "views/depth/depth_charts.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QDateTime>
 #include <QDir>

@@ -6,7 +6,6 @@
 #include "app/desktop/shell.h"
 #include "app/desktop/thinker.h"
 #include "core/trace/records.h"
-#include "views/common/selection.h"
 
 #include <QPointer>
 #include <QString>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/run_edits.h"
 
-#include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
-#include "app/desktop/settings.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/method_info.h"
 #include "core/trace/tools/merge.h"

@@ -3,14 +3,10 @@
 
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/main_menu.h"
-#include "app/desktop/message_bar.h"
 #include "app/desktop/open_traces.h"
-#include "app/desktop/settings.h"
 #include "core/trace/tools/annotations.h"
 #include "views/common/paths.h"
 #include "views/text/find_bar.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QDir>
 #include <QDockWidget>
@@ -45,8 +41,8 @@ constexpr int low_status = 30;    ///< pixels of the status bar beside a slide
 
 } // namespace
 
-SessionState::SessionState(const Shell& shell, DockLayout& docks, Opener& opener)
-    : ShellPart(shell), docks_(docks), opener_(opener), caption_(new QLabel(&shell.window)) {
+SessionState::SessionState(const Shell& shell, DockLayout& docks, OpenTraces& traces)
+    : ShellPart(shell), docks_(docks), traces_(traces), caption_(new QLabel(&shell.window)) {
     caption_->setTextFormat(Qt::PlainText);
     caption_->setObjectName(u"caption"_s);
     caption_->setContentsMargins(24, 0, 0, 0);
@@ -198,10 +194,10 @@ void SessionState::openSession(const QString& file) {
                         MessageBar::Kind::notice);
     }
     for (const QString& trace : session->traces) {
-        Q_EMIT openWanted(trace);
+        traces_.open(trace);
     }
-    if (opener_.isBusy()) {
-        opener_.then([this, view = session->view] { showState(view); });
+    if (traces_.opener().isBusy()) {
+        traces_.opener().then([this, view = session->view] { showState(view); });
     } else {
         showState(session->view); // none of them is there
     }

@@ -3,9 +3,7 @@
 
 #include "app/desktop/shell.h"
 #include "views/common/colour_ranges.h"
-#include "views/common/selection.h"
 #include "views/text/quantity.h"
-#include "views/text/text_panel.h"
 
 #include <QByteArray>
 #include <QJsonObject>
@@ -25,7 +23,7 @@ class QShortcut;
 namespace ponderscope {
 
 class DockLayout;
-class Opener;
+class OpenTraces;
 
 /// The state that undo restores and sessions store: selection, search and zoom.
 struct ViewState {
@@ -87,7 +85,7 @@ bool is_session_file(const QString& path);
 class SessionState : public ShellPart {
     Q_OBJECT
 public:
-    SessionState(const Shell& shell, DockLayout& docks, Opener& opener);
+    SessionState(const Shell& shell, DockLayout& docks, OpenTraces& traces);
     [[nodiscard]] ViewState viewState() const;
     /// False, with a message, if the file could not be written.
     bool saveSessionTo(const QString& file);
@@ -114,7 +112,6 @@ Q_SIGNALS:
     void historyChanged();
     void presentationStarted();
     void statusShown(bool on); ///< the caption of a slide replaces the status line
-    void openWanted(const QString& path);
     void failed(const QString& sentence);
 
 private:
@@ -123,7 +120,7 @@ private:
     void showCaption();
 
     DockLayout& docks_;
-    Opener& opener_;
+    OpenTraces& traces_;
     ViewHistory history_;
     QTimer settling_;         ///< waits until changes have stopped
     bool travelling_ = false; ///< undo or redo is running, so the change is not recorded

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/message_bar.h"
+#include "app/desktop/settings.h"
 #include "views/common/view_context.h"
+#include "views/text/text_panel.h"
+#include "views/text/text_view.h"
 
 #include <QMainWindow>
 #include <QObject>
 
 namespace ponderscope {
-
-class MessageBar;
-class Settings;
-class TextPanel;
 
 /// Objects that the parts of a window share. They outlive the parts.
 struct Shell {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/what_if.h"
 
-#include "app/desktop/message_bar.h"
 #include "app/desktop/run_controller.h"
 #include "app/desktop/run_follower.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
-#include "views/text/text_panel.h"
-#include "views/text/text_view.h"
 
 #include <QJsonDocument>
 #include <QJsonObject>

@@ -258,7 +258,7 @@ private Q_SLOTS:
                 dialog->setTextValue(place);
                 dialog->accept();
             });
-            stage.window.openLocation();
+            stage.window.traces().openLocation();
         };
         type(u"ssh://-oProxyCommand=touch/x"_s);
         QVERIFY(stage.says("trace.unreadable", u"found the host '-oProxyCommand=touch'"_s));
