@@ -35,7 +35,8 @@ EngineProcess::EngineProcess(QObject* parent) : QObject(parent) {
     connect(&process_, &QProcess::finished, this, &EngineProcess::end);
     connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart) {
-            Q_EMIT failedToStart(u"cannot start %1: %2"_s.arg(process_.program(), process_.errorString()));
+            Q_EMIT ended(End::not_started,
+                         u"cannot start %1: %2"_s.arg(process_.program(), process_.errorString()));
         }
     });
     connect(this, &EngineProcess::errorLine, this, [this](const QByteArray& line) {

@@ -10,9 +10,10 @@
 
 namespace ponderscope {
 
-/// The command line program as a child process. The engine may run out of memory or crash, and the window
-/// must survive. If the paths are on another machine (ssh://…), the program runs there and continues after a
-/// lost connection. Splits both streams into lines and reports how the process ended. GUI thread only.
+/// The command line program as a child process, the base of what runs a verb. The engine may run out of
+/// memory or crash, and the window must survive. If the paths are on another machine (ssh://…), the program
+/// runs there and continues after a lost connection. Splits both streams into lines and reports how the
+/// process ended. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:
@@ -25,6 +26,7 @@ public:
         refused, ///< it reported an error message
         cut,     ///< lost connection to its machine, where it continues
         crashed,
+        not_started,
     };
 
     /// Sets the program to start, in place of the one beside this program; for tests.
@@ -39,9 +41,9 @@ Q_SIGNALS:
     void started();
     void outputLine(const QByteArray& line); ///< a line of stdout without its end; never empty
     void errorLine(const QByteArray& line);  ///< a line of stderr
-    /// \p sentence: if the program refused, its last line on stderr that is not JSON.
+    /// \p sentence: why it did not start, or if the program refused, its last line on stderr that is not
+    /// JSON.
     void ended(ponderscope::EngineProcess::End end, const QString& sentence);
-    void failedToStart(const QString& sentence);
 
 private:
     using Signal = void (EngineProcess::*)(const QByteArray&);

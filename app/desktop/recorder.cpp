@@ -20,13 +20,10 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-Recorder::Recorder(QObject* parent) : QObject(parent) {
-    connect(&engine_, &EngineProcess::started, this, &Recorder::started);
-    connect(&engine_, &EngineProcess::errorLine, this, &Recorder::readProgress);
-    connect(&engine_, &EngineProcess::outputLine, this, [this](const QByteArray& line) { result_ = line; });
-    connect(&engine_, &EngineProcess::ended, this, &Recorder::end);
-    connect(&engine_, &EngineProcess::failedToStart, this,
-            [this](const QString& sentence) { Q_EMIT failed("recording.not-started", sentence); });
+Recorder::Recorder(QObject* parent) : EngineProcess(parent) {
+    connect(this, &EngineProcess::errorLine, this, &Recorder::readProgress);
+    connect(this, &EngineProcess::outputLine, this, [this](const QByteArray& line) { result_ = line; });
+    connect(this, &EngineProcess::ended, this, &Recorder::end);
 }
 
 void Recorder::start(const RecordRequest& request) {
@@ -37,14 +34,10 @@ void Recorder::start(const RecordRequest& request) {
     request_ = request;
     progress_ = {};
     result_.clear();
-    const QString problem = engine_.start(record_arguments(request));
+    const QString problem = EngineProcess::start(record_arguments(request));
     if (!problem.isEmpty()) {
         Q_EMIT failed("recording.not-started", problem);
     }
-}
-
-void Recorder::cancel() {
-    engine_.cancel();
 }
 
 void Recorder::readProgress(const QByteArray& line) {
@@ -62,12 +55,12 @@ void Recorder::readProgress(const QByteArray& line) {
     Q_EMIT progressed(progress_);
 }
 
-void Recorder::end(EngineProcess::End end, const QString& sentence) {
+void Recorder::end(End end, const QString& sentence) {
     switch (end) {
-    case EngineProcess::End::cancelled:
+    case End::cancelled:
         Q_EMIT cancelled(request_.trace);
         break;
-    case EngineProcess::End::crashed: {
+    case End::crashed: {
         const QString activity = progress_.activity.isEmpty() ? u"starting"_s : progress_.activity;
         if (activity == QLatin1String("recording") && !is_elsewhere(request_.trace)) {
             TraceWriter::note_death(path_of(request_.trace),
@@ -78,13 +71,16 @@ void Recorder::end(EngineProcess::End end, const QString& sentence) {
                           activity, request_.trace));
         break;
     }
-    case EngineProcess::End::refused:
+    case End::refused:
         Q_EMIT failed("recording.refused", sentence);
         break;
-    case EngineProcess::End::cut:
+    case End::cut:
         Q_EMIT failed("recording.cut", sentence);
         break;
-    case EngineProcess::End::done: {
+    case End::not_started:
+        Q_EMIT failed("recording.not-started", sentence);
+        break;
+    case End::done: {
         const QJsonObject result = QJsonDocument::fromJson(result_).object();
         Q_EMIT finished(is_elsewhere(request_.trace)
                             ? request_.trace

@@ -26,25 +26,16 @@ struct RecordingProgress {
 };
 
 /// Runs `ponderscope record` as a child process. Reads one JSON object from each line of its stderr, and the
-/// result from its stdout. A run that ends early stays in the trace as partial.
-class Recorder : public QObject {
+/// result from its stdout. A run that ends early, or is cancelled, stays in the trace as partial.
+class Recorder : public EngineProcess {
     Q_OBJECT
 public:
     explicit Recorder(QObject* parent = nullptr);
-
-    /// Sets the program to start, in place of the one beside this program; for tests.
-    void setProgram(const QString& program) { engine_.setProgram(program); }
     void start(const RecordRequest& request);
-    [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
     [[nodiscard]] const RecordRequest& request() const { return request_; }
     [[nodiscard]] const RecordingProgress& progress() const { return progress_; }
 
-public Q_SLOTS:
-    /// Asks the program to stop. The run becomes partial.
-    void cancel();
-
 Q_SIGNALS:
-    void started();
     void progressed(const ponderscope::RecordingProgress& progress);
     void finished(const QString& trace, const QString& run); ///< the run is complete
     void cancelled(const QString& trace);
@@ -56,7 +47,6 @@ private:
 
     RecordRequest request_;
     RecordingProgress progress_;
-    EngineProcess engine_;
     QByteArray result_; ///< last line of stdout
 };
 

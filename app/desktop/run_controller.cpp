@@ -79,10 +79,6 @@ bool RunController::mayClose() {
                                  QMessageBox::Yes | QMessageBox::No, QMessageBox::No) == QMessageBox::Yes;
 }
 
-RunFollower& RunController::follower() {
-    return traces_.follower();
-}
-
 RecordDialog* RunController::recordDialog() const {
     return recordDialog_;
 }
@@ -297,6 +293,18 @@ std::optional<RecordRequest> RunController::requestLike(const RunKey& key, const
     return request;
 }
 
+void RunController::ask(RecordRequest request, const RunKey& question) {
+    request.trace = scratchFor(question.trace);
+    if (request.trace.isEmpty()) {
+        return;
+    }
+    traces_.follower().ask(question);
+    recorder_.start(request);
+    if (!recorder_.isRunning()) {
+        traces_.follower().ask({});
+    }
+}
+
 void RunController::branch(qint64 at, int id) {
     const std::optional<RecordRequest> same = requestLikeA([this, at, id] { branch(at, id); });
     if (!same) {
@@ -395,7 +403,7 @@ void RunController::attachThink(ThinkPanel& panel) {
         messages_->show(id, sentence);
         think_->setStatus(sentence);
     });
-    connect(&thinker_, &Thinker::ended, this, [this] { think_->setRunning(false); });
+    connect(&thinker_, &EngineProcess::ended, this, [this] { think_->setRunning(false); });
 }
 
 namespace {

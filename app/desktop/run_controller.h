@@ -20,7 +20,6 @@ class OpenTraces;
 class RecordDialog;
 class RecordingStatus;
 class RunEdits;
-class RunFollower;
 class ThinkPanel;
 
 /// A recording that repeats a run of \p trace with another policy: the same windows, precision, steps and
@@ -52,7 +51,6 @@ public:
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] Thinker& thinker() { return thinker_; }
     [[nodiscard]] const Scratch& scratch() const { return scratch_; }
-    [[nodiscard]] RunFollower& follower();
     [[nodiscard]] RecordDialog* recordDialog() const; ///< null: not open
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
     void attachThink(ThinkPanel& panel);
@@ -66,9 +64,8 @@ public:
     /// std::nullopt: A is not recorded yet (a message says so), or the checkpoint is unknown. In the second
     /// case a dialog asks for the checkpoint, and then \p again runs.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
-    /// Prepares the trace of temporary runs on the machine of the path \p lies. Empty, with a message: no
-    /// temporary run can be written now.
-    [[nodiscard]] QString scratchFor(const QString& lies);
+    /// Records a what-if about run \p question into the trace of temporary runs, and shows both.
+    void ask(RecordRequest request, const RunKey& question);
 
 public Q_SLOTS:
     void showRecordDialog(const ponderscope::RecordRequest& wanted = {});
@@ -92,6 +89,9 @@ private:
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,
                                                            const std::function<void()>& again);
+    /// Prepares the trace of temporary runs on the machine of the path \p lies. Empty, with a message: no
+    /// temporary run can be written now.
+    [[nodiscard]] QString scratchFor(const QString& lies);
     void recordingEnded(bool done);
     void generate(ThinkRequest wanted);
 

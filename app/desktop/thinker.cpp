@@ -22,17 +22,12 @@ constexpr int frame_ms = 30;
 
 } // namespace
 
-Thinker::Thinker(TraceData& data, QObject* parent) : QObject(parent), data_(data) {
+Thinker::Thinker(TraceData& data, QObject* parent) : EngineProcess(parent), data_(data) {
     showing_.setSingleShot(true);
     showing_.setInterval(frame_ms);
     connect(&showing_, &QTimer::timeout, this, &Thinker::show);
-    connect(&engine_, &EngineProcess::started, this, &Thinker::started);
-    connect(&engine_, &EngineProcess::outputLine, this, &Thinker::read);
-    connect(&engine_, &EngineProcess::ended, this, &Thinker::end);
-    connect(&engine_, &EngineProcess::failedToStart, this, [this](const QString& sentence) {
-        Q_EMIT failed("generation.not-started", sentence);
-        Q_EMIT ended();
-    });
+    connect(this, &EngineProcess::outputLine, this, &Thinker::read);
+    connect(this, &EngineProcess::ended, this, &Thinker::end);
 }
 
 void Thinker::start(const ThinkRequest& request) {
@@ -42,15 +37,11 @@ void Thinker::start(const ThinkRequest& request) {
         forget();
         trace_ = request.trace;
         run_ = std::make_unique<LiveRunBuilder>(name());
-        problem = engine_.start(generate_arguments(request));
+        problem = EngineProcess::start(generate_arguments(request));
     }
     if (!problem.isEmpty()) {
         Q_EMIT failed("generation.not-started", problem);
     }
-}
-
-void Thinker::cancel() {
-    engine_.cancel();
 }
 
 void Thinker::forget() {
@@ -89,21 +80,23 @@ void Thinker::show() {
     Q_EMIT grew(run_->tokens());
 }
 
-void Thinker::end(EngineProcess::End end, const QString& sentence) {
+void Thinker::end(End end, const QString& sentence) {
     if (showing_.isActive()) {
         show();
     }
-    if (end == EngineProcess::End::crashed) {
+    if (end == End::crashed) {
         Q_EMIT failed(
             "generation.died",
             tokens() > 0
                 ? u"The engine ended unexpectedly. The %1 generated tokens stay on the screen, but no "
                   "trace contains them."_s.arg(tokens())
                 : u"The engine ended unexpectedly before the first token."_s);
-    } else if (end == EngineProcess::End::refused || end == EngineProcess::End::cut) {
-        Q_EMIT failed(end == EngineProcess::End::cut ? "generation.cut" : "generation.refused", sentence);
+    } else if (!sentence.isEmpty()) {
+        Q_EMIT failed(end == End::cut           ? "generation.cut"
+                      : end == End::not_started ? "generation.not-started"
+                                                : "generation.refused",
+                      sentence);
     }
-    Q_EMIT ended();
 }
 
 namespace {

@@ -64,15 +64,12 @@ private:
 };
 
 /// A generation in a child process. Every token is added to a live run of the window's data. At the end the
-/// run is in a trace; after a fault, its tokens stay visible.
-class Thinker : public QObject {
+/// run is in a trace, also after cancel(); after a fault, its tokens stay visible.
+class Thinker : public EngineProcess {
     Q_OBJECT
 public:
     explicit Thinker(TraceData& data, QObject* parent = nullptr);
-
-    void setProgram(const QString& program) { engine_.setProgram(program); }
     void start(const ThinkRequest& request);
-    [[nodiscard]] bool isRunning() const { return engine_.isRunning(); }
     [[nodiscard]] RunKey key() const { return {name(), 1}; } ///< the live run
     [[nodiscard]] static QString name() { return u"live:thinking"_s; }
     [[nodiscard]] qint64 tokens() const { return run_ ? run_->tokens() : 0; }
@@ -80,15 +77,10 @@ public:
     /// Removes the live run, when a recorded run replaces it.
     void forget();
 
-public Q_SLOTS:
-    void cancel(); ///< the tokens so far are recorded
-
 Q_SIGNALS:
-    void started(); ///< the process has started and is reading weights
-    void began();   ///< the first token exists
+    void began(); ///< the first token exists
     void grew(qint64 tokens);
     void recorded(const QString& trace, const QString& run);
-    void ended();                                         ///< always emitted last
     void failed(const char* id, const QString& sentence); ///< arguments as for MessageBar::show
 
 private:
@@ -98,7 +90,6 @@ private:
 
     TraceData& data_;
     QString trace_; ///< trace of the recording
-    EngineProcess engine_;
     std::unique_ptr<LiveRunBuilder> run_;
     QTimer showing_; ///< delay, so that several tokens are painted together
     bool shown_ = false;

@@ -2,7 +2,6 @@
 #include "app/desktop/what_if.h"
 
 #include "app/desktop/run_controller.h"
-#include "app/desktop/run_follower.h"
 #include "core/trace/recorded_choices.h"
 #include "views/common/format.h"
 
@@ -49,15 +48,7 @@ void WhatIf::startWhatIf(const WhatIfQuestion& question) {
     }
     request->patch = *patch;
     request->name = QString::fromStdString(run->name) + u' ' + question.name;
-    request->trace = runs_.scratchFor(key.trace);
-    if (request->trace.isEmpty()) {
-        return;
-    }
-    runs_.follower().ask(key);
-    runs_.recorder().start(*request);
-    if (!runs_.recorder().isRunning()) {
-        runs_.follower().ask({});
-    }
+    runs_.ask(std::move(*request), key);
 }
 
 void WhatIf::giveSteps(qint64 token, int steps) {
