@@ -24,9 +24,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <iterator>
 #include <limits>
+#include <type_traits>
 
 using namespace Qt::StringLiterals;
 
@@ -380,14 +379,6 @@ QJsonObject to_json(const RunKey& key, const QDir& folder) {
     return {{u"trace"_s, key.trace.isEmpty() ? QString() : relative(key.trace, folder)}, {u"run"_s, key.run}};
 }
 
-QJsonObject to_json(const ColourRanges::All& ranges) {
-    QJsonObject object;
-    for (const auto& [of, ends] : ranges) {
-        object.insert(of, QJsonArray{ends[0], ends[1]});
-    }
-    return object;
-}
-
 /// The colour ranges of \p object. Entries that are not two finite numbers in ascending order are skipped.
 ColourRanges::All ranges_of(const QJsonObject& object) {
     constexpr std::size_t most = 1000;
@@ -410,75 +401,59 @@ RunKey run_key(const QJsonValue& value, const QDir& folder) {
             trace.isEmpty() ? 0 : object.value(QLatin1String("run")).toInteger()};
 }
 
-/// An entry of a view. A missing or wrong value leaves what there is.
-struct ViewField {
-    const char* key;
-    std::function<QJsonValue(const ViewState&)> write;
-    std::function<void(ViewState&, const QJsonValue&)> read;
-};
-
-template <typename T>
-ViewField number(const char* key, T ViewState::*at, qint64 least, qint64 most = 1 << 20) {
-    return {key, [at](const ViewState& view) { return QJsonValue(static_cast<qint64>(view.*at)); },
-            [at, least, most](ViewState& view, const QJsonValue& value) {
-                const qint64 found = value.toInteger(least - 1);
-                view.*at = found >= least && found <= most ? static_cast<T>(found) : view.*at;
-            }};
-}
-
-const std::vector<ViewField>& view_fields() {
-    static const std::vector<ViewField> fields{
-        number("sequence", &ViewState::sequence, 0, std::numeric_limits<qint64>::max()),
-        number("token", &ViewState::token, -1, std::numeric_limits<qint64>::max()),
-        number("step", &ViewState::step, -1),
-        number("layer", &ViewState::layer, -1),
-        number("head", &ViewState::head, -1),
-        number("attribution", &ViewState::attribution, 0, 1),
-        number("zoom", &ViewState::zoom, 0, 2),
-        number("text_size", &ViewState::textSize, 9, 48),
-        {"annotation", [](const ViewState& view) { return view.look.annotation; },
-         [](ViewState& view, const QJsonValue& value) {
-             const QString name = value.toString();
-             view.look.annotation = fault_of_annotation_name(name.toStdString()).empty() ? name : QString();
-         }},
-        {"quantity", [](const ViewState& view) { return quantity_key(view.look.quantity); },
-         [](ViewState& view, const QJsonValue& value) {
-             view.look.quantity = quantity_called(value.toString()).value_or(view.look.quantity);
-         }},
-        {"bars",
-         [](const ViewState& view) {
-             return view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue();
-         },
-         [](ViewState& view, const QJsonValue& value) {
-             const auto bars = quantity_called(value.toString());
-             view.look.bars = value.isNull() ? std::nullopt : bars ? bars : view.look.bars;
-         }},
-        {"difference", [](const ViewState& view) { return view.look.difference; },
-         [](ViewState& view, const QJsonValue& value) { view.look.difference = value.toBool(); }},
-        {"ranges", [](const ViewState& view) { return to_json(view.ranges); },
-         [](ViewState& view, const QJsonValue& value) { view.ranges = ranges_of(value.toObject()); }},
-        {"find", [](const ViewState& view) { return view.find; },
-         [](ViewState& view, const QJsonValue& value) { view.find = value.toString(); }}};
-    return fields;
-}
-
 QJsonObject to_json(const ViewState& view, const QDir& folder) {
-    QJsonObject object{{u"a"_s, to_json(view.a, folder)}, {u"b"_s, to_json(view.b, folder)}};
-    for (const ViewField& field : view_fields()) {
-        object.insert(QLatin1String(field.key), field.write(view));
+    QJsonObject ranges;
+    for (const auto& [of, ends] : view.ranges) {
+        ranges.insert(of, QJsonArray{ends[0], ends[1]});
     }
-    return object;
+    return {{u"a"_s, to_json(view.a, folder)},
+            {u"b"_s, to_json(view.b, folder)},
+            {u"sequence"_s, view.sequence},
+            {u"token"_s, view.token},
+            {u"step"_s, view.step},
+            {u"layer"_s, view.layer},
+            {u"head"_s, view.head},
+            {u"attribution"_s, static_cast<int>(view.attribution)},
+            {u"zoom"_s, static_cast<int>(view.zoom)},
+            {u"text_size"_s, view.textSize},
+            {u"annotation"_s, view.look.annotation},
+            {u"quantity"_s, quantity_key(view.look.quantity)},
+            {u"bars"_s, view.look.bars ? QJsonValue(quantity_key(*view.look.bars)) : QJsonValue()},
+            {u"difference"_s, view.look.difference},
+            {u"ranges"_s, ranges},
+            {u"find"_s, view.find}};
 }
 
+/// A missing or wrong value leaves what there is.
 ViewState view_state(const QJsonObject& object, const QDir& folder) {
     ViewState view;
-    view.a = run_key(object.value(QLatin1String("a")), folder);
-    view.b = run_key(object.value(QLatin1String("b")), folder);
-    for (const ViewField& field : view_fields()) {
-        if (const QJsonValue value = object.value(QLatin1String(field.key)); !value.isUndefined()) {
-            field.read(view, value);
+    const auto number = [&](const QString& key, auto& at, qint64 least, qint64 most = 1 << 20) {
+        const qint64 found = object.value(key).toInteger(least - 1);
+        if (found >= least && found <= most) {
+            at = static_cast<std::decay_t<decltype(at)>>(found);
         }
+    };
+    view.a = run_key(object.value(u"a"), folder);
+    view.b = run_key(object.value(u"b"), folder);
+    number(u"sequence"_s, view.sequence, 0, std::numeric_limits<qint64>::max());
+    number(u"token"_s, view.token, -1, std::numeric_limits<qint64>::max());
+    number(u"step"_s, view.step, -1);
+    number(u"layer"_s, view.layer, -1);
+    number(u"head"_s, view.head, -1);
+    number(u"attribution"_s, view.attribution, 0, 1);
+    number(u"zoom"_s, view.zoom, 0, 2);
+    number(u"text_size"_s, view.textSize, 9, 48);
+    const QString annotation = object.value(u"annotation").toString();
+    view.look.annotation =
+        fault_of_annotation_name(annotation.toStdString()).empty() ? annotation : QString();
+    view.look.quantity = quantity_called(object.value(u"quantity").toString()).value_or(view.look.quantity);
+    if (const auto bars = quantity_called(object.value(u"bars").toString());
+        bars || object.value(u"bars").isNull()) {
+        view.look.bars = bars;
     }
+    view.look.difference = object.value(u"difference").toBool();
+    view.ranges = ranges_of(object.value(u"ranges").toObject());
+    view.find = object.value(u"find").toString();
     return view;
 }
 

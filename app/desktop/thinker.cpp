@@ -4,13 +4,12 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 
-#include <QJsonArray>
 #include <QJsonDocument>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <span>
 
 using namespace Qt::StringLiterals;
 
@@ -113,20 +112,6 @@ float number_of(const QJsonValue& value) {
     return value.isDouble() ? static_cast<float>(value.toDouble()) : none;
 }
 
-template <typename T>
-SignalChunk chunk_of(std::vector<std::int64_t> shape, std::int64_t tokens, const std::vector<T>& values,
-                     DType dtype) {
-    SignalChunk chunk;
-    chunk.dtype = dtype;
-    chunk.shape = std::move(shape);
-    chunk.shape.insert(chunk.shape.begin(), tokens);
-    chunk.data.resize(values.size() * sizeof(T));
-    if (!values.empty()) {
-        std::memcpy(chunk.data.data(), values.data(), chunk.data.size());
-    }
-    return chunk;
-}
-
 } // namespace
 
 LiveRunBuilder::Event LiveRunBuilder::read(const QByteArray& line) {
@@ -186,7 +171,7 @@ void LiveRunBuilder::start(const QJsonObject& object) {
         }
         signal.info.dtype = dtype_from_name(text_of(one, "dtype")).value_or(DType::f32);
         signal.info.of_target = one.value(QLatin1String("of_target")).toBool();
-        signal.integers = !is_real(signal.info.dtype);
+        signal.chunk.dtype = is_real(signal.info.dtype) ? DType::f32 : DType::i32;
         signals_.push_back(std::move(signal));
     }
     addToken(object.value(QLatin1String("token")).toObject());
@@ -250,11 +235,26 @@ bool LiveRunBuilder::append(const QJsonObject& object) {
     return true;
 }
 
+void LiveRunBuilder::Signal::fill(std::size_t size, const QJsonArray& values) {
+    const auto append = [this](auto value) {
+        const auto bytes = std::as_bytes(std::span(&value, 1));
+        chunk.data.insert(chunk.data.end(), bytes.begin(), bytes.end());
+    };
+    static_assert(sizeof(float) == sizeof(std::int32_t));
+    for (qsizetype i = 0; chunk.data.size() < size * sizeof(float); ++i) {
+        if (chunk.dtype == DType::i32) {
+            append(static_cast<std::int32_t>(values.at(i).toInt(did_not_run)));
+        } else {
+            append(number_of(values.at(i)));
+        }
+    }
+}
+
 void LiveRunBuilder::addSignal(Signal& signal, const QJsonObject& object, std::size_t row) {
     const QJsonArray shape = object.value(QLatin1String("shape")).toArray();
     const QJsonArray values = object.value(QLatin1String("values")).toArray();
     if (signal.count == 0) {
-        std::vector<std::int64_t> wanted;
+        std::vector<std::int64_t> wanted{0}; // tokens: see run()
         std::int64_t count = 1;
         for (qsizetype axis = 1; axis < shape.size(); ++axis) {
             wanted.push_back(shape[axis].toInteger());
@@ -264,20 +264,12 @@ void LiveRunBuilder::addSignal(Signal& signal, const QJsonObject& object, std::s
             shape.size() != static_cast<qsizetype>(signal.info.axes.size())) {
             return;
         }
-        signal.shape = std::move(wanted);
+        signal.chunk.shape = std::move(wanted);
         signal.count = static_cast<std::size_t>(count);
-        signal.floats.assign(signal.integers ? 0 : row * signal.count, none);
-        signal.ints.assign(signal.integers ? row * signal.count : 0, did_not_run);
+        signal.fill(row * signal.count);
     }
     const bool fits = values.size() == static_cast<qsizetype>(signal.count);
-    for (std::size_t i = 0; i < signal.count; ++i) {
-        const QJsonValue value = fits ? values[static_cast<qsizetype>(i)] : QJsonValue();
-        if (signal.integers) {
-            signal.ints.push_back(value.toInt(did_not_run));
-        } else {
-            signal.floats.push_back(number_of(value));
-        }
-    }
+    signal.fill((row + 1) * signal.count, fits ? values : QJsonArray());
 }
 
 LiveRun LiveRunBuilder::run() const {
@@ -288,24 +280,14 @@ LiveRun LiveRunBuilder::run() const {
     live.sequence.tokens = tokens();
     live.tokens = std::make_shared<const SequenceData>(data_);
     live.labels = labels_;
-    for (const Signal& signal : signals_) {
-        if (signal.count == 0) {
-            continue;
+    for (Signal signal : signals_) {
+        if (signal.count > 0) {
+            signal.fill(data_.tokens.size() * signal.count); // the last token has computed nothing yet
+            signal.chunk.shape[0] = tokens();
+            live.signalInfos.push_back(signal.info);
+            live.chunks[QString::fromStdString(signal.info.name)] =
+                std::make_shared<const SignalChunk>(std::move(signal.chunk));
         }
-        live.signalInfos.push_back(signal.info);
-        // The last token has computed nothing yet.
-        SignalChunk chunk;
-        if (signal.integers) {
-            std::vector<std::int32_t> ints = signal.ints;
-            ints.resize(data_.tokens.size() * signal.count, did_not_run);
-            chunk = chunk_of(signal.shape, tokens(), ints, DType::i32);
-        } else {
-            std::vector<float> floats = signal.floats;
-            floats.resize(data_.tokens.size() * signal.count, none);
-            chunk = chunk_of(signal.shape, tokens(), floats, DType::f32);
-        }
-        live.chunks[QString::fromStdString(signal.info.name)] =
-            std::make_shared<const SignalChunk>(std::move(chunk));
     }
     return live;
 }

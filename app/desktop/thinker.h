@@ -6,6 +6,7 @@
 #include "views/common/trace_data.h"
 
 #include <QByteArray>
+#include <QJsonArray>
 #include <QJsonObject>
 #include <QObject>
 #include <QString>
@@ -40,17 +41,16 @@ public:
 private:
     struct Signal {
         SignalInfo info;
-        bool integers = false;
-        std::vector<std::int64_t> shape; ///< shape of one token; empty until the first token
-        std::size_t count = 0;           ///< values per token
-        std::vector<float> floats;
-        std::vector<std::int32_t> ints;
+        SignalChunk chunk;     ///< values of the tokens so far; of type F32 or I32
+        std::size_t count = 0; ///< values per token; 0 until the first token
+        /// Appends values until there are \p size.
+        void fill(std::size_t size, const QJsonArray& values = {});
     };
     void start(const QJsonObject& object);
     bool append(const QJsonObject& object);
     void addToken(const QJsonObject& token);
     void name(const QJsonObject& token);
-    void addSignal(Signal& signal, const QJsonObject& object, std::size_t row);
+    static void addSignal(Signal& signal, const QJsonObject& object, std::size_t row);
 
     QString trace_;
     RunInfo info_;
