@@ -57,7 +57,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may hold anything.
 ///
-/// Implementations. CPU: attend_cpu.h. GPU: LibTorch's attention for whole sequences in fp32 or of equal
+/// Implementations. CPU: query_blocks.h. GPU: LibTorch's attention for whole sequences in fp32 or of equal
 /// length; LibTorch's flash attention for other causal blocks and runs in half precision; cuda/ for
 /// everything else. With a gradient: LibTorch's kernel if it fits, else attend_gradient.h. Other devices, and
 /// a GPU with extensions of the softmax: attend_plain, some queries at a time. c10::Error if shapes do not

@@ -40,8 +40,7 @@ const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windo
     const bool again = repeats(batch);
     if (!again) {
         batch_ = std::move(batch);
-        reported_ =
-            wish_.level ? reported_tokens(windows, parts_.device, parts_.runs_parts()) : ReportedTokens();
+        reported_ = wish_.level ? reported_tokens(windows, parts_.device) : ReportedTokens();
     } else {
         batch_.numbers.copy_(batch.numbers);
         if (batch.start.defined()) {

@@ -395,7 +395,7 @@ Engine::PendingPtr EngineParts::submit(std::span<const Window> windows, RecordLe
     const RunPatches put_in = patches_of(windows);
     options.patches = put_in.empty() ? nullptr : &put_in;
     Recorder recorder(backbone(), method(), plan, level,
-                      reported_tokens(windows, device, runs_parts(), plan.prefix.value_or(0)));
+                      reported_tokens(windows, device, plan.prefix.value_or(0)));
     options.listener = &recorder;
     if (listen) {
         listen(options);

@@ -47,8 +47,6 @@ struct EngineParts {
     [[nodiscard]] const Backbone& backbone() const { return model.backbone(); }
     [[nodiscard]] const Method& method() const { return layer_steps ? *layer_steps : model.method(); }
     [[nodiscard]] bool halts() const { return may_halt(method(), plan.rule.get()); }
-    /// Whether a step may have slots for only a part of a batch's tokens.
-    [[nodiscard]] bool runs_parts() const { return halts() || plan.sequential(method()); }
     [[nodiscard]] FlopsModel cost() const { return flops_model(backbone(), method(), plan); }
     [[nodiscard]] bool decides_by_head() const { return plan.rule && plan.rule->reads_head(); }
     [[nodiscard]] bool plans_rows() const { return plan.keeps_rows(method()); }

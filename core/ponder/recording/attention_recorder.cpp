@@ -20,19 +20,13 @@ constexpr std::int64_t queries_at_once = 64;
 
 class AttentionRecorder final : public PartRecorder {
 public:
-    AttentionRecorder(AttentionChoice choice, at::Tensor values, std::int64_t tokens,
-                      const at::Tensor& reported)
+    AttentionRecorder(AttentionChoice choice, at::Tensor values, const ReportedTokens& reported)
         : choice_(std::move(choice)),
           values_(std::move(values)),
           longest_(values_.size(-1)),
-          key_steps_(values_.dim() > 5 ? values_.size(4) : 1) {
-        heads_ = send(choice_.heads, values_.device());
-        if (reported.defined()) {
-            const auto integers = reported.options();
-            place_ = at::full({tokens}, -1, integers)
-                         .index_copy_(0, reported, at::arange(reported.size(0), integers));
-        }
-    }
+          key_steps_(values_.dim() > 5 ? values_.size(4) : 1),
+          heads_(send(choice_.heads, values_.device())),
+          place_(reported.place) {}
 
     [[nodiscard]] bool wants(std::string_view name) const override { return name == signal::attention; }
 
@@ -156,8 +150,8 @@ private:
 } // namespace
 
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
-                                                 std::int64_t tokens, const at::Tensor& reported) {
-    return std::make_unique<AttentionRecorder>(choice, values, tokens, reported);
+                                                 const ReportedTokens& reported) {
+    return std::make_unique<AttentionRecorder>(choice, values, reported);
 }
 
 } // namespace ponderscope

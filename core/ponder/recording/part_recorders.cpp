@@ -24,6 +24,8 @@ void PartRecorder::put(at::Tensor column, const at::Tensor& values) const {
 
 namespace {
 
+/// Reads out every layer at every step through the final norm and the head (the logit lens), as soon as it
+/// has run, so that states do not accumulate.
 class LensRecorder final : public PartRecorder {
 public:
     LensRecorder(const Backbone& backbone, const SignalTensors& signals, at::Tensor targets)
@@ -64,6 +66,7 @@ private:
     at::Tensor targets_;
 };
 
+/// The choices of the routers of mixtures of experts.
 class RouterRecorder final : public PartRecorder {
 public:
     RouterRecorder(ExpertsConfig config, bool by_step, const SignalTensors& signals)
@@ -134,6 +137,7 @@ private:
     at::Tensor values_;
 };
 
+/// The weights of depth mixing, which are computed anyway.
 class DepthRecorder final : public PartRecorder {
 public:
     DepthRecorder(const ModelConfig& config, const SignalTensors& signals)
@@ -222,22 +226,35 @@ private:
 
 } // namespace
 
-std::unique_ptr<PartRecorder> depth_recorder(const ModelConfig& config, const SignalTensors& signals) {
-    return std::make_unique<DepthRecorder>(config, signals);
-}
-
-std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
-                                            const at::Tensor& targets) {
-    return std::make_unique<LensRecorder>(backbone, signals, targets);
-}
-
-std::unique_ptr<PartRecorder> router_recorder(const ExpertsConfig& config, bool by_step,
-                                              const SignalTensors& signals) {
-    return std::make_unique<RouterRecorder>(config, by_step, signals);
-}
-
-std::unique_ptr<PartRecorder> state_recorder(const StateChoice& choice, const at::Tensor& values) {
-    return std::make_unique<StateRecorder>(choice, values);
+std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbone, const Method& method,
+                                                          const RunPlan& plan, const ReportedTokens& reported,
+                                                          const SignalTensors& signals) {
+    const ModelConfig& config = backbone.config();
+    std::vector<std::unique_ptr<PartRecorder>> parts;
+    SignalTensors of_depth;
+    for (const char* name :
+         {signal::depth_weights, signal::mhc_read, signal::mhc_write, signal::attnres_weights}) {
+        if (const auto found = signals.find(name); found != signals.end()) {
+            of_depth.insert(*found);
+        }
+    }
+    if (!of_depth.empty()) {
+        parts.push_back(std::make_unique<DepthRecorder>(config, of_depth));
+    }
+    if (!plan.attention.none() && reported.count > 0) {
+        parts.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported));
+    }
+    if (plan.states) {
+        parts.push_back(std::make_unique<StateRecorder>(*plan.states, signals.at(signal::state)));
+    }
+    if (plan.lens) {
+        parts.push_back(std::make_unique<LensRecorder>(backbone, signals, reported.targets));
+    }
+    if (plan.experts != RecordedExperts::none) {
+        parts.push_back(
+            std::make_unique<RouterRecorder>(config.experts, !method.layers_are_steps(), signals));
+    }
+    return parts;
 }
 
 } // namespace ponderscope

@@ -12,8 +12,19 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ponderscope {
+
+/// The M of N tokens of a run that are read out. `tokens` undefined: all tokens.
+struct ReportedTokens {
+    at::Tensor tokens;        ///< int64 [M], ascending
+    at::Tensor others;        ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;         ///< int64 [N]: index among the M, -1: context; undefined like `tokens`
+    std::int64_t count = 0;   ///< M
+    at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
+    std::int64_t longest = 0; ///< tokens of the longest window
+};
 
 /// Which slots of a step are recorded, and their indices among the recorded tokens.
 struct RecordedRows {
@@ -44,22 +55,17 @@ protected:
 /// The tensors of signals by name, [M, ...] as recorded_signals declares them.
 using SignalTensors = std::map<std::string, at::Tensor>;
 
-/// Records the weights of depth mixing, which are computed anyway.
-std::unique_ptr<PartRecorder> depth_recorder(const ModelConfig& config, const SignalTensors& signals);
+/// The recorders that the plan needs, for all signals but the read-outs of steps. They keep the signals that
+/// they fill.
+std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbone, const Method& method,
+                                                          const RunPlan& plan, const ReportedTokens& reported,
+                                                          const SignalTensors& signals);
+
 /// Records the attention weights of chosen layers and heads. attend() never computes the whole matrix, so
 /// this recorder computes the product itself, for some queries at a time. Only the result grows with the
-/// square of the text length. \p values counts `back` from the query's token to the key's. \p tokens: N,
-/// without a past in a cache. \p reported: int64 [M]; undefined: all N tokens.
+/// square of the text length. \p values counts `back` from the query's token to the key's. Only for tokens
+/// without a past in a cache.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
-                                                 std::int64_t tokens, const at::Tensor& reported);
-/// Reads out every layer at every step through the final norm and the head (the logit lens). Reads a layer
-/// out as soon as it has run, so that states do not accumulate. \p targets: int64 [M], -1: none; undefined:
-/// no token has a target.
-std::unique_ptr<PartRecorder> lens_recorder(const Backbone& backbone, const SignalTensors& signals,
-                                            const at::Tensor& targets);
-/// Records the choices of the routers of mixtures of experts. \p by_step: signals have an axis of steps.
-std::unique_ptr<PartRecorder> router_recorder(const ExpertsConfig& config, bool by_step,
-                                              const SignalTensors& signals);
-std::unique_ptr<PartRecorder> state_recorder(const StateChoice& choice, const at::Tensor& values);
+                                                 const ReportedTokens& reported);
 
 } // namespace ponderscope

@@ -60,38 +60,11 @@ Recorder::Recorder(const Backbone& backbone, const Method& method, const RunPlan
                             declared.sparse ? at::full(shape, nothing, options) : at::zeros(shape, options)});
     }
     if (level != RecordLevel::nll) {
-        make_parts(plan);
-    }
-}
-
-void Recorder::make_parts(const RunPlan& plan) {
-    const ModelConfig& config = backbone_.config();
-    SignalTensors signals;
-    for (const Signal& one : signals_) {
-        signals[one.info.name] = one.values;
-    }
-    SignalTensors of_depth;
-    for (const char* name :
-         {signal::depth_weights, signal::mhc_read, signal::mhc_write, signal::attnres_weights}) {
-        if (const auto found = signals.find(name); found != signals.end()) {
-            of_depth.insert(*found);
+        SignalTensors signals;
+        for (const Signal& one : signals_) {
+            signals[one.info.name] = one.values;
         }
-    }
-    if (!of_depth.empty()) {
-        parts_.push_back(depth_recorder(config, of_depth));
-    }
-    if (!plan.attention.none() && reported_.count > 0) {
-        parts_.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported_.all,
-                                            reported_.tokens));
-    }
-    if (plan.states) {
-        parts_.push_back(state_recorder(*plan.states, signals.at(signal::state)));
-    }
-    if (plan.lens) {
-        parts_.push_back(lens_recorder(backbone_, signals, reported_.targets));
-    }
-    if (plan.experts != RecordedExperts::none) {
-        parts_.push_back(router_recorder(config.experts, !method_.layers_are_steps(), signals));
+        parts_ = part_recorders(backbone, method, plan, reported_, signals);
     }
 }
 

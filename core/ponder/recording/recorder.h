@@ -16,17 +16,6 @@
 
 namespace ponderscope {
 
-/// The M of N tokens of a run that are read out. `tokens` undefined: all tokens.
-struct ReportedTokens {
-    at::Tensor tokens;        ///< int64 [M], ascending
-    at::Tensor others;        ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;         ///< int64 [N]: index among the M, -1 for context; only for methods that halt
-    std::int64_t count = 0;   ///< M
-    at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
-    std::int64_t all = 0;     ///< N
-    std::int64_t longest = 0; ///< tokens of the longest window
-};
-
 /// Reads tokens out during a run and keeps the signals of the record level on the device. Steps that did not
 /// run have the value NaN, or did_not_run (records.h) in integer signals.
 class Recorder final : public RunListener {
@@ -59,7 +48,6 @@ public:
     bool all_ran = false; ///< StepsResult::all_ran
 
 private:
-    void make_parts(const RunPlan& plan);
     /// The reported rows of slots, and their indices among the M tokens.
     const RecordedRows& rows_of(const at::Tensor& tokens);
     void read_output(const StepsResult& result);

@@ -30,8 +30,7 @@ TokenPlaces token_places(std::span<const Window> windows, at::Device device) {
     return {send(sequence, device), send(position, device), send(length, device)};
 }
 
-ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
-                               std::int64_t prefix) {
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, std::int64_t prefix) {
     std::vector<std::int64_t> tokens;
     std::vector<std::int64_t> others;
     std::vector<std::int64_t> places;
@@ -59,15 +58,12 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
     }
     ReportedTokens reported;
     reported.count = static_cast<std::int64_t>(tokens.size());
-    reported.all = first;
     reported.longest = longest;
     reported.targets = send(targets, device);
     if (!others.empty()) {
         reported.tokens = send(tokens, device);
         reported.others = send(others, device);
-        if (with_places) {
-            reported.place = send(places, device);
-        }
+        reported.place = send(places, device);
     }
     return reported;
 }

@@ -47,10 +47,9 @@ private:
     std::unique_ptr<HostCopy> copy_;
 };
 
-/// The rows of the windows' reported tokens on the device, with targets. \p with_places: the method halts. \p
-/// prefix: number of first tokens of every text that see each other; these tokens are not targets.
-ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, bool with_places,
-                               std::int64_t prefix = 0);
+/// The rows of the windows' reported tokens on the device, with targets. \p prefix: number of first tokens of
+/// every text that see each other; these tokens are not targets.
+ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, std::int64_t prefix = 0);
 /// The positions of the windows' tokens in their texts.
 TokenPlaces token_places(std::span<const Window> windows, at::Device device);
 
