@@ -24,34 +24,23 @@ at::Tensor scaled(const at::Tensor& values) {
 
 /// Every term is x A x^T with a matrix A [d, d] of weights alone. Undefined where a matrix is missing.
 at::Tensor core_of(const StoredWeights& weights, std::int64_t layer, Term term) {
-    const auto get = [&](Matrix which) { return weights.matrix(layer, which); };
-    switch (term) {
-    case InvariantTerms::query_key: {
-        const at::Tensor query = get(Matrix::query);
-        const at::Tensor key = get(Matrix::key);
-        return at::mm(scaled(query).t(), scaled(weights.repeated(key)));
-    }
-    case InvariantTerms::value_output: {
-        const at::Tensor value = get(Matrix::value);
-        const at::Tensor output = get(Matrix::output);
-        if (!value.defined() || !output.defined()) {
-            return {};
-        }
-        return at::mm(scaled(weights.repeated(value)).t(), scaled(output).t());
-    }
-    case InvariantTerms::up_down:
-        break;
-    }
-    at::Tensor up = get(Matrix::up);
-    const at::Tensor down = get(Matrix::down);
-    if (!up.defined() || !down.defined()) {
+    static constexpr Matrix factors[][2] = {
+        {Matrix::query, Matrix::key}, {Matrix::value, Matrix::output}, {Matrix::up, Matrix::down}};
+    at::Tensor left = weights.matrix(layer, factors[term][0]);
+    at::Tensor right = weights.matrix(layer, factors[term][1]);
+    if (!left.defined() || !right.defined()) {
         return {};
     }
-    up = scaled(up);
-    if (const at::Tensor gate = get(Matrix::gate); gate.defined()) {
-        up = scaled(up.mul_(scaled(gate)));
+    if (term == InvariantTerms::query_key) {
+        return at::mm(scaled(left).t(), scaled(weights.repeated(right)));
     }
-    return at::mm(up.t(), scaled(down).t());
+    left = scaled(term == InvariantTerms::value_output ? weights.repeated(left) : left);
+    if (term == InvariantTerms::up_down) {
+        if (const at::Tensor gate = weights.matrix(layer, Matrix::gate); gate.defined()) {
+            left = scaled(left.mul_(scaled(gate)));
+        }
+    }
+    return at::mm(left.t(), scaled(right).t());
 }
 
 double sum_of_products(const at::Tensor& x, const at::Tensor& y) {

@@ -14,8 +14,7 @@ namespace ponderscope {
 
 const char* const lineage_basis =
     "Mean 0.00375 and deviation 0.0028 of 90 independent pairs of LLMs (AWM, arXiv 2510.06738), or the "
-    "chance "
-    "deviation at this width where that is larger; z from 6: common origin, from 3: undecided.";
+    "chance deviation at this width where that is larger; z from 6: common origin, from 3: undecided.";
 
 namespace {
 
@@ -45,11 +44,8 @@ void note_what_weakens(Lineage& lineage, const StoredWeights& a, const StoredWei
 } // namespace
 
 std::int64_t AttentionMatch::dimensions_in_place() const {
-    std::int64_t count = 0;
-    for (std::size_t j = 0; j < base_dimension.size(); ++j) {
-        count += base_dimension[j] == static_cast<std::int64_t>(j) ? 1 : 0;
-    }
-    return count;
+    std::int64_t own = 0;
+    return std::ranges::count_if(base_dimension, [&](std::int64_t base) { return base == own++; });
 }
 
 std::int64_t AttentionMatch::signs_flipped() const {
@@ -57,15 +53,8 @@ std::int64_t AttentionMatch::signs_flipped() const {
 }
 
 std::string to_string(LineageVerdict verdict) {
-    switch (verdict) {
-    case LineageVerdict::common_origin:
-        return "common origin";
-    case LineageVerdict::undecided:
-        return "undecided";
-    case LineageVerdict::none_found:
-        break;
-    }
-    return "no common origin found";
+    static constexpr const char* names[] = {"common origin", "undecided", "no common origin found"};
+    return names[static_cast<std::size_t>(verdict)];
 }
 
 LineageVerdict lineage_verdict(double z) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -210,9 +211,7 @@ at::Tensor StoredWeights::read(const TensorView& view, std::int64_t rows, std::i
     }
     MappedFile::will_need(view.bytes);
     std::vector<std::int64_t> all(static_cast<std::size_t>(stored[0]));
-    for (std::size_t row = 0; row < all.size(); ++row) {
-        all[row] = static_cast<std::int64_t>(row);
-    }
+    std::iota(all.begin(), all.end(), 0);
     const at::Tensor values = read_rows(checkpoint_, view, all);
     MappedFile::done_with(view.bytes);
     return transposed ? values.t() : values;
