@@ -143,14 +143,11 @@ struct PolicyPoint {
 
 /// The report of `ponderscope policy` on a run.
 struct PolicyReport {
-    std::string run;
+    const ReplayTable& replayed;
+    std::vector<std::string> notices;
     std::int64_t scored = 0;
-    std::int64_t max_steps = 0;
-    bool layers_as_steps = false;
-    bool halted = false;
     std::vector<PolicyPoint> points; ///< full first
     Resampling resampling;
-    std::vector<std::string> notices;
 
     void print(const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
@@ -230,7 +227,7 @@ void print_difference(const PolicyPoint& point) {
 }
 
 DataTable PolicyReport::table() const {
-    DataTable table = outcome_table(layers_as_steps);
+    DataTable table = outcome_table(replayed.layers_as_steps);
     for (const PolicyPoint& point : points) {
         table.rows.push_back(row_of(point, nullptr));
         if (point.exact) {
@@ -243,9 +240,10 @@ DataTable PolicyReport::table() const {
 void PolicyReport::print(const IntervalOptions& intervals) const {
     const bool reran =
         std::any_of(points.begin(), points.end(), [](const PolicyPoint& point) { return point.exact; });
-    std::cout << visible(run) << "  replay from recorded signals" << (reran ? ", and exact reruns" : "")
-              << ", " << with_separators(scored) << " scored tokens, "
-              << (layers_as_steps ? "exits after blocks" : "steps") << " 0 to " << max_steps << "\n";
+    std::cout << visible(replayed.run) << "  replay from recorded signals"
+              << (reran ? ", and exact reruns" : "") << ", " << with_separators(scored) << " scored tokens, "
+              << (replayed.layers_as_steps ? "exits after blocks" : "steps") << " 0 to "
+              << replayed.context.max_steps << "\n";
     std::cout << text_of(table());
     for (const PolicyPoint& point : points) {
         if (point.exact) {
@@ -266,11 +264,11 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
             rows.back()["rerun"] = all[at++];
         }
     }
-    nlohmann::json report{{"run", run},
+    nlohmann::json report{{"run", replayed.run},
                           {"scored_tokens", scored},
-                          {"max_steps", max_steps},
-                          {"layers_as_steps", layers_as_steps},
-                          {"halted", halted},
+                          {"max_steps", replayed.context.max_steps},
+                          {"layers_as_steps", replayed.layers_as_steps},
+                          {"halted", replayed.halted},
                           {"points", rows},
                           {"notices", notices}};
     intervals.write_to(report, resampling);
@@ -342,18 +340,15 @@ void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    PolicyReport report;
-    std::vector<PolicySpec> specs = read_policies(policies, sweeps, report.notices);
+    std::vector<std::string> notices;
+    std::vector<PolicySpec> specs = read_policies(policies, sweeps, notices);
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
     reruns.check(reader);
     const ReplayTable table =
         ReplayTable::load(reader, run, printer.sink(), bootstrap.stop, {}, signals_of(specs));
-    report.run = table.run;
-    report.max_steps = table.columns.max_steps();
-    report.layers_as_steps = table.layers_as_steps;
-    report.halted = table.halted;
+    PolicyReport report{table, std::move(notices), 0, {}, {}};
     ScoredRows scored(table);
     scored.add_up_clusters(bootstrap);
     // A block bootstrap uses one block length for all intervals of the report. The run determines it.

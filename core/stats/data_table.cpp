@@ -37,6 +37,14 @@ std::string number_text(double value, const TableColumn& column) {
     }
 }
 
+/// A function for each kind of cell.
+template <class... Functions>
+struct ForEachKind : Functions... {
+    using Functions::operator()...;
+};
+template <class... Functions>
+ForEachKind(Functions...) -> ForEachKind<Functions...>;
+
 /// Characters, as a terminal counts them but for wide ones.
 std::size_t width_of_text(const std::string& text) {
     return static_cast<std::size_t>(
@@ -44,19 +52,11 @@ std::size_t width_of_text(const std::string& text) {
 }
 
 nlohmann::json json_of_cell(const Cell& cell) {
-    if (const auto* estimate = std::get_if<Estimate>(&cell)) {
-        return json_of(*estimate);
-    }
-    if (const auto* number = std::get_if<double>(&cell)) {
-        return number_or_null(*number);
-    }
-    if (const auto* count = std::get_if<std::int64_t>(&cell)) {
-        return *count;
-    }
-    if (const auto* yes = std::get_if<bool>(&cell)) {
-        return *yes;
-    }
-    return std::get<std::string>(cell);
+    return std::visit(ForEachKind{[](std::monostate) { return nlohmann::json(); },
+                                  [](double number) { return number_or_null(number); },
+                                  [](const Estimate& estimate) { return json_of(estimate); },
+                                  [](const auto& value) { return nlohmann::json(value); }},
+                      cell);
 }
 
 /// A column of estimates has two more columns, also in tables of its shape that have none.
@@ -69,24 +69,12 @@ bool has_bounds(std::span<const DataTable> tables, std::size_t column) {
 }
 
 std::string csv_cell(const Cell& cell) {
-    if (const auto* text = std::get_if<std::string>(&cell)) {
-        return csv_field(valid_utf8(*text));
-    }
-    if (const auto* count = std::get_if<std::int64_t>(&cell)) {
-        return std::to_string(*count);
-    }
-    if (const auto* yes = std::get_if<bool>(&cell)) {
-        return *yes ? "1" : "0";
-    }
-    return exact_digits(cell_value(cell));
-}
-
-std::string joined_with_commas(const std::vector<std::string>& fields) {
-    std::string line;
-    for (const std::string& field : fields) {
-        line += (&field == &fields.front() ? "" : ",") + field;
-    }
-    return line;
+    return std::visit(ForEachKind{[](std::monostate) { return std::string(); },
+                                  [](double number) { return exact_digits(number); },
+                                  [](const Estimate& estimate) { return exact_digits(estimate.value); },
+                                  [](const std::string& text) { return csv_field(valid_utf8(text)); },
+                                  [](auto whole) { return std::to_string(whole); }},
+                      cell);
 }
 
 std::vector<std::size_t> titled_columns(const DataTable& table) {
@@ -168,15 +156,12 @@ nlohmann::json json_of(const DataTable& table) {
 
 std::string csv_of(std::span<const DataTable> tables) {
     const DataTable& first = tables.front();
-    std::vector<std::string> fields;
     std::string text;
-    const auto end_line = [&] {
-        text += joined_with_commas(fields) + "\n";
-        fields.clear();
-    };
+    const auto put = [&](const std::string& field) { text += field + ","; };
+    const auto end_line = [&] { text.back() = '\n'; };
     const auto name = [&](const std::string& of) {
         if (!first.name.empty()) {
-            fields.push_back(of);
+            put(of);
         }
     };
     name("table");
@@ -187,7 +172,7 @@ std::string csv_of(std::span<const DataTable> tables) {
         wide.push_back(has_bounds(tables, c));
         for (const char* part : {"", "_low", "_high"}) {
             if (!key.empty() && (*part == '\0' || wide[c])) {
-                fields.push_back(key + part);
+                put(key + part);
             }
         }
     }
@@ -199,11 +184,11 @@ std::string csv_of(std::span<const DataTable> tables) {
                 if (first.columns[c].key.empty()) {
                     continue;
                 }
-                fields.push_back(csv_cell(row[c]));
+                put(csv_cell(row[c]));
                 if (wide[c]) {
                     const auto* estimate = std::get_if<Estimate>(&row[c]);
-                    fields.push_back(estimate != nullptr ? exact_digits(estimate->low) : "");
-                    fields.push_back(estimate != nullptr ? exact_digits(estimate->high) : "");
+                    put(estimate != nullptr ? exact_digits(estimate->low) : "");
+                    put(estimate != nullptr ? exact_digits(estimate->high) : "");
                 }
             }
             end_line();

@@ -10,17 +10,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
 
 std::string named(const SeedRun& seed) {
     return seed.trace->short_name_of(seed.run);
-}
-
-double mean(std::span<const double> values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 Moments moments_of(std::span<const double> values) {
@@ -160,10 +155,10 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     result.paired = paired;
     result.notices = sample.notices;
     for (const std::vector<double>& run : sample.a) {
-        result.means_a.push_back(mean(run));
+        result.means_a.push_back(mean_of_values(run));
     }
     for (const std::vector<double>& run : sample.b) {
-        result.means_b.push_back(mean(run));
+        result.means_b.push_back(mean_of_values(run));
     }
     // Centred by run, so that little cancels; the means are added again.
     std::vector<double> columns(tokens * width);
@@ -239,10 +234,10 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
         return estimate(value, std::move(drawn), error, runs, result.resampling.units, options, of);
     };
     result.mean_a =
-        estimated(mean(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
+        estimated(mean_of_values(result.means_a), std::move(of_a), of_a_runs.error, {&of_a_runs}, of_mean_a);
     result.mean_b =
-        estimated(mean(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
-    const double difference = mean(result.means_a) - mean(result.means_b);
+        estimated(mean_of_values(result.means_b), std::move(of_b), of_b_runs.error, {&of_b_runs}, of_mean_b);
+    const double difference = mean_of_values(result.means_a) - mean_of_values(result.means_b);
     result.difference =
         paired ? estimated(difference, std::move(of_difference), text_error, {&pairs}, parts)
                : estimated(difference, std::move(of_difference), text_error, {&of_a_runs, &of_b_runs}, parts);
@@ -255,8 +250,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const bool one_each = seeds_a < 2 || seeds_b < 2;
     result.share_of_seeds = one_each || !enough ? not_a_number : 1 - text_error * text_error / parts.variance;
 
-    const std::vector<std::string> about = result.resampling.notices();
-    result.notices.insert(result.notices.end(), about.begin(), about.end());
+    append_to(result.notices, result.resampling.notices());
     if (one_each) {
         result.notices.emplace_back(
             "A side has one run: what is said of it holds for this checkpoint, not for "
