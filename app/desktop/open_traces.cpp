@@ -4,21 +4,16 @@
 #include "app/desktop/samples.h"
 #include "app/desktop/session_state.h"
 #include "core/base/error.h"
-#include "core/remote/file.h"
-#include "core/remote/host.h"
 #include "core/trace/reader.h"
 #include "core/trace/shard.h"
 #include "views/common/paths.h"
 
-#include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QInputDialog>
 #include <QStandardPaths>
 
 #include <algorithm>
-
-#include <sys/stat.h>
 
 using namespace Qt::StringLiterals;
 
@@ -258,46 +253,18 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
     }
 }
 
-namespace {
-
-qint64 stamp_of(const struct stat& info) {
-    return static_cast<qint64>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
-
-std::optional<struct stat> stat_of(const QString& path) {
-    struct stat info {};
-    return ::stat(QFile::encodeName(path).constData(), &info) == 0 ? std::optional(info) : std::nullopt;
-}
-
-} // namespace
-
 TraceWatch::Looks TraceWatch::look(const QStringList& traces) {
     Looks looks;
     for (const QString& trace : traces) {
-        if (is_elsewhere(trace)) {
-            continue; // seen() has the last answer of the other machine
+        if (!is_elsewhere(trace)) { // seen() has the last answer of another machine
+            looks[trace] = remote::look_here(path_of(trace));
         }
-        const auto info = stat_of(trace);
-        if (!info) {
-            looks[trace] = {.gone = true};
-            continue;
-        }
-        const QString real = QFileInfo(trace).canonicalFilePath();
-        const auto stamp_beside = [&](const char* suffix) {
-            const auto other = stat_of(real + QLatin1String(suffix));
-            return other ? stamp_of(*other) : 0;
-        };
-        looks[trace] = {static_cast<quint64>(info->st_dev),
-                        static_cast<quint64>(info->st_ino),
-                        static_cast<qint64>(info->st_size),
-                        {stamp_of(*info), stamp_beside("-wal"), stamp_beside(".annotations")},
-                        false};
     }
     return looks;
 }
 
-/// std::nullopt: not known yet. gone: no file has that name.
-std::optional<TraceWatch::Seen> TraceWatch::seen(const QString& trace, const Looks& looks) {
+/// std::nullopt: not known yet.
+std::optional<remote::Looked> TraceWatch::seen(const QString& trace, const Looks& looks) {
     if (!is_elsewhere(trace)) {
         const auto place = looks.find(trace);
         return place == looks.end() ? std::nullopt : std::optional(place->second);
@@ -307,19 +274,12 @@ std::optional<TraceWatch::Seen> TraceWatch::seen(const QString& trace, const Loo
         watch = std::make_shared<remote::Watch>(trace.toStdString());
     }
     remote::Looked there;
-    if (!watch->look(there)) {
-        return std::nullopt;
-    }
-    return Seen{there.device,
-                there.inode,
-                static_cast<qint64>(there.size),
-                {there.times[0], there.times[1], there.times[2]},
-                there.kind == remote::Kind::none};
+    return watch->look(there) ? std::optional(there) : std::nullopt;
 }
 
 bool TraceWatch::hasCome(const QString& trace, const Looks& looks) {
     const auto now = seen(trace, looks);
-    return now && !now->gone && now->size > 0;
+    return now && now->size > 0;
 }
 
 QString TraceWatch::machineFault(const QString& trace) const {
@@ -351,26 +311,21 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces, const Loo
         if (!now) {
             continue;
         }
-        const auto place = seen_.find(trace);
-        const bool known = place != seen_.end();
-        Seen& before = known ? place->second : seen_[trace];
-        if (now->gone) {
-            if (!before.gone) {
+        const bool known = seen_.contains(trace);
+        remote::Looked& before = seen_[trace];
+        const bool gone_before = before.kind == remote::Kind::none;
+        if (now->kind == remote::Kind::none) {
+            if (!known || !gone_before) {
                 changes.append({trace, Event::gone});
             }
-            before.gone = true;
-            continue;
-        }
-        if (known) {
-            if (before.gone || now->inode != before.inode || now->device != before.device) {
-                changes.append({trace, Event::replaced});
-            } else if (now->size < before.size) {
-                changes.append({trace, Event::shrunk});
-            } else if (now->stamps != before.stamps || now->size != before.size) {
-                changes.append({trace, Event::moved});
-            }
-        } else {
+        } else if (!known) {
             changes.append({trace, Event::moved}); // it may have grown since it was opened
+        } else if (gone_before || now->inode != before.inode || now->device != before.device) {
+            changes.append({trace, Event::replaced});
+        } else if (now->size < before.size) {
+            changes.append({trace, Event::shrunk});
+        } else if (!std::ranges::equal(now->times, before.times) || now->size != before.size) {
+            changes.append({trace, Event::moved});
         }
         before = *now;
     }

@@ -3,6 +3,7 @@
 
 #include "app/desktop/run_follower.h"
 #include "app/desktop/shell.h"
+#include "core/remote/file.h"
 #include "views/common/task.h"
 
 #include <QObject>
@@ -11,7 +12,6 @@
 #include <QStringList>
 #include <QTimer>
 
-#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,10 +20,6 @@
 #include <vector>
 
 namespace ponderscope {
-
-namespace remote {
-class Watch;
-}
 
 /// Watches open files for changes by other processes: files grow during a recording, disappear, are replaced
 /// or truncated. Polls at intervals and reports each change once. Checks names and sizes, never contents, and
@@ -42,15 +38,8 @@ public:
         QString trace; ///< the trace, or one of its shards
         Event event;
     };
-    struct Seen {
-        quint64 device = 0;
-        quint64 inode = 0;
-        qint64 size = 0;
-        std::array<qint64, 3> stamps{}; ///< nanoseconds, of file, WAL and annotations; 0: no file
-        bool gone = false;
-    };
     /// Reads the state of each local file. look() is thread-safe, so another thread can wait for a slow disk.
-    using Looks = std::map<QString, Seen>;
+    using Looks = std::map<QString, remote::Looked>;
     [[nodiscard]] static Looks look(const QStringList& traces);
     QList<Change> check(const QStringList& traces, const Looks& looks);
     /// Drops the known state of \p trace, so that earlier changes are not reported.
@@ -61,8 +50,8 @@ public:
     [[nodiscard]] QString machineFault(const QString& trace) const;
 
 private:
-    [[nodiscard]] std::optional<Seen> seen(const QString& trace, const Looks& looks);
-    std::map<QString, Seen> seen_;
+    [[nodiscard]] std::optional<remote::Looked> seen(const QString& trace, const Looks& looks);
+    Looks seen_;
     std::map<QString, std::shared_ptr<remote::Watch>> far_;
     struct Line {
         bool cut = false;

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -412,6 +413,46 @@ Host::State Host::state() const {
 
 std::string Host::machine() const {
     return impl_->machine;
+}
+
+namespace {
+
+std::optional<struct stat> stat_of(const std::filesystem::path& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? std::optional(info) : std::nullopt;
+}
+
+std::int64_t time_of(const std::optional<struct stat>& info) {
+    return info ? static_cast<std::int64_t>(info->st_mtim.tv_sec) * 1'000'000'000 + info->st_mtim.tv_nsec : 0;
+}
+
+Kind kind_of(const std::filesystem::path& path, const struct stat& info) {
+    if (S_ISREG(info.st_mode)) {
+        return path.extension() == ".ponder" ? Kind::trace : Kind::file;
+    }
+    std::error_code error;
+    return !S_ISDIR(info.st_mode)                                     ? Kind::none
+           : std::filesystem::exists(path / "config.json", error)     ? Kind::checkpoint
+           : std::filesystem::exists(path / "training.ponder", error) ? Kind::training
+                                                                      : Kind::folder;
+}
+
+} // namespace
+
+Looked look_here(const std::filesystem::path& path) {
+    const auto info = stat_of(path);
+    if (!info) {
+        return {};
+    }
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    const std::string name = error ? path.string() : real.string();
+    return {kind_of(path, *info),
+            info->st_dev,
+            info->st_ino,
+            static_cast<std::uint64_t>(info->st_size),
+            {time_of(info), time_of(stat_of(name + "-wal")), time_of(stat_of(name + ".annotations"))},
+            name};
 }
 
 Looked read_looked(const std::string& payload) {

@@ -5,6 +5,7 @@
 #include "core/remote/frames.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,7 +54,7 @@ private:
 /// message.
 std::string no_program(const std::string& machine, const std::string& said);
 
-/// What exists at a path on the host.
+/// What exists at a path.
 struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;
@@ -61,6 +62,8 @@ struct Looked {
     std::string path;        ///< absolute, with links resolved; empty if nothing exists
 };
 Looked read_looked(const std::string& payload); ///< ProtocolFault
+/// On this machine.
+Looked look_here(const std::filesystem::path& path);
 /// \p url: ssh://…
 Looked look(const std::string& url);
 

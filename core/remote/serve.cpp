@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/remote/frames.h"
+#include "core/remote/host.h"
 #include "core/remote/page_snapshot.h"
 
 #include <algorithm>
@@ -24,7 +25,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using remote::Kind;
 using remote::Packer;
 using remote::Question;
 using remote::Status;
@@ -36,10 +36,6 @@ constexpr std::uint64_t head_bytes = 256 << 10;
 constexpr std::chrono::milliseconds longest_idle{100};
 constexpr std::chrono::milliseconds longest_hold{1000};
 
-std::int64_t time_of(const struct stat& info) {
-    return static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
-
 /// Zeros: no such file.
 struct stat stat_of(const fs::path& path) {
     struct stat info {};
@@ -47,17 +43,6 @@ struct stat stat_of(const fs::path& path) {
         info = {};
     }
     return info;
-}
-
-Kind kind_of(const fs::path& path, const struct stat& info) {
-    if (S_ISREG(info.st_mode)) {
-        return path.extension() == ".ponder" ? Kind::trace : Kind::file;
-    }
-    std::error_code error;
-    return !S_ISDIR(info.st_mode)                        ? Kind::none
-           : fs::exists(path / "config.json", error)     ? Kind::checkpoint
-           : fs::exists(path / "training.ponder", error) ? Kind::training
-                                                         : Kind::folder;
 }
 
 class Server {
@@ -138,22 +123,13 @@ Server::Served& Server::open(const fs::path& path, bool& fresh) {
 std::string Server::look(Unpacker& fields) const {
     const fs::path path = place(fields.text());
     fields.end();
-    const struct stat info = stat_of(path);
-    const bool exists = info.st_ino != 0;
-    const auto beside = [&](const char* suffix) {
-        return exists ? time_of(stat_of(path.string() + suffix)) : 0;
-    };
-    std::error_code error;
-    const fs::path real = exists ? fs::canonical(path, error) : fs::path();
+    const remote::Looked found = remote::look_here(path);
     Packer packer;
-    packer.u8(static_cast<std::uint8_t>(kind_of(path, info)))
-        .u64(info.st_dev)
-        .u64(info.st_ino)
-        .u64(static_cast<std::uint64_t>(info.st_size))
-        .i64(time_of(info))
-        .i64(beside("-wal"))
-        .i64(beside(".annotations"))
-        .text(error ? path.string() : real.string());
+    packer.u8(static_cast<std::uint8_t>(found.kind)).u64(found.device).u64(found.inode).u64(found.size);
+    for (const std::int64_t time : found.times) {
+        packer.i64(time);
+    }
+    packer.text(found.path);
     return std::move(packer.data);
 }
 
