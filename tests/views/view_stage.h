@@ -9,6 +9,7 @@
 #include "views/common/trace_data.h"
 #include "views/common/view_context.h"
 
+#include <QAbstractButton>
 #include <QMouseEvent>
 #include <QSignalSpy>
 #include <QTest>
@@ -53,6 +54,15 @@ struct ViewStage {
     Theme theme{Appearance::light};
     ViewContext context{data, selection, theme};
 };
+
+/// Clicks the only button whose words contain these.
+inline void click(const QWidget& panel, const QString& words) {
+    QList<QAbstractButton*> buttons = panel.findChildren<QAbstractButton*>();
+    buttons.removeIf([&](const QAbstractButton* button) { return !button->text().contains(words); });
+    QCOMPARE(buttons.size(), 1);
+    QVERIFY(buttons.front()->isEnabled());
+    buttons.front()->click();
+}
 
 /// Sends the event rather than moving the cursor, which another window of the test may lie under.
 inline void move_mouse(QWidget* widget, QPointF to) {

@@ -65,38 +65,23 @@ def evaluate(model: str, arguments: dict[str, Any], tasks: list[str], folder: Pa
     )
 
 
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 64}
 CHECKPOINTS = {
-    "gpt2": ("gpt2", lambda size: transformers.GPT2Config(n_embd=32, n_layer=2, n_head=2, n_positions=64, **size)),
-    "gpt_neox": (
-        "gpt_neox_pythia",
-        lambda size: transformers.GPTNeoXConfig(
-            hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=64, **size
-        ),
-    ),
-    "llama": (
-        "llama2",
-        lambda size: transformers.LlamaConfig(
-            hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=64, **size
-        ),
-    ),
-    "qwen3": (
-        "qwen3",
-        lambda size: transformers.Qwen3Config(
-            hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=16, intermediate_size=64,
-            max_position_embeddings=64, **size,
-        ),
-    ),
-}  # fmt: skip
+    "gpt2": ("gpt2", transformers.GPT2Config, {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 64}),
+    "gpt_neox": ("gpt_neox_pythia", transformers.GPTNeoXConfig, SMALL),
+    "llama": ("llama2", transformers.LlamaConfig, SMALL),
+    "qwen3": ("qwen3", transformers.Qwen3Config, {**SMALL, "num_key_value_heads": 1, "head_dim": 16}),
+}
 
 
 def make_checkpoint(kind: str, folder: Path) -> Path:
-    tokenizer, config = CHECKPOINTS[kind]
+    tokenizer, config, sizes = CHECKPOINTS[kind]
     if not (DATA / tokenizer).exists():
         pytest.skip(f"{DATA / tokenizer} is not here")
     loaded = transformers.AutoTokenizer.from_pretrained(DATA / tokenizer)
     torch.manual_seed(1)
     size = max(len(loaded), max(loaded.get_vocab().values()) + 1)
-    model = transformers.AutoModelForCausalLM.from_config(config({"vocab_size": size, "tie_word_embeddings": False}))
+    model = transformers.AutoModelForCausalLM.from_config(config(**sizes, vocab_size=size, tie_word_embeddings=False))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:

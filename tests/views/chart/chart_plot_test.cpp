@@ -19,15 +19,11 @@ using namespace ponderscope;
 
 namespace {
 
-Chart::Series series_of(Chart::Mark mark, const QString& name, int ink, std::vector<double> y) {
-    Chart::Series series;
-    series.mark = mark;
-    series.name = name;
-    series.ink = ink;
+Chart::Series series_of(Chart::Mark mark, const QString& name, int ink, const std::vector<double>& y) {
+    Chart::Series series = Chart::Series::of(mark, ink, name);
     for (std::size_t i = 0; i < y.size(); ++i) {
-        series.x.push_back(static_cast<double>(i));
+        series.add(static_cast<double>(i), y[i]);
     }
-    series.y = std::move(y);
     return series;
 }
 
@@ -200,8 +196,7 @@ private Q_SLOTS:
 
     void cellsHaveTheColoursOfTheScale() {
         Chart chart;
-        Chart::Series cells;
-        cells.mark = Chart::Mark::cell;
+        Chart::Series cells = Chart::Series::of(Chart::Mark::cell);
         cells.x = {0, 1, 0};
         cells.y = {0, 0, 1};
         cells.value = {0, 1, std::nan("")};

@@ -71,8 +71,7 @@ private Q_SLOTS:
 
     void manyCellsBecomeOneImage() {
         Chart chart;
-        Chart::Series cells;
-        cells.mark = Chart::Mark::cell;
+        Chart::Series cells = Chart::Series::of(Chart::Mark::cell);
         for (int x = 0; x < 200; ++x) {
             for (int y = 0; y < 150; ++y) {
                 cells.x.push_back(x);
@@ -100,9 +99,7 @@ private Q_SLOTS:
         chart.note = u"What is halted changes no other token here, "_s.repeated(6).trimmed();
         const int colours = static_cast<int>(style_.runs.size());
         for (int i = 0; i < 2 * colours; ++i) {
-            Chart::Series line;
-            line.name = u"a_rule_with_a_name %1"_s.arg(i);
-            line.ink = i;
+            Chart::Series line = Chart::Series::of(Chart::Mark::line, i, u"a_rule_with_a_name %1"_s.arg(i));
             line.x = {0, 1};
             line.y = {0.0 + i, 1.0 + i};
             Chart::Series band = line;
@@ -155,9 +152,7 @@ private Q_SLOTS:
         chart.x.names = {u"one"_s, u"two"_s};
         const double height[] = {1, -0.5};
         for (int one = 0; one < 2; ++one) {
-            Chart::Series bars;
-            bars.mark = Chart::Mark::bar;
-            bars.ink = one;
+            Chart::Series bars = Chart::Series::of(Chart::Mark::bar, one);
             bars.x = {-0.25 + 0.5 * one, 0.75 + 0.5 * one};
             bars.y = {height[one], height[one]};
             chart.series.push_back(bars);
@@ -210,9 +205,7 @@ private Q_SLOTS:
 
     void aBandOfOnePlaceIsDrawn() {
         Chart chart;
-        Chart::Series band;
-        band.name = u"middle half"_s;
-        band.mark = Chart::Mark::band;
+        Chart::Series band = Chart::Series::of(Chart::Mark::band, Chart::a, u"middle half"_s);
         band.x = {0, 1, 2, 3};
         band.low = {1, 2, std::nan(""), 2};
         band.high = {3, 4, std::nan(""), 5};
@@ -277,13 +270,11 @@ private Q_SLOTS:
     void bandsLetEachOtherShow() {
         Chart chart;
         for (const double at : {0.0, 0.2}) {
-            Chart::Series band;
-            band.mark = Chart::Mark::band;
-            band.ink = Chart::rule + static_cast<int>(10 * at);
-            band.x = {0, 1, 2};
-            band.y = {at, at, at};
-            band.low = {at - 5, at - 5, at - 5};
-            band.high = {at + 5, at + 5, at + 5};
+            Chart::Series band =
+                Chart::Series::of(Chart::Mark::band, Chart::rule + static_cast<int>(10 * at));
+            for (const double x : {0, 1, 2}) {
+                band.add(x, at, at - 5, at + 5);
+            }
             chart.series.push_back(band);
         }
         chart.y.low = -1; // cuts them

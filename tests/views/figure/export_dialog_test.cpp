@@ -43,8 +43,7 @@ private Q_SLOTS:
 
     void writesFigureNumbersAndSpecification() {
         Opened window(trace_);
-        FigureSpec initial;
-        initial.runs = both();
+        FigureSpec initial = about(FigureKind::token_text, both_);
         initial.sequence = 1;
         initial.tokens = {0, 60};
         ExportDialog dialog(window.context, initial);
@@ -80,10 +79,8 @@ private Q_SLOTS:
         const RunKey first = window.run(0);
         const RunKey second = window.run(1);
         window.selection.setRunA(second);
-        FigureSpec initial;
-        initial.kind = FigureKind::nll_comparison;
+        FigureSpec initial = about(FigureKind::nll_comparison, both_);
         initial.replicates = 100;
-        initial.runs = both();
         {
             ExportDialog dialog(window.context, initial);
             const FigureSpec made = dialog.spec();
@@ -104,10 +101,8 @@ private Q_SLOTS:
 
     void nothingIsReplacedUnasked() {
         Opened window(trace_);
-        FigureSpec initial;
-        initial.kind = FigureKind::nll_comparison;
+        FigureSpec initial = about(FigureKind::nll_comparison, both_);
         initial.replicates = 100;
-        initial.runs = both();
         ExportDialog dialog(window.context, initial);
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() && !dialog.maker().isBusy(), 30'000);
         const fs::path path = folder_ / "mine.pdf";
@@ -131,9 +126,7 @@ private Q_SLOTS:
 
     void runsEntriesAndLimits() {
         Opened window(trace_);
-        FigureSpec initial;
-        initial.kind = FigureKind::policy_front;
-        initial.runs = {{trace_, "adaponderlm-1m"}};
+        FigureSpec initial = about(FigureKind::policy_front);
         initial.series = {{"uniform", "at random", true}, {"fixed", "", false}};
         initial.legend = "right";
         initial.x_range = {{1e6, 9e6}};
@@ -170,9 +163,7 @@ private Q_SLOTS:
         const QLocale before;
         QLocale::setDefault(QLocale(QLocale::German, QLocale::Germany));
         Opened window(trace_);
-        FigureSpec initial;
-        initial.kind = FigureKind::policy_front;
-        initial.runs = {{trace_, "adaponderlm-1m"}};
+        FigureSpec initial = about(FigureKind::policy_front);
         ExportDialog dialog(window.context, initial);
         const auto type = [&](const char* field, const QString& text) {
             for (QLineEdit* line : dialog.findChildren<QLineEdit*>()) {
@@ -210,8 +201,7 @@ private Q_SLOTS:
 
     void messagesMoveNoField() {
         Opened window(trace_);
-        FigureSpec initial;
-        initial.runs = {{trace_, "adaponderlm-1m"}};
+        FigureSpec initial = about(FigureKind::token_text);
         ExportDialog dialog(window.context, initial);
         dialog.show();
         QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr, 30'000);
@@ -261,9 +251,7 @@ private Q_SLOTS:
     }
 
     void entriesAreRenamedOrderedAndLeftOut() {
-        FigureSpec spec;
-        spec.kind = FigureKind::policy_front;
-        spec.runs = {{trace_, "adaponderlm-1m"}};
+        FigureSpec spec = about(FigureKind::policy_front);
         spec.series = {{"uniform", "at random", true}, {"fixed", "", false}, {"nobody", "", true}};
         spec.x_range = {{1, 3}};
         spec.cost = "steps";
@@ -337,10 +325,8 @@ private Q_SLOTS:
 
     void otherKindsAndFailures() {
         Opened window(trace_);
-        FigureSpec initial;
-        initial.kind = FigureKind::step_heatmap;
+        FigureSpec initial = about(FigureKind::step_heatmap);
         initial.signal = "gate";
-        initial.runs = {{trace_, "adaponderlm-1m"}};
         ExportDialog dialog(window.context, initial);
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
@@ -354,9 +340,7 @@ private Q_SLOTS:
     }
 
 private:
-    [[nodiscard]] std::vector<RunName> both() const {
-        return {{trace_, "adaponderlm-1m"}, {trace_, "vanilla-1m"}};
-    }
+    const std::vector<std::string> both_{"adaponderlm-1m", "vanilla-1m"};
 };
 
 QTEST_MAIN(ExportDialogTest)

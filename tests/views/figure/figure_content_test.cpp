@@ -210,12 +210,7 @@ private Q_SLOTS:
     }
 
     void noticesCountTheTokensThatEntered() {
-        FigureSpec spec;
-        spec.runs = {{trace_, "adaponderlm-1m"}};
-        const auto notice = [&](FigureKind kind) {
-            spec.kind = kind;
-            return gather(spec).notices.back();
-        };
+        const auto notice = [&](FigureKind kind) { return gather(about(kind)).notices.back(); };
         QCOMPARE(notice(FigureKind::gate_curves), std::string("Over 120 tokens."));
         QCOMPARE(notice(FigureKind::nll_by_halt_step), std::string("Over 119 tokens with a next one."));
     }

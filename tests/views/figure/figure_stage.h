@@ -7,6 +7,7 @@
 #include "tests/support/test_data.h"
 #include "views/figure/figure.h"
 
+#include <QProcess>
 #include <QStringList>
 
 #include <filesystem>
@@ -22,6 +23,16 @@ struct FigureStage {
     }
     [[nodiscard]] Figure made(const FigureSpec& spec) const { return compose(spec, gather(spec), fonts_); }
     [[nodiscard]] Figure made(const std::string& json) const { return made(parsed(json)); }
+    /// A figure of runs of story.ponder.
+    [[nodiscard]] FigureSpec about(FigureKind kind,
+                                   const std::vector<std::string>& runs = {"adaponderlm-1m"}) const {
+        FigureSpec spec;
+        spec.kind = kind;
+        for (const std::string& run : runs) {
+            spec.runs.push_back({trace_, run});
+        }
+        return spec;
+    }
     [[nodiscard]] FigureSpec read_back(const FigureSpec& spec) const {
         return parsed(write_figure_spec(spec, folder_.path()));
     }
@@ -52,6 +63,14 @@ inline QStringList texts_of(const DisplayList& page) {
 /// The error's sentence and id; empty where none was thrown.
 inline QString thrown(const std::function<void()>& call) {
     return QString::fromStdString(testing::error_of<Error>(call));
+}
+
+/// What a program prints.
+inline QString output_of(const QString& program, const QStringList& arguments) {
+    QProcess process;
+    process.start(program, arguments);
+    process.waitForFinished();
+    return QString::fromUtf8(process.readAllStandardOutput());
 }
 
 } // namespace ponderscope::figure

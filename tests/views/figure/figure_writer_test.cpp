@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The figure writer alone: one display list through all back ends.
-#include "core/base/error.h"
+#include "tests/views/figure/figure_stage.h"
 #include "views/common/format.h"
 #include "views/figure/writer/backends.h"
 
 #include <QFile>
 #include <QFontDatabase>
-#include <QProcess>
 #include <QRawFont>
 #include <QRegularExpression>
 #include <QStandardPaths>
@@ -69,17 +68,10 @@ QString written(const QTemporaryDir& folder, const QByteArray& bytes) {
     return file.fileName();
 }
 
-QString run(const QString& program, const QStringList& arguments) {
-    QProcess process;
-    process.start(program, arguments);
-    process.waitForFinished();
-    return QString::fromUtf8(process.readAllStandardOutput());
-}
-
 /// What Poppler paints of the page at 144 dots per inch.
 QImage painted(const QTemporaryDir& folder, const QString& pdf) {
     const QString out = folder.filePath(u"out"_s);
-    run(u"pdftoppm"_s, {u"-r"_s, u"144"_s, u"-png"_s, u"-singlefile"_s, pdf, out});
+    output_of(u"pdftoppm"_s, {u"-r"_s, u"144"_s, u"-png"_s, u"-singlefile"_s, pdf, out});
     return QImage(out + u".png"_s);
 }
 
@@ -157,14 +149,14 @@ private Q_SLOTS:
         }
         QTemporaryDir folder;
         const QString path = written(folder, to_pdf(sample(), fonts_));
-        const QStringList fonts = run(u"pdffonts"_s, {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
+        const QStringList fonts = output_of(u"pdffonts"_s, {path}).split(u'\n', Qt::SkipEmptyParts).mid(2);
         QCOMPARE(fonts.size(), 2);
         for (const QString& line : fonts) {
             QVERIFY2(line.contains(QRegularExpression(
                          u"^[A-Z]{6}\\+DejaVuSans.*CID TrueType +Identity-H +yes yes yes"_s)),
                      qPrintable(line));
         }
-        const QString text = run(u"pdftotext"_s, {path, u"-"_s});
+        const QString text = output_of(u"pdftotext"_s, {path, u"-"_s});
         QVERIFY2(text.contains(u"NLL (nats) µ → “seventeen”"_s), qPrintable(text));
         QVERIFY(text.contains(u"Fett"_s));
     }
@@ -341,7 +333,7 @@ private Q_SLOTS:
         QCOMPARE(to_svg(list, fonts_), to_svg(list, Fonts::load()));
         QTemporaryDir folder;
         const QString path = written(folder, pdf);
-        QString copied = run(u"pdftotext"_s, {path, u"-"_s});
+        QString copied = output_of(u"pdftotext"_s, {path, u"-"_s});
         copied.remove(QRegularExpression(u"[\\x{202a}-\\x{202e}\\x{200e}\\x{200f}\\f]"_s));
         QCOMPARE(copied.trimmed(), text);
         // What Poppler paints is what we paint, letter for letter.

@@ -460,20 +460,14 @@ private:
             QWARN("pdffonts and pdfinfo (poppler-utils) are not installed: fonts and size are not checked");
             return;
         }
-        QProcess fonts;
-        fonts.start(pdffonts, {file.fileName()});
-        QVERIFY(fonts.waitForFinished(20'000));
-        const QList<QByteArray> lines = fonts.readAllStandardOutput().trimmed().split('\n');
+        const QStringList lines = output_of(pdffonts, {file.fileName()}).trimmed().split(u'\n');
         QVERIFY(lines.size() > 2); // two lines of heading
         for (qsizetype i = 2; i < lines.size(); ++i) {
             // name, type, encoding, emb, sub, uni
             QVERIFY2(lines[i].contains("DejaVuSans") && lines[i].contains(" yes yes yes "),
-                     lines[i].constData());
+                     qPrintable(lines[i]));
         }
-        QProcess info;
-        info.start(pdfinfo, {file.fileName()});
-        QVERIFY(info.waitForFinished(20'000));
-        const QString text = QString::fromUtf8(info.readAllStandardOutput());
+        const QString text = output_of(pdfinfo, {file.fileName()});
         const auto match = QRegularExpression(u"Page size:\\s+([0-9.]+) x ([0-9.]+)"_s).match(text);
         QVERIFY(match.hasMatch());
         QVERIFY(std::abs(match.captured(1).toDouble() - page.width()) < 0.1);

@@ -343,11 +343,7 @@ private Q_SLOTS:
             expected, [](const std::string& one) { return one.starts_with("entropy:"); }, spec.toStdString());
         QCOMPARE(wanted.policies, expected);
         QSignalSpy asked(&stage.lab, &PolicyLab::figureWanted);
-        for (QPushButton* button : stage.lab.findChildren<QPushButton*>()) {
-            if (button->text().startsWith(u"Table"_s)) {
-                button->click();
-            }
-        }
+        testing::click(stage.lab, u"Table"_s);
         QCOMPARE(asked.size(), 1);
         const StoredRun of{stage.trace.toStdString(), stage.data.runs(stage.trace)[0]};
         const ReplayResult full = replay(*table, PolicySpec::parse("full"));

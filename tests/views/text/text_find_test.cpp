@@ -9,7 +9,6 @@
 
 #include <QLineEdit>
 #include <QLocale>
-#include <QToolButton>
 
 #include <algorithm>
 #include <limits>
@@ -267,12 +266,7 @@ private Q_SLOTS:
         bar.setQuery(u"nll > 4"_s);
         QTRY_VERIFY(!bar.isBusy());
         QSignalSpy sent(&bar, &FindBar::sent);
-        for (QToolButton* button : bar.findChildren<QToolButton*>()) {
-            if (button->text().contains(u"Compare"_s)) {
-                QVERIFY(button->isEnabled());
-                button->click();
-            }
-        }
+        testing::click(bar, u"Compare"_s);
         QCOMPARE(sent.size(), 1);
         const auto subset = sent[0][0].value<TokenSubset>();
         QCOMPARE(subset.query, u"nll > 4"_s);

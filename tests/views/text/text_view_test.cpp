@@ -112,11 +112,7 @@ private Q_SLOTS:
         QVERIFY(std::isnan(span_means(*a, &other, 3, {100, 900}, Attribution::predicted).difference));
         // Compare takes the rows of the span.
         QSignalSpy sent(&bar, &SpanBar::sent);
-        for (QToolButton* button : bar.findChildren<QToolButton*>()) {
-            if (button->text().contains(u"Compare"_s)) {
-                button->click();
-            }
-        }
+        testing::click(bar, u"Compare"_s);
         QCOMPARE(sent.size(), 1);
         const auto rows = sent[0][0].value<TokenSubset>().rows.at(0);
         QVERIFY(rows.size() == 800 && rows.front() == 99);
