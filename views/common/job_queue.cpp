@@ -43,11 +43,7 @@ void JobQueue::loop() {
 void JobQueue::post(Job job, bool urgent) {
     {
         const std::lock_guard lock(mutex_);
-        if (urgent) {
-            jobs_.push_front(std::move(job));
-        } else {
-            jobs_.push_back(std::move(job));
-        }
+        jobs_.insert(urgent ? jobs_.begin() : jobs_.end(), std::move(job));
     }
     wake_.notify_one();
 }

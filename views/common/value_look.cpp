@@ -15,30 +15,6 @@ namespace ponderscope {
 
 namespace {
 
-template <typename T>
-ValueSpread spread_of_sample(std::span<const T> values) {
-    ValueSpread spread{std::numeric_limits<double>::quiet_NaN(), 0};
-    std::vector<double> sample;
-    const std::size_t stride = std::max<std::size_t>(1, values.size() / 20'000);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        const auto value = static_cast<double>(values[i]);
-        if (!std::isfinite(value)) {
-            continue;
-        }
-        spread.least = std::isnan(spread.least) ? value : std::min(spread.least, value);
-        if (i % stride == 0) {
-            sample.push_back(std::fabs(value));
-        }
-    }
-    if (!sample.empty()) {
-        const auto place =
-            sample.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(sample.size() - 1) * 0.98);
-        std::nth_element(sample.begin(), place, sample.end());
-        spread.size = *place;
-    }
-    return spread;
-}
-
 QString unsigned_text(NumberKind kind, double value) {
     switch (kind) {
     case NumberKind::nats:
@@ -82,13 +58,32 @@ ValueKind kind_of_annotation(const QString& name, bool category) {
     return {category ? NumberKind::category : NumberKind::plain, !category && name.contains(u"_minus_"_s), 0};
 }
 
-ValueSpread spread_of(std::span<const float> values) {
-    return spread_of_sample(values);
+template <typename T>
+ValueSpread spread_of(std::span<const T> values) {
+    ValueSpread spread{std::numeric_limits<double>::quiet_NaN(), 0};
+    std::vector<double> sample;
+    const std::size_t stride = std::max<std::size_t>(1, values.size() / 20'000);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto value = static_cast<double>(values[i]);
+        if (!std::isfinite(value)) {
+            continue;
+        }
+        spread.least = std::isnan(spread.least) ? value : std::min(spread.least, value);
+        if (i % stride == 0) {
+            sample.push_back(std::fabs(value));
+        }
+    }
+    if (!sample.empty()) {
+        const auto place =
+            sample.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(sample.size() - 1) * 0.98);
+        std::nth_element(sample.begin(), place, sample.end());
+        spread.size = *place;
+    }
+    return spread;
 }
 
-ValueSpread spread_of(std::span<const double> values) {
-    return spread_of_sample(values);
-}
+template ValueSpread spread_of(std::span<const float> values);
+template ValueSpread spread_of(std::span<const double> values);
 
 QString ValueLook::text(double value) const {
     if (!isSigned()) {

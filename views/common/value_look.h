@@ -27,9 +27,10 @@ struct ValueSpread {
     double least = 0; ///< the smallest finite value; NaN: none
     double size = 0;  ///< a magnitude that few values exceed
 };
-/// The spread of the finite values. `size` is the 98th percentile of a sufficiently large sample.
-ValueSpread spread_of(std::span<const float> values);
-ValueSpread spread_of(std::span<const double> values);
+/// The spread of the finite values, float or double. `size` is the 98th percentile of a sufficiently large
+/// sample.
+template <typename T>
+ValueSpread spread_of(std::span<const T> values);
 
 /// The ends of a colour scale that the user set; empty: determined by the values.
 using HeldRange = std::optional<std::array<double, 2>>;

@@ -115,11 +115,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->setContentsMargins(8, 0, 8, 0);
     message_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the form
-    auto* right = new QVBoxLayout;
-    right->addWidget(about_);
-    right->addWidget(scroll, 1);
-    right->addWidget(message_); // the preview gives way to it, and no field moves
-    right->addWidget(command_);
+    // The preview gives way to the message, and no field moves.
+    QBoxLayout* right = make_column(nullptr, {}, -1, {about_, {scroll, 1}, message_, command_});
     buttons_->addButton(u"Export"_s, QDialogButtonBox::AcceptRole)->setDefault(true);
     QPushButton* open = buttons_->addButton(u"Open Specification…"_s, QDialogButtonBox::ActionRole);
     open->setToolTip(u"Opens the FILE.json of an exported figure"_s);
@@ -135,12 +132,8 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     QPushButton* dock = buttons_->addButton(u"Dock in Window"_s, QDialogButtonBox::ActionRole);
     dock->setToolTip(u"Shows the figure as a panel that follows the chosen run"_s);
     connect(dock, &QPushButton::clicked, this, [this] { Q_EMIT dockWanted(spec()); });
-    auto* columns = new QHBoxLayout;
-    columns->addWidget(kinds_);
-    columns->addWidget(buildForm());
-    columns->addLayout(right, 1);
     auto* layout = new QVBoxLayout(this);
-    layout->addLayout(columns, 1);
+    layout->addLayout(make_row(nullptr, {}, -1, {kinds_, buildForm(), {right, 1}}), 1);
     layout->addWidget(buttons_);
     // A figure of two columns at true size fits, where the screen has the room.
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
@@ -188,33 +181,14 @@ QWidget* ExportDialog::buildForm() {
     vision_->addItem(u"To a deuteranope"_s, static_cast<int>(Vision::deuteranopia));
     vision_->setAccessibleName(u"Check"_s);
     add_->setToolTip(u"Add this figure to a page of several figures. The kind Panels shows the page"_s);
-    const auto row = [](std::initializer_list<QWidget*> widgets) {
-        auto* made = new QHBoxLayout;
-        for (QWidget* widget : widgets) {
-            made->addWidget(widget);
-        }
-        return made;
-    };
     auto* panel = new QWidget(this);
-    auto* rows = new QVBoxLayout(panel);
-    rows->setContentsMargins(8, 0, 8, 0);
-    rows->addWidget(new QLabel(u"Runs"_s, panel));
-    rows->addWidget(runs_);
-    rows->addWidget(form_);
-    rows->addWidget(entries_);
-    rows->addLayout(row({new QLabel(u"Check"_s, panel), vision_}));
-    rows->addLayout(row({add_, clear_}));
-    rows->addWidget(new QLabel(u"File"_s, panel));
-    rows->addWidget(file_);
-    rows->addStretch(1);
-    auto* scroll = new QScrollArea(this);
-    scroll->setFrameShape(QFrame::NoFrame);
-    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    scroll->setWidgetResizable(true);
-    scroll->setWidget(panel);
-    scroll->setFocusPolicy(Qt::NoFocus);
-    formArea_ = scroll;
-    return scroll;
+    make_column(panel, {8, 0, 8, 0}, -1,
+                {new QLabel(u"Runs"_s, panel), runs_, form_, entries_,
+                 make_row(nullptr, {}, -1, {new QLabel(u"Check"_s, panel), vision_}),
+                 make_row(nullptr, {}, -1, {add_, clear_}), new QLabel(u"File"_s, panel), file_})
+        ->addStretch(1);
+    formArea_ = form_area(panel, this);
+    return formArea_;
 }
 
 void ExportDialog::fillRuns() {
@@ -323,8 +297,7 @@ void ExportDialog::kindChanged() {
     }
     fillChoices();
     form_->setSpec(initial_);
-    formArea_->setFixedWidth(std::max(form_width, formArea_->widget()->minimumSizeHint().width() +
-                                                      formArea_->verticalScrollBar()->sizeHint().width()));
+    fit_form_area(*formArea_, form_width);
     about_->setText(QString::fromUtf8(info_of(kind()).shows));
     runs_->setEnabled(!page); // each panel has the runs that it was added with
     entries_->setVisible(entries_->count() > 0);

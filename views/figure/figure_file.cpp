@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "views/common/controls.h"
 #include "views/common/paths.h"
 #include "views/figure/command.h"
 
@@ -11,7 +12,6 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPushButton>
@@ -60,11 +60,7 @@ FigureFile::FigureFile(QWidget* parent)
     format_->setAccessibleName(u"Format"_s);
     file_->setAccessibleName(u"File"_s);
     auto* browse = new QPushButton(u"Choose…"_s, this);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->addWidget(file_, 1);
-    row->addWidget(format_);
-    row->addWidget(browse);
+    make_row(this, {}, -1, {{file_, 1}, format_, browse});
     connect(browse, &QPushButton::clicked, this, &FigureFile::choose);
     connect(file_, &QLineEdit::editingFinished, this, &FigureFile::changed);
     connect(format_, &QComboBox::activated, this, [this] {

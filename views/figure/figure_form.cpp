@@ -9,12 +9,13 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFormLayout>
-#include <QHBoxLayout>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QLabel>
 #include <QLineEdit>
 #include <QRegularExpression>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSpinBox>
 
 #include <algorithm>
@@ -88,6 +89,21 @@ QJsonValue value_of_json(const std::string& json) {
 }
 
 } // namespace
+
+QScrollArea* form_area(QWidget* form, QWidget* parent) {
+    auto* area = new QScrollArea(parent);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    area->setWidgetResizable(true);
+    area->setWidget(form);
+    area->setFocusPolicy(Qt::NoFocus);
+    return area;
+}
+
+void fit_form_area(QScrollArea& area, int least) {
+    area.setFixedWidth(std::max(least, area.widget()->minimumSizeHint().width() +
+                                           area.verticalScrollBar()->sizeHint().width()));
+}
 
 QStringList listed_policies(const QString& line) {
     // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
@@ -253,8 +269,6 @@ QWidget* FigureForm::makeNumber(const FieldForm& field) {
 
 QWidget* FigureForm::makeRange(const QString& key, const QString& title) {
     auto* both = new QWidget(this);
-    auto* row = new QHBoxLayout(both);
-    row->setContentsMargins(0, 0, 0, 0);
     const QJsonArray ends = value_of_json(field_json(spec_, key.toStdString())).toArray();
     QLineEdit* lines[2];
     for (int i = 0; i < 2; ++i) {
@@ -265,11 +279,8 @@ QWidget* FigureForm::makeRange(const QString& key, const QString& title) {
         if (ends.size() == 2) {
             lines[i]->setText(QString::number(ends.at(i).toDouble(), 'g', 10));
         }
-        row->addWidget(lines[i]);
-        if (i == 0) {
-            row->addWidget(new QLabel(u"to"_s, both));
-        }
     }
+    make_row(both, {}, -1, {lines[0], new QLabel(u"to"_s, both), lines[1]});
     for (QLineEdit* line : lines) {
         connect(line, &QLineEdit::textChanged, this, [this, key, low = lines[0], high = lines[1]] {
             const std::optional<double> from = typed_number(low->text());

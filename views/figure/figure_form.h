@@ -10,6 +10,7 @@
 #include <functional>
 
 class QFormLayout;
+class QScrollArea;
 
 namespace ponderscope {
 
@@ -48,6 +49,10 @@ private:
     QHash<QString, QWidget*> editors_;
     QFormLayout* rows_;
 };
+
+/// A frameless area in which \p form scrolls up and down, and its width: at least \p least.
+QScrollArea* form_area(QWidget* form, QWidget* parent);
+void fit_form_area(QScrollArea& area, int least);
 
 /// Splits a line at the commas between halting rules or policies.
 QStringList listed_policies(const QString& line);

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/records.h"
+#include "views/common/controls.h"
 #include "views/common/paths.h"
 #include "views/common/same_runs.h"
 #include "views/figure/figure_command.h"
@@ -13,7 +14,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
-#include <QScrollBar>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -109,7 +109,6 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
       context_(context),
       spec_(std::move(spec)),
       work_(this),
-      side_(new QScrollArea(this)),
       body_(new QWidget(this)),
       notices_(new QLabel(this)),
       hint_(new QLabel(this)) {
@@ -118,22 +117,14 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     const bool alike =
         std::ranges::all_of(parts, [&](const FigureSpec* part) { return part->kind == parts.front()->kind; });
     form_ = new FigureForm([alike](const FieldForm& field) { return alike && is_shared(field); }, this);
-    side_->setFrameShape(QFrame::NoFrame);
-    side_->setWidgetResizable(true);
-    side_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    side_->setWidget(form_);
-    side_->setFocusPolicy(Qt::NoFocus);
+    side_ = form_area(form_, this);
     side_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // it scrolls, not the panel
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
     for (const FigureSpec* part : parts) {
         addCell(*charts, *part);
     }
-    auto* row = new QHBoxLayout(body_);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(14);
-    row->addLayout(charts, 1);
-    row->addWidget(side_);
+    make_row(body_, {}, 14, {{charts, 1}, side_});
     notices_->setWordWrap(true);
     notices_->setTextFormat(Qt::PlainText);
     notices_->setForegroundRole(QPalette::PlaceholderText);
@@ -141,14 +132,9 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setWordWrap(true);
     hint_->setTextFormat(Qt::PlainText);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(14, 10, 14, 8);
-    column->addWidget(body_, 1);
-    column->addWidget(notices_);
-    column->addWidget(hint_, 1);
+    make_column(this, {14, 10, 14, 8}, -1, {{body_, 1}, notices_, {hint_, 1}});
     form_->setSpec(*parts.front());
-    side_->setFixedWidth(std::max(panel_form_width, form_->minimumSizeHint().width() +
-                                                        side_->verticalScrollBar()->sizeHint().width()));
+    fit_form_area(*side_, panel_form_width);
     side_->setVisible(!form_->isEmpty());
     connect(form_, &FigureForm::changed, this, [this] {
         for (FigureSpec* part : parts_of(spec_)) {

@@ -11,10 +11,6 @@
 #include <string>
 #include <vector>
 
-namespace ponderscope {
-class TraceReader;
-}
-
 namespace ponderscope::figure {
 
 /// \p run with its name if a run in \p runs (all runs of the trace) has its number.

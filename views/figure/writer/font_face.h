@@ -12,7 +12,6 @@
 #include <string>
 #include <unordered_map>
 
-struct hb_face_t;
 struct hb_font_t;
 
 namespace ponderscope::figure {

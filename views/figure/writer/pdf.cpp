@@ -11,8 +11,6 @@
 #include <optional>
 #include <utility>
 
-using namespace Qt::StringLiterals;
-
 namespace ponderscope::figure {
 namespace {
 
