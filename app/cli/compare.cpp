@@ -5,6 +5,7 @@
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/base/words.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/paired.h"
 #include "core/stats/seeds.h"
@@ -154,12 +155,10 @@ auto compare_with_first(std::size_t entries, const BootstrapOptions& options, co
 /// A method: its runs, joined by commas.
 std::vector<OpenedRun> open_method(const std::string& text) {
     std::vector<std::string> runs;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        if (end > begin) {
-            runs.push_back(text.substr(begin, end - begin));
+    for (const std::string_view run : split_at(text, ',')) {
+        if (!run.empty()) {
+            runs.emplace_back(run);
         }
-        begin = end + 1;
     }
     return open_runs(runs);
 }

@@ -97,9 +97,7 @@ namespace {
 /// "POSITION:STEPS" or "SEQUENCE/POSITION:STEPS", several with commas.
 std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_steps) {
     std::vector<ForcedSteps> forced;
-    std::string_view rest = text;
-    while (true) {
-        const std::string_view entry = rest.substr(0, rest.find(','));
+    for (const std::string_view entry : split_at(text, ',')) {
         const std::size_t slash = entry.find('/');
         const std::size_t begin = slash == std::string_view::npos ? 0 : slash + 1;
         const std::size_t colon = entry.find(':', begin);
@@ -123,11 +121,8 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
             }
         }
         forced.push_back({sequence, position, steps});
-        if (entry.size() == rest.size()) {
-            return forced;
-        }
-        rest.remove_prefix(entry.size() + 1);
     }
+    return forced;
 }
 
 } // namespace

@@ -7,6 +7,14 @@
 
 namespace ponderscope {
 
+std::vector<std::string_view> split_at(std::string_view text, char separator) {
+    std::vector<std::string_view> parts;
+    for (std::size_t begin = 0; begin <= text.size(); begin += parts.back().size() + 1) {
+        parts.push_back(text.substr(begin, text.find(separator, begin) - begin));
+    }
+    return parts;
+}
+
 std::string rounded(double value, int digits) {
     std::array<char, 64> text{};
     return {

@@ -30,6 +30,9 @@ std::string joined(const Range& range, Text text = {},
     return count > most ? all + " and " + std::to_string(count - most) + " more" : all;
 }
 
+/// The parts of \p text between separators: at least one part, which may be empty.
+std::vector<std::string_view> split_at(std::string_view text, char separator);
+
 /// The fewest digits that read back as the same number; "inf", "-inf", "nan".
 template <typename Number>
 std::string shortest(Number value) {

@@ -112,11 +112,8 @@ using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 /// KEY=VALUE[,KEY=VALUE]...
 Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_view text) {
     Pairs pairs;
-    for (bool more = true; more;) {
-        const std::size_t comma = text.find(',');
-        const std::string_view pair = trimmed(text.substr(0, comma));
-        more = comma != std::string_view::npos;
-        text = more ? text.substr(comma + 1) : std::string_view();
+    for (const std::string_view part : split_at(text, ',')) {
+        const std::string_view pair = trimmed(part);
         const std::size_t equals = pair.find('=');
         const std::string_view key = trimmed(pair.substr(0, equals));
         if (equals == std::string_view::npos || key.empty()) {
@@ -294,12 +291,8 @@ Sweep Sweep::parse(std::string_view text) {
     }
     const std::string_view values = trimmed(text.substr(equals + 1));
     const char separator = values.find(':') != std::string_view::npos ? ':' : ',';
-    std::vector<std::string_view> parts;
-    for (std::size_t begin = 0; begin <= values.size();) {
-        const std::size_t end = std::min(values.find(separator, begin), values.size());
-        parts.push_back(trimmed(values.substr(begin, end - begin)));
-        begin = end + 1;
-    }
+    std::vector<std::string_view> parts = split_at(values, separator);
+    std::ranges::transform(parts, parts.begin(), trimmed);
     const bool ratios = separator == ':' && parts.size() == 4 && parts.back() == "log";
     if (ratios) {
         parts.pop_back();

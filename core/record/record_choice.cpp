@@ -2,8 +2,8 @@
 #include "core/record/record_choice.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -14,16 +14,13 @@ namespace {
 /// Parts between commas; numbers belong to the list of layers before them.
 std::vector<std::string> parts_of(const std::string& text) {
     std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string part = text.substr(begin, end - begin);
-        const bool numbers = !part.empty() && part.find_first_not_of("0123456789-") == std::string::npos;
+    for (const std::string_view part : split_at(text, ',')) {
+        const bool numbers = !part.empty() && part.find_first_not_of("0123456789-") == std::string_view::npos;
         if (numbers && !parts.empty() && parts.back().starts_with("states:")) {
-            parts.back() += "," + part;
+            parts.back() += "," + std::string(part);
         } else {
-            parts.push_back(part);
+            parts.emplace_back(part);
         }
-        begin = end + 1;
     }
     return parts;
 }

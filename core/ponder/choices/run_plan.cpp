@@ -33,8 +33,7 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
         return all;
     }
     std::set<std::int64_t> chosen;
-    while (true) {
-        const std::string_view entry = text.substr(0, text.find(','));
+    for (const std::string_view entry : split_at(text, ',')) {
         const std::size_t dash = entry.find('-');
         const std::int64_t first = parse_count(entry.substr(0, dash));
         const std::int64_t last =
@@ -56,11 +55,8 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
         for (std::int64_t one = first; one <= last; ++one) {
             chosen.insert(one);
         }
-        if (entry.size() == text.size()) {
-            return {chosen.begin(), chosen.end()};
-        }
-        text.remove_prefix(entry.size() + 1);
     }
+    return {chosen.begin(), chosen.end()};
 }
 
 /// "0, 3-5".
