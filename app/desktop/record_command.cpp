@@ -20,38 +20,97 @@ namespace ponderscope {
 
 namespace {
 
+constexpr qsizetype longest_name = 40;
+
+/// Token ids instead of text.
+bool holds_ids(const QString& file) {
+    return file.endsWith(u".json"_s, Qt::CaseInsensitive) ||
+           file.endsWith(u".safetensors"_s, Qt::CaseInsensitive);
+}
+
 /// JSON Lines, packed or not: a text in each line's field "text".
 bool holds_lines(const QString& file) {
-    return QFileInfo(file).fileName().contains(QLatin1String(".jsonl"), Qt::CaseInsensitive);
+    return QFileInfo(file).fileName().contains(u".jsonl"_s, Qt::CaseInsensitive);
+}
+
+/// One sentence about missing files of a checkpoint folder, judged by file names only; empty: none.
+QString problem_of_checkpoint(const QString& folder) {
+    constexpr auto instead = "Choose a checkpoint folder with config.json and *.safetensors.";
+    const QFileInfo info(folder);
+    return folder.isEmpty()       ? u"Choose a checkpoint folder."_s
+           : is_elsewhere(folder) ? QString() // its machine says what is wrong
+           : !info.exists()       ? u"%1 does not exist."_s.arg(folder)
+           : !info.isDir()        ? u"%1 is a file. %2"_s.arg(folder, QLatin1String(instead))
+           : QFileInfo::exists(folder + u"/config.json"_s)
+               ? QString()
+               : u"%1 has no config.json. %2"_s.arg(folder, QLatin1String(instead));
+}
+
+QString problem_of_input(const RecordRequest& request) {
+    if (!request.fromRun.isEmpty()) { // the run says what is read
+        return {};
+    }
+    if (request.fromPrompt) {
+        return request.prompt.isEmpty() ? u"Type a prompt."_s : QString();
+    }
+    return request.textFile.isEmpty() ? u"Choose a text file."_s
+           : is_elsewhere(request.textFile) || QFileInfo(request.textFile).isFile()
+               ? QString()
+               : u"%1 is not a file."_s.arg(request.textFile);
+}
+
+QString problem_of_options(const QStringList& words) {
+    const auto wrong =
+        std::find_if(words.begin(), words.end(), [](const QString& word) { return !word.startsWith(u"--"); });
+    return wrong == words.end() ? QString()
+                                : u"Options: expected options such as --kv=skip, found \"%1\"."_s.arg(*wrong);
+}
+
+QString problem_of_policy(const QString& policy) {
+    try {
+        if (!policy.isEmpty()) {
+            static_cast<void>(PolicySpec::parse(policy.toStdString()));
+        }
+        return {};
+    } catch (const InputError& error) {
+        return u"Policy: %1"_s.arg(QString::fromUtf8(error.what()));
+    }
+}
+
+QString problem_of_trace(const QString& path) {
+    const QFileInfo trace(path);
+    const QFileInfo parent(trace.absolutePath());
+    return path.isEmpty()       ? u"Choose a trace to write."_s
+           : is_elsewhere(path) ? QString()
+           : trace.isDir()      ? u"%1 is a folder. Choose a file in the folder."_s.arg(path)
+           : !parent.isDir()    ? u"The folder %1 does not exist."_s.arg(parent.filePath())
+           : !parent.isWritable() || (trace.exists() && !trace.isWritable())
+               ? u"There is no permission to write %1."_s.arg(path)
+               : QString();
+}
+
+QString first_of(const QStringList& problems) {
+    const auto found = std::find_if(problems.begin(), problems.end(),
+                                    [](const QString& problem) { return !problem.isEmpty(); });
+    return found == problems.end() ? QString() : *found;
+}
+
+/// Appends the options that have a value. Name and value form one word: a value that begins with a dash is
+/// then not taken for an option.
+void append(QStringList& arguments, std::initializer_list<std::pair<const char*, QString>> options) {
+    for (const auto& [name, value] : options) {
+        if (!value.isEmpty()) {
+            arguments << QLatin1String(name) + u'=' + value;
+        }
+    }
+}
+
+/// Zero: the program's default.
+QString positive(int number) {
+    return number > 0 ? QString::number(number) : QString();
 }
 
 } // namespace
-
-bool holds_ids(const QString& file) {
-    return file.endsWith(QLatin1String(".json"), Qt::CaseInsensitive) ||
-           file.endsWith(QLatin1String(".safetensors"), Qt::CaseInsensitive);
-}
-
-QString problem_of_checkpoint(const QString& folder) {
-    if (folder.isEmpty()) {
-        return u"Choose a checkpoint folder."_s;
-    }
-    if (is_elsewhere(folder)) {
-        return {}; // its machine says what is wrong
-    }
-    const QFileInfo info(folder);
-    if (!info.exists()) {
-        return u"%1 does not exist."_s.arg(folder);
-    }
-    if (!info.isDir()) {
-        return u"%1 is a file. Choose a checkpoint folder with config.json and *.safetensors."_s.arg(folder);
-    }
-    if (!QFileInfo::exists(folder + u"/config.json"_s)) {
-        return u"%1 has no config.json. Choose a checkpoint folder with config.json and *.safetensors."_s.arg(
-            folder);
-    }
-    return {};
-}
 
 QString option_line(const QStringList& words) {
     QStringList quoted;
@@ -73,73 +132,14 @@ QString about_options() {
            "--ablate-source=S or S:LAYER: source layer that depth attention leaves out"_s;
 }
 
-QString problem_of_options(const QStringList& words) {
-    const auto wrong =
-        std::find_if(words.begin(), words.end(), [](const QString& word) { return !word.startsWith(u"--"); });
-    return wrong == words.end() ? QString()
-                                : u"Options: expected options such as --kv=skip, found \"%1\"."_s.arg(*wrong);
-}
-
-QString problem_of_policy(const QString& policy) {
-    if (policy.isEmpty()) {
-        return {};
-    }
-    try {
-        static_cast<void>(PolicySpec::parse(policy.toStdString()));
-        return {};
-    } catch (const InputError& error) {
-        return u"Policy: %1"_s.arg(QString::fromUtf8(error.what()));
-    }
-}
-
 QString problem_of(const RecordRequest& request) {
-    if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
-        return found;
-    }
-    if (!request.fromRun.isEmpty()) {
-        // the run says what is read
-    } else if (request.fromPrompt) {
-        if (request.prompt.isEmpty()) {
-            return u"Type a prompt."_s;
-        }
-    } else {
-        if (request.textFile.isEmpty()) {
-            return u"Choose a text file."_s;
-        }
-        if (!is_elsewhere(request.textFile) && !QFileInfo(request.textFile).isFile()) {
-            return u"%1 is not a file."_s.arg(request.textFile);
-        }
-    }
-    if (request.stride > 0 && request.context > 0 && request.stride > request.context) {
-        return u"The stride (%1) is larger than the context (%2)."_s.arg(request.stride).arg(request.context);
-    }
-    if (QString found = problem_of_options(request.more); !found.isEmpty()) {
-        return found;
-    }
-    if (QString found = problem_of_policy(request.policy); !found.isEmpty()) {
-        return found;
-    }
-    if (request.trace.isEmpty()) {
-        return u"Choose a trace to write."_s;
-    }
-    if (QString found = engine_command({}, record_arguments(request)).problem; !found.isEmpty()) {
-        return found;
-    }
-    if (is_elsewhere(request.trace)) {
-        return {};
-    }
-    const QFileInfo trace(request.trace);
-    if (trace.isDir()) {
-        return u"%1 is a folder. Choose a file in the folder."_s.arg(request.trace);
-    }
-    const QFileInfo parent(trace.absolutePath());
-    if (!parent.isDir()) {
-        return u"The folder %1 does not exist."_s.arg(trace.absolutePath());
-    }
-    if (!(trace.exists() ? trace.isWritable() && parent.isWritable() : parent.isWritable())) {
-        return u"There is no permission to write %1."_s.arg(request.trace);
-    }
-    return {};
+    return first_of(
+        {problem_of_checkpoint(request.checkpoint), problem_of_input(request),
+         request.stride > 0 && request.context > 0 && request.stride > request.context
+             ? u"The stride (%1) is larger than the context (%2)."_s.arg(request.stride).arg(request.context)
+             : QString(),
+         problem_of_options(request.more), problem_of_policy(request.policy),
+         engine_command({}, record_arguments(request)).problem, problem_of_trace(request.trace)});
 }
 
 QStringList all_methods() {
@@ -151,45 +151,32 @@ QStringList all_methods() {
 }
 
 QStringList record_arguments(const RecordRequest& request) {
+    const bool prompt = request.fromRun.isEmpty() && request.fromPrompt;
+    const bool text = request.fromRun.isEmpty() && !request.fromPrompt;
+    const char* kind = holds_ids(request.textFile)     ? "--ids"
+                       : holds_lines(request.textFile) ? "--jsonl"
+                                                       : "--text";
     QStringList arguments{u"record"_s, request.checkpoint};
-    const auto option = [&arguments](const QString& name, const QString& value) {
-        if (!value.isEmpty()) {
-            // Name and value form one word: a value that begins with a dash is then not taken for an option.
-            arguments << name + u'=' + value;
-        }
-    };
-    const auto number = [&option](const QString& name, int value) {
-        if (value > 0) {
-            option(name, QString::number(value));
-        }
-    };
-    if (!request.fromRun.isEmpty()) {
-        option(u"--from"_s, request.fromRun);
-    } else if (request.fromPrompt) {
-        option(u"--prompt"_s, request.prompt);
-    } else {
-        option(holds_ids(request.textFile)     ? u"--ids"_s
-               : holds_lines(request.textFile) ? u"--jsonl"_s
-                                               : u"--text"_s,
-               request.textFile);
-    }
-    option(u"--output"_s, request.trace);
-    option(u"--method"_s, request.method);
-    option(u"--policy"_s, request.policy);
-    option(u"--force-steps"_s, request.forceSteps);
-    option(u"--patch"_s, request.patch);
+    append(arguments, {{"--from", request.fromRun},
+                       {"--prompt", prompt ? request.prompt : QString()},
+                       {kind, text ? request.textFile : QString()},
+                       {"--output", request.trace},
+                       {"--method", request.method},
+                       {"--policy", request.policy},
+                       {"--force-steps", request.forceSteps},
+                       {"--patch", request.patch}});
     if (!request.patch.isEmpty()) {
         arguments << u"--patched-only"_s;
     }
     arguments += request.more;
-    option(u"--device"_s, request.device);
-    option(u"--dtype"_s, request.dtype);
-    option(u"--record"_s, request.level);
-    option(u"--name"_s, request.name);
-    number(u"--context"_s, request.context);
-    number(u"--stride"_s, request.stride);
-    number(u"--batch"_s, request.batch);
-    option(u"--progress"_s, u"json"_s);
+    append(arguments, {{"--device", request.device},
+                       {"--dtype", request.dtype},
+                       {"--record", request.level},
+                       {"--name", request.name},
+                       {"--context", positive(request.context)},
+                       {"--stride", positive(request.stride)},
+                       {"--batch", positive(request.batch)},
+                       {"--progress", u"json"_s}});
     return arguments;
 }
 
@@ -205,61 +192,41 @@ QString find_command_line_program() {
     return beside.isEmpty() ? QStandardPaths::findExecutable(name) : beside;
 }
 
-namespace {
-
-constexpr qsizetype longest_name = 40;
-
-} // namespace
-
 QString problem_of(const ThinkRequest& request) {
-    if (request.checkpoint.isEmpty()) {
-        return u"Choose a checkpoint: a folder with config.json, *.safetensors and tokenizer.json."_s;
-    }
-    if (QString found = problem_of_checkpoint(request.checkpoint); !found.isEmpty()) {
-        return found;
-    }
-    if (request.from.isEmpty() && request.prompt.trimmed().isEmpty()) {
-        return u"Type a prompt."_s;
-    }
-    return problem_of_options(request.more);
+    return first_of(
+        {problem_of_checkpoint(request.checkpoint),
+         request.from.isEmpty() && request.prompt.trimmed().isEmpty() ? u"Type a prompt."_s : QString(),
+         problem_of_options(request.more)});
 }
 
 QStringList generate_arguments(const ThinkRequest& request) {
     QStringList arguments{u"generate"_s, request.checkpoint};
-    const auto option = [&arguments](const char* name, const QString& value) {
-        if (!value.isEmpty()) {
-            arguments << QLatin1String(name) + u'=' + value;
-        }
-    };
     if (request.from.isEmpty()) {
-        option("--prompt", request.prompt);
+        append(arguments, {{"--prompt", request.prompt}});
     } else {
-        option("--from", request.from);
-        option("--sequence", QString::number(request.sequence));
-        option("--at", QString::number(request.at));
-        option("--force", QString::number(request.force));
+        append(arguments, {{"--from", request.from},
+                           {"--sequence", QString::number(request.sequence)},
+                           {"--at", QString::number(request.at)},
+                           {"--force", QString::number(request.force)}});
     }
-    option("--tokens", QString::number(request.tokens));
+    append(arguments, {{"--tokens", QString::number(request.tokens)}});
     if (request.temperature > 0) {
-        option("--temperature", QString::number(request.temperature));
-        if (request.topK > 0) {
-            option("--top-k", QString::number(request.topK));
-        }
-        option("--top-p", QString::number(request.topP));
-        option("--seed", QString::number(request.seed));
+        append(arguments, {{"--temperature", QString::number(request.temperature)},
+                           {"--top-k", positive(request.topK)},
+                           {"--top-p", QString::number(request.topP)},
+                           {"--seed", QString::number(request.seed)}});
     }
-    option("--policy", request.policy);
+    append(arguments, {{"--policy", request.policy}});
     arguments += request.more;
-    option("--device", request.device);
-    option("--output", request.trace);
-    if (!request.trace.isEmpty()) {
-        const QString name = request.prompt.simplified();
-        option("--name", !request.name.isEmpty()      ? request.name
-                         : name.size() > longest_name ? name.left(longest_name) + QChar(0x2026)
-                                                      : name);
-    }
-    arguments << u"--progress=json"_s << u"--json"_s;
-    return arguments;
+    const QString prompt = request.prompt.simplified();
+    const QString name = prompt.size() > longest_name ? prompt.left(longest_name) + QChar(0x2026) : prompt;
+    append(arguments, {{"--device", request.device},
+                       {"--output", request.trace},
+                       {"--name", request.trace.isEmpty()  ? QString()
+                                  : request.name.isEmpty() ? name
+                                                           : request.name},
+                       {"--progress", u"json"_s}});
+    return arguments << u"--json"_s;
 }
 
 } // namespace ponderscope

@@ -8,10 +8,6 @@ namespace ponderscope {
 
 using Qt::StringLiterals::operator""_s;
 
-/// One sentence about missing files of a checkpoint folder, judged by file names only; empty: none.
-QString problem_of_checkpoint(const QString& folder);
-/// Whether a file contains token ids instead of text, judged by its name.
-bool holds_ids(const QString& file);
 /// The request of the Run dialog: one `ponderscope record`.
 struct RecordRequest {
     QString checkpoint; ///< folder
