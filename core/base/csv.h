@@ -21,10 +21,8 @@ public:
 
     /// False at the end. InputError: an opening quote without a closing quote.
     bool next(std::vector<std::string>& fields);
-    [[nodiscard]] std::int64_t line() const {
-        return line_;
-    } ///< line of the file, from 1, on which the last
-      ///< record begins
+    /// The line of the file, from 1, on which the last record begins.
+    [[nodiscard]] std::int64_t line() const { return line_; }
 
 private:
     const std::filesystem::path& file_;

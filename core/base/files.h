@@ -29,8 +29,7 @@ public:
     /// Hints to the operating system. The bytes do not change. \p part: of any mapped file.
     void expect_sequential_reads() const;
     static void will_need(std::span<const std::byte> part); ///< start reading it in the background
-    static void done_with(std::span<const std::byte> part); ///< lets the kernel drop these pages; the next
-                                                            ///< access reads them again
+    static void done_with(std::span<const std::byte> part); ///< the kernel may drop these pages
 
 private:
     struct Unmap {

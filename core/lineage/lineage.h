@@ -26,8 +26,7 @@ struct LayerPair {
 
 /// AWM: unbiased linear CKA of W_q and of W_k over the aligned input dimensions.
 struct AttentionMatch {
-    bool aligned = true; ///< true: aligned by shared tokens; false: dimensions in their stored order (no
-                         ///< tokenizer)
+    bool aligned = true; ///< by shared tokens; false: dimensions in their stored order (no tokenizer)
     std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
     bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
     /// For each of the target's n dimensions, the assigned dimension of the base and its sign (-1, 0, 1).
@@ -46,8 +45,7 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< z with the larger of the published and the chance deviation; decides the
-                            ///< verdict
+    double z = 0;           ///< by the larger of published and chance deviation; decides the verdict
     double z_published = 0; ///< |z| with the published deviation of 90 independent pairs of LLMs
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
@@ -82,8 +80,7 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< largest number of tokens for the invariant terms: the rarest shared
-                                ///< tokens
+    std::int64_t tokens = 4096; ///< of the invariant terms, at most: the rarest shared tokens
 };
 
 /// The basis of the verdict, one sentence.

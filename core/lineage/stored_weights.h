@@ -24,10 +24,8 @@ public:
     [[nodiscard]] std::int64_t width() const { return width_; } ///< d
     [[nodiscard]] std::int64_t vocabulary() const;              ///< rows of the input embedding
     [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
-    [[nodiscard]] const std::vector<std::int64_t>& layers() const {
-        return layers_;
-    } ///< layers with W_q and
-      ///< W_k
+    /// Layers with W_q and W_k.
+    [[nodiscard]] const std::vector<std::int64_t>& layers() const { return layers_; }
 
     /// Rows of the input embedding, [rows, d], after the projection into the stack (OPT).
     [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;

@@ -33,8 +33,7 @@ struct FlopsModel {
     std::int64_t prelude = 0;        ///< FLOPs of the prelude for each token
     std::int64_t prelude_layers = 0; ///< prelude layers, which attend once for each token
     std::int64_t coda_layers = 0;    ///< coda layers, which attend once for each read-out
-    std::vector<std::int64_t> prelude_windows, coda_windows; ///< windows of these layers; empty: 0 for all
-                                                             ///< layers
+    std::vector<std::int64_t> prelude_windows, coda_windows; ///< of these layers; empty: all 0
     /// With layers as steps: FLOPs of block l for a token that exited below it; they make the keys and values
     /// of block l. Empty: steps are pondering steps.
     std::vector<std::int64_t> exited;

@@ -76,8 +76,7 @@ struct PolicyKind {
     std::string name;
     std::string rule;                             ///< when a token stops, in words for help and window
     std::string source = {};                      ///< paper; "" for none
-    std::vector<PolicyParameter> parameters = {}; ///< the first is the threshold, which sweeps and sliders
-                                                  ///< vary
+    std::vector<PolicyParameter> parameters = {}; ///< the first is the threshold
     std::vector<PolicySignal> needs = {};         ///< recorded signals that the rule reads
     bool causal = true;                           ///< false: a bound, not a policy that can run
     std::int64_t first_step = 0; ///< the first step at which the rule decides, with default parameters

@@ -29,10 +29,8 @@ struct PolicyFront {
     std::string policy;     ///< name of the kind, or blind_rule
     std::size_t number = 0; ///< index of the kind in the list of all kinds; selects the colour
     bool causal = true;
-    std::vector<PolicyPoint> points;   ///< points in the order of mean steps; for the best blind rule, the
-                                       ///< fixed depths
-    std::optional<CostAxis> axis = {}; ///< draw the front on this axis only, because a bound holds for one
-                                       ///< axis
+    std::vector<PolicyPoint> points;   ///< by mean steps; of the best blind rule: the fixed depths
+    std::optional<CostAxis> axis = {}; ///< the only axis on which this bound holds
 };
 
 /// Returns fronts in this order: the best blind rule; every kind whose signals the run has, replayed at \p

@@ -28,9 +28,8 @@ struct PolicyOutcome {
     /// NLL minus the NLL of the best blind rule (core/policy/matched.h) at the same FLOPs, or at the same
     /// steps if FLOPs are unknown. Only for replays.
     Estimate against_blind = unknown_estimate;
-    Estimate band =
-        unknown_estimate;  ///< band of `difference` that holds for all policies of a report together (max-t)
-    double p = 1;          ///< two-sided p value of `difference` = 0
+    Estimate band = unknown_estimate; ///< band of `difference` over all policies of a report (max-t)
+    double p = 1;                     ///< two-sided p value of `difference` = 0
     bool on_front = false; ///< no other policy of the report is at least as cheap and at least as good
     /// Better than every blind rule: the interval is below 0.
     [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
@@ -50,8 +49,7 @@ struct PolicyRow {
 DataTable table_of(std::span<const PolicyRow> rows);
 /// The window's name of a kind: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< the title of the kind with this name; \p rule itself if no
-                                               ///< kind has it
+std::string title_of(const std::string& rule); ///< of the kind with this name; without one, \p rule
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 

@@ -41,8 +41,7 @@ constexpr bool is_named(PolicySignal signal) {
 struct TokenPlace {
     std::uint32_t sequence = 0; ///< number in the run
     std::uint32_t position = 0; ///< position in the sequence
-    std::uint32_t length = 0;   ///< tokens of the sequence; during generation, prompt + largest number of new
-                                ///< tokens
+    std::uint32_t length = 0;   ///< tokens of the sequence; of a generation: with all new tokens
 };
 
 /// Signals of N tokens. Each step of a signal is a contiguous fp32 column, so that a rule compares whole

@@ -47,8 +47,7 @@ struct Estimate {
     double value = 0;
     double low = 0;
     double high = 0;
-    double standard_error = 0; ///< standard deviation of the replicates (of a perplexity: by the delta
-                               ///< method)
+    double standard_error = 0; ///< deviation of the replicates (perplexity: by the delta method)
     /// The smallest detectable difference. A two-sided test at level 1 - `level` finds such a true difference
     /// with probability 0.8 in a sample of this size (Student's test over the units; Miller 2024, section 5).
     double detectable = not_a_number;

@@ -26,8 +26,7 @@ enum class CellFormat : std::uint8_t {
 };
 
 struct TableColumn {
-    std::string key; ///< name in JSON and CSV; empty: left out of both. "a.b": member b of object a in JSON,
-                     ///< a_b in CSV
+    std::string key;   ///< name in JSON and CSV; empty: in neither. "a.b": b of object a in JSON, a_b in CSV
     std::string title; ///< empty: only JSON and CSV have the column
     CellFormat format = CellFormat::number;
     int decimals = 4;

@@ -26,8 +26,7 @@ struct ComparisonRequest {
     };
     std::vector<Run> runs;                             ///< the first run is the reference
     std::optional<std::int64_t> sequence;              ///< absent: all sequences
-    std::optional<std::array<std::int64_t, 2>> tokens; ///< targets [first, last) of this sequence (of every
-                                                       ///< sequence if `sequence` is absent)
+    std::optional<std::array<std::int64_t, 2>> tokens; ///< targets [first, last) of each compared sequence
     std::int64_t block = 0; ///< tokens per block of the bootstrap; 0: chosen from the data
     std::int64_t replicates = 10'000;
 };
@@ -37,28 +36,23 @@ struct ComparisonRequest {
 struct RunComparison {
     struct Run {
         RunInfo info;
-        std::string label; ///< name of the run; a partial run adds "(partial)"; repeated names begin with the
-                           ///< trace
+        std::string label; ///< "NAME" or "NAME (partial)"; repeated names begin with the trace
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text
-        Estimate difference;    ///< mean NLL of the first run minus mean NLL of this run; NaN for the first
-                                ///< run
-        Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN for the first
-                                ///< run
+        Estimate difference;    ///< mean NLL of the first run minus that of this run; NaN: the first run
+        Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN: the first run
         double mean_steps = 0;  ///< over the compared tokens
         double mean_flops = 0;
         std::vector<float> token_nll; ///< NLL of each compared token
     };
     using Place = PairedSample::Place;
     std::vector<Run> runs;
-    std::vector<Place> places;   ///< ascending; as long as each token_nll
-    TokenLayout layout;          ///< layout of the compared places
-    Resampling resampling;       ///< the same for all runs
-    std::int64_t replicates = 0; ///< number of bootstrap replicates; 0: intervals are Student's, over the
-                                 ///< same units
-    std::vector<std::string>
-        notices; ///< notices for the user: partial runs, few blocks, tokens that one run lacks
+    std::vector<Place> places;        ///< ascending; as long as each token_nll
+    TokenLayout layout;               ///< layout of the compared places
+    Resampling resampling;            ///< the same for all runs
+    std::int64_t replicates = 0;      ///< of the bootstrap; 0: Student's intervals, over the same units
+    std::vector<std::string> notices; ///< partial runs, few blocks, tokens that one run lacks
 };
 
 /// Restricts a comparison to some of its places, given in ascending order. Intervals use the same clusters or
@@ -80,8 +74,7 @@ struct Winners {
     struct Row {
         TokenGrouping::Group group;
         std::int64_t tokens = 0;
-        Estimate difference; ///< mean NLL, A - B, nats; negative: A is better. Student's interval over the
-                             ///< units
+        Estimate difference; ///< mean NLL, A - B, nats, with Student's interval over the units
         double b_lower = 0;  ///< share of tokens with a lower NLL in B
         double p = 0;        ///< p of "the difference is 0": sign flips of the units; NaN without an interval
         double q = 0;        ///< p under false-discovery control

@@ -50,9 +50,8 @@ double sign_flip_p(std::span<const double> contributions);
 /// The mean of a ratio sample (units are sums over different numbers of tokens) with an error over units.
 struct UnitMean {
     double mean = 0;           ///< sum of the values / sum of the tokens
-    double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN for fewer
-                               ///< than two units
-    double degrees = 0; ///< n - 1
+    double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN: one unit
+    double degrees = 0;        ///< n - 1
 };
 /// \p sums and \p tokens of each unit. For units of one token: the mean and its usual standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);

@@ -66,8 +66,7 @@ struct TaskReport {
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
     Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
-    Estimate perplexity; ///< perplexity of the right options by token; for documents with a single option, by
-                         ///< option
+    Estimate perplexity;    ///< of the right options, by token; by option if documents have only one
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
     Estimate flops;                                   ///< per document

@@ -42,10 +42,9 @@ struct TokenGroups {
     std::vector<TokenGroup> types;   ///< most frequent first; equal counts by id
     std::vector<TokenGroup> classes; ///< most frequent first; equal counts by name
     std::int64_t scored = 0;
-    Resampling resampling; ///< the units of the tests
-    std::int64_t units =
-        0;               ///< clusters or blocks that the tests treat as independent, at most most_test_units
-    bool joined = false; ///< neighbouring units were joined, because there were more
+    Resampling resampling;  ///< the units of the tests
+    std::int64_t units = 0; ///< independent clusters or blocks of the tests, at most most_test_units
+    bool joined = false;    ///< neighbouring units were joined, because there were more
 };
 
 /// The largest number of units in the tests of token types. The time of these tests grows with types and
@@ -55,8 +54,7 @@ inline constexpr std::int64_t most_test_units = 1024;
 struct GroupingOptions {
     std::int64_t least = 2;               ///< types with fewer tokens are left out and not tested
     BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
-    LabelPlace types = LabelPlace::token; ///< whether types are those of the token itself or of the predicted
-                                          ///< token
+    LabelPlace types = LabelPlace::token; ///< whose types: the token's or the predicted token's
 };
 
 /// Tokens, each with the number of its group (-1: none) and the number of its unit.

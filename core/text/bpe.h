@@ -31,10 +31,8 @@ public:
     [[nodiscard]] std::int32_t size() const {
         return static_cast<std::int32_t>(begin_.empty() ? 0 : begin_.size() - 1);
     }
-    [[nodiscard]] std::int32_t count() const {
-        return count_;
-    } ///< number of tokens; less than size() if ids
-      ///< have gaps
+    /// Number of tokens; less than size() if ids have gaps.
+    [[nodiscard]] std::int32_t count() const { return count_; }
     [[nodiscard]] bool has(std::int32_t id) const;
     [[nodiscard]] std::string_view text(std::int32_t id) const;   ///< empty for ids without a token
     [[nodiscard]] std::int32_t find(std::string_view text) const; ///< -1 when absent

@@ -21,10 +21,8 @@ inline constexpr std::array<const char*, 6> tokenizer_file_names{
 /// Tokens of a text. All three vectors have one entry for each token.
 struct Encoding {
     std::vector<std::int32_t> ids;
-    std::vector<std::uint64_t>
-        begin; ///< first byte of the token's span in the given text (before normalisation)
-    std::vector<std::uint64_t>
-        end; ///< one past the last byte. Tokens that a template adds have an empty span.
+    std::vector<std::uint64_t> begin; ///< first byte of the span in the given text (before normalisation)
+    std::vector<std::uint64_t> end;   ///< one past the last byte; the span is empty for tokens of a template
     // Spans are in order and do not overlap. They cover the text, except for parts that the tokenizer omits
     // (such as white space).
 };

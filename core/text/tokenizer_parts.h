@@ -32,8 +32,7 @@ struct TokenizerParts {
     std::vector<std::int32_t> suffix; ///< tokens that it adds after a text
     std::optional<std::int32_t> bos;  ///< the start token in the files, also if it is not added
     std::optional<std::int32_t> eos;  ///< the end token by name
-    std::vector<std::string> notices; ///< notices for the user: for example, libraries read a file
-                                      ///< differently
+    std::vector<std::string> notices; ///< for the user: for example, libraries read a file differently
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
     /// Writes the tokens of a word to workspace.tokens.
