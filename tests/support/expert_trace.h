@@ -47,23 +47,18 @@ inline void write_expert_run(const std::filesystem::path& path, const std::strin
                             "weight",
                             "Weights of the chosen experts",
                             description}});
-    TokenColumns tokens;
+    TokenColumns tokens = equal_tokens(chosen.size());
+    tokens.nll.back() = std::numeric_limits<float>::quiet_NaN();
+    tokens.rank.back() = 0;
     std::string text;
     SignalChunk ids{0, DType::i8, {count, 1, layers, k}, {}};
     std::vector<float> weights;
-    for (std::int64_t t = 0; t < count; ++t) {
-        tokens.id.push_back(static_cast<std::int32_t>('a' + t % 26));
-        tokens.begin.push_back(text.size());
-        text += std::string(1, static_cast<char>('a' + t % 26)) + " ";
-        tokens.end.push_back(text.size());
-        const bool last = t + 1 == count;
-        tokens.nll.push_back(last ? std::numeric_limits<float>::quiet_NaN() : 1.0F);
-        tokens.rank.push_back(last ? 0 : 2);
-        tokens.entropy.push_back(1.0F);
-        tokens.max_probability.push_back(0.5F);
-        tokens.steps.push_back(0);
-        tokens.flops.push_back(100);
-        for (const std::int8_t id : chosen[static_cast<std::size_t>(t)]) {
+    for (std::size_t t = 0; t < chosen.size(); ++t) {
+        tokens.id[t] = static_cast<std::int32_t>('a' + t % 26);
+        tokens.begin[t] = text.size();
+        text += std::string(1, static_cast<char>(tokens.id[t])) + " ";
+        tokens.end[t] = text.size();
+        for (const std::int8_t id : chosen[t]) {
             ids.data.push_back(static_cast<std::byte>(id));
             weights.push_back(weights.size() % 2 == 0 ? 0.6F : 0.4F);
         }

@@ -80,8 +80,13 @@ def test_texts_that_are_none(model: Any, tokenizer: Any, tmp_path: Path) -> None
 def test_options_that_cannot_be(model: Any, tokenizer: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.ponder"
     for options, sentence in (
+        ({"steps": "gpt_neox.layer"}, "no module \"gpt_neox.layer\"; the nearest are gpt_neox.layers"),
+        ({"gates": {"gate": "layers.0.mlp.dense"}}, "no module"),
+        ({"layers": True, "steps": "x"}, "give one of them"),
         ({"context": 0}, "context: expected a whole number from 1 on, found 0"),
+        ({"context": 1000}, "expected at most 64"),
         ({"stride": 0}, "stride: expected a whole number"),
+        ({"stride": 300}, "stride"),
         ({"batch": 1.5}, "batch: expected a whole number"),
         ({"on_bad": "ignore"}, '"raise" or "skip"'),
         ({"resume": True, "overwrite": True}, "give one of them"),

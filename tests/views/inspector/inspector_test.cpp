@@ -89,16 +89,15 @@ private Q_SLOTS:
     void aCacheThatIsTooSmallIsNotReadForEver() {
         testing::write_sample_trace(folder_ / "lengthy.ponder", {.sequences = 1, .tokens = 9000});
         TraceData data(nullptr, std::size_t{64} << 10); // less than one signal's page
-        Selection selection;
-        Theme theme{Appearance::light};
-        InspectorView view{ViewContext{data, selection, theme}};
+        testing::ViewStage stage;
+        InspectorView view{ViewContext{data, stage.selection, stage.theme}};
         view.show();
-        QSignalSpy opened(&data, &TraceData::traceOpened);
-        data.open(QString::fromStdString((folder_ / "lengthy.ponder").string()));
-        QTRY_VERIFY(opened.size() > 0);
-        selection.setRunA({data.traces().front(), 1});
-        selection.setRunB({data.traces().front(), 2});
-        selection.setToken(5000);
+        const QString path = QString::fromStdString((folder_ / "lengthy.ponder").string());
+        data.open(path);
+        QTRY_VERIFY(data.isOpen(path));
+        stage.selection.setRunA({path, 1});
+        stage.selection.setRunB({path, 2});
+        stage.selection.setToken(5000);
         QTRY_VERIFY(!view.report().candidates.empty() && view.report().curves.size() >= 4 &&
                     !view.report().curves[0].b.empty() && !view.report().gates.empty());
         QTRY_VERIFY(data.idle());

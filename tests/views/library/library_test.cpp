@@ -20,6 +20,26 @@ using namespace ponderscope;
 
 using testing::ViewStage;
 
+namespace {
+
+struct Panel : ViewStage {
+    Panel() {
+        panel.resize(260, 700);
+        panel.show();
+    }
+    LibraryPanel panel{context};
+};
+
+/// Adds a run without a sequence.
+void add_run(const QString& trace, const RunInfo& run) {
+    TraceWriter writer(trace.toStdString());
+    writer.begin_run(run, {});
+    writer.end_run(1);
+    writer.finish();
+}
+
+} // namespace
+
 class LibraryTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
@@ -84,22 +104,14 @@ private Q_SLOTS:
     }
 
     void aPolicyThatIsNotTheModelsOwnStandsInItsRow() {
-        ViewStage stage;
+        Panel stage;
+        LibraryPanel& panel = stage.panel;
         const QString path = stage.write("policies.ponder", {.sequences = 1, .tokens = 60});
-        {
-            TraceWriter writer(path.toStdString());
-            for (const char* policy : {"learned", "entropy:theta=6.3063"}) {
-                RunInfo run;
-                run.name = policy;
-                run.policy = policy;
-                writer.begin_run(run, {});
-                writer.end_run(1);
-            }
-            writer.finish();
+        for (const char* policy : {"learned", "entropy:theta=6.3063"}) {
+            RunInfo run;
+            run.name = run.policy = policy;
+            add_run(path, run);
         }
-        LibraryPanel panel(stage.context);
-        panel.resize(260, 700);
-        panel.show();
         stage.open(path);
         const QModelIndex own = panel.model().indexOf(stage.run(2));
         const QModelIndex other = panel.model().indexOf(stage.run(3));
@@ -109,12 +121,10 @@ private Q_SLOTS:
     }
 
     void whatIsChosenStaysWhenOtherRunsComeAndGo() {
-        ViewStage stage;
-        const QString path = stage.write("stay.ponder", {.sequences = 1, .tokens = 60});
-        LibraryPanel panel(stage.context);
+        Panel stage;
+        LibraryPanel& panel = stage.panel;
         const QAbstractItemModelTester tester(&panel.model());
-        panel.resize(260, 700);
-        panel.show();
+        const QString path = stage.write("stay.ponder", {.sequences = 1, .tokens = 60});
         stage.open(path);
         const RunKey first = stage.run(0);
         const RunKey second = stage.run(1);
@@ -140,16 +150,11 @@ private Q_SLOTS:
         ViewStage stage;
         LibraryModel model(stage.context);
         const QString path = stage.write("chosen.ponder", {.sequences = 1, .tokens = 60});
-        {
-            RunInfo run;
-            run.name = "<s>chosen</s>";
-            run.method = "huginn";
-            run.choices = R"({"kv":"shared","initial_state":"random:7"})";
-            TraceWriter writer(path.toStdString());
-            writer.begin_run(run, {});
-            writer.end_run(1);
-            writer.finish();
-        }
+        RunInfo chosen;
+        chosen.name = "<s>chosen</s>";
+        chosen.method = "huginn";
+        chosen.choices = R"({"kv":"shared","initial_state":"random:7"})";
+        add_run(path, chosen);
         stage.open(path);
         const QString plain = model.indexOf(stage.run(0)).data(Qt::ToolTipRole).toString();
         QVERIFY(!plain.contains(u"random:"_s));
@@ -230,10 +235,9 @@ private Q_SLOTS:
     }
 
     void aRunBelowTheFoldIsScrolledTo() {
-        ViewStage stage;
-        LibraryPanel panel(stage.context);
+        Panel stage;
+        LibraryPanel& panel = stage.panel;
         panel.resize(260, 300);
-        panel.show();
         for (const char* name : {"one.ponder", "two.ponder", "three.ponder", "four.ponder"}) {
             stage.open(stage.write(name, {.sequences = 1, .tokens = 60}));
         }
@@ -249,12 +253,9 @@ private Q_SLOTS:
     }
 
     void clicksChooseAAndB() {
-        ViewStage stage;
-        const QString path = stage.write("clicks.ponder", {.sequences = 3, .tokens = 300});
-        LibraryPanel panel(stage.context);
-        panel.resize(260, 700);
-        panel.show();
-        stage.open(path);
+        Panel stage;
+        LibraryPanel& panel = stage.panel;
+        stage.open(stage.write("clicks.ponder", {.sequences = 3, .tokens = 300}));
         const RunKey first = stage.run(0);
         const RunKey second = stage.run(1);
         const auto click = [&](const RunKey& key, bool side, Qt::KeyboardModifiers modifiers = {}) {

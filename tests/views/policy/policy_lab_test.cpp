@@ -186,30 +186,24 @@ private Q_SLOTS:
         pareto.show();
         QTRY_VERIFY_WITH_TIMEOUT(!pareto.isBusy() && !pareto.chart()->chart().empty(), 60'000);
         const Chart& chart = pareto.chart()->chart();
-        const auto bands = static_cast<std::size_t>(
-            std::count_if(chart.series.begin(), chart.series.end(),
-                          [](const auto& one) { return one.mark == Chart::Mark::band; }));
-        const auto listed = static_cast<std::size_t>(std::count_if(
-            chart.series.begin(), chart.series.end(), [](const auto& one) { return one.listed; }));
-        const auto other_axis = static_cast<std::size_t>(
-            std::count_if(fronts.begin(), fronts.end(), [&](const PolicyFront& front) {
-                return front.axis && (*front.axis == CostAxis::flops) != table->flops.has_value();
-            }));
-        QCOMPARE(listed, fronts.size() - other_axis + 2); // and both runs, as they were recorded
-        QVERIFY(std::any_of(chart.series.begin(), chart.series.end(), [](const auto& one) {
+        const auto on_the_axis = std::ranges::count_if(fronts, [&](const PolicyFront& front) {
+            return !front.axis || (*front.axis == CostAxis::flops) == table->flops.has_value();
+        });
+        // And both runs, as they were recorded.
+        QCOMPARE(std::ranges::count(chart.series, true, &Chart::Series::listed), on_the_axis + 2);
+        QVERIFY(std::ranges::any_of(chart.series, [](const Chart::Series& one) {
             return one.name == QLatin1String(blind_rule) && one.mark == Chart::Mark::line;
         }));
-        QVERIFY(bands > 4);
+        QVERIFY(std::ranges::count(chart.series, Chart::Mark::band, &Chart::Series::mark) > 4);
         QVERIFY(chart.note.contains(u"replay"_s));
         const RunInfo run = *stage.data.run(stage.selection.runA());
-        bool found = false;
-        for (const auto& series : chart.series) {
-            found =
-                found || (series.name.toStdString() == run.name &&
-                          std::abs(series.y.front() -
-                                   std::exp(run.nll_sum / static_cast<double>(run.scored_tokens))) < 1e-9);
-        }
-        QVERIFY(found);
+        const auto named =
+            std::ranges::find(chart.series, QString::fromStdString(run.name), &Chart::Series::name);
+        QVERIFY(named != chart.series.end());
+        const double perplexity = std::exp(run.nll_sum / static_cast<double>(run.scored_tokens));
+        QVERIFY(std::ranges::any_of(chart.series, [&](const Chart::Series& one) {
+            return one.name == named->name && std::abs(one.y.front() - perplexity) < 1e-9;
+        }));
         // A run that is neither A nor B has the colour here that it has in the Library.
         int others = 0;
         for (const RunInfo& other : stage.data.runs(stage.selection.runA().trace)) {
@@ -227,9 +221,6 @@ private Q_SLOTS:
         QVERIFY(others > 0);
         // Hovering a run's point names it.
         QSignalSpy hovered(pareto.chart(), &ChartPlot::markHovered);
-        const auto named = std::find_if(chart.series.begin(), chart.series.end(),
-                                        [&](const auto& one) { return one.name.toStdString() == run.name; });
-        QVERIFY(named != chart.series.end());
         testing::move_mouse(pareto.chart()->canvas(),
                             pareto.chart()->positionOf({static_cast<int>(named - chart.series.begin()), 0}));
         QVERIFY(hovered.size() > 0);
@@ -386,9 +377,8 @@ private Q_SLOTS:
         spec.replicates = 200;
         FigurePanel pareto(stage.context, spec);
         const auto bands = [&] {
-            const auto& series = pareto.chart()->chart().series;
-            return std::count_if(series.begin(), series.end(),
-                                 [](const auto& one) { return one.mark == Chart::Mark::band; });
+            return std::ranges::count(pareto.chart()->chart().series, Chart::Mark::band,
+                                      &Chart::Series::mark);
         };
         const auto settled = [&] { return !pareto.isBusy() && !pareto.chart()->chart().empty(); };
         QTRY_VERIFY_WITH_TIMEOUT(settled() && bands() > 0, 60'000);

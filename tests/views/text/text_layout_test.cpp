@@ -43,6 +43,15 @@ TextLayout laid_out(const std::shared_ptr<const SequenceData>& data, qreal width
     return layout;
 }
 
+/// The first token of each line.
+std::vector<qint64> starts_of(const TextLayout& layout) {
+    std::vector<qint64> starts;
+    for (qint64 line = 0; line < layout.lineCount(); ++line) {
+        starts.push_back(layout.firstToken(line));
+    }
+    return starts;
+}
+
 /// Every token once, in order, inside the width, none on top of another.
 void check_sound(const TextLayout& layout) {
     qint64 next = 0;
@@ -96,9 +105,7 @@ private Q_SLOTS:
 
     void newlinesEndLines() {
         const TextLayout layout = laid_out(sequence_of({"one", ".", "\n", "two", ".\n\n", "three"}), 800);
-        QCOMPARE(layout.lineCount(), 3);
-        QCOMPARE(layout.firstToken(1), 3);
-        QCOMPARE(layout.firstToken(2), 5);
+        QCOMPARE(starts_of(layout), (std::vector<qint64>{0, 3, 5}));
         check_sound(layout);
     }
 
@@ -125,10 +132,7 @@ private Q_SLOTS:
             QVERIFY(sliced.expectedLineCount() >= sliced.lineCount());
         }
         QVERIFY(slices > 1);
-        QCOMPARE(sliced.lineCount(), whole.lineCount());
-        for (qint64 line = 0; line < whole.lineCount(); ++line) {
-            QCOMPARE(sliced.firstToken(line), whole.firstToken(line));
-        }
+        QCOMPARE(starts_of(sliced), starts_of(whole));
         check_sound(whole);
     }
 
@@ -138,10 +142,7 @@ private Q_SLOTS:
         const qint64 before = layout.lineCount();
         layout.setWidth(333);
         const TextLayout fresh = laid_out(data, 333);
-        QCOMPARE(layout.lineCount(), fresh.lineCount());
-        for (qint64 line = 0; line < fresh.lineCount(); ++line) {
-            QCOMPARE(layout.firstToken(line), fresh.firstToken(line));
-        }
+        QCOMPARE(starts_of(layout), starts_of(fresh));
         layout.setWidth(900);
         QCOMPARE(layout.lineCount(), before);
         check_sound(fresh);
@@ -343,8 +344,8 @@ private Q_SLOTS:
         const TextLayout layout = laid_out(sequence_of(tokens), 150);
         check_sound(layout);
         QVERIFY(layout.lineCount() > 3);
-        for (qint64 line = 0; line < layout.lineCount(); ++line) {
-            QCOMPARE(layout.firstToken(line) % 3, 0);
+        for (const qint64 start : starts_of(layout)) {
+            QCOMPARE(start % 3, 0);
         }
         // A word wider than a line: its letters, too.
         tokens.assign(1, "a");
