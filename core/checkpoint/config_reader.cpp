@@ -169,17 +169,12 @@ void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::option
             ids.push_back(id);
         }
     };
-    const char* const expected = "a token id or an array of them";
-    if (const nlohmann::json* eos = json.find("eos_token_id"); eos == nullptr) {
-        if (default_eos && !reader.is_null("eos_token_id")) {
-            add_eos(*default_eos);
+    if (const nlohmann::json* eos = json.find("eos_token_id")) {
+        for (const nlohmann::json& id : eos->is_array() ? *eos : nlohmann::json::array({*eos})) {
+            add_eos(checked("eos_token_id", id, "a token id or an array of them"));
         }
-    } else if (eos->is_array()) {
-        for (const nlohmann::json& id : *eos) {
-            add_eos(checked("eos_token_id", id, expected));
-        }
-    } else {
-        add_eos(checked("eos_token_id", *eos, expected));
+    } else if (default_eos && !reader.is_null("eos_token_id")) {
+        add_eos(*default_eos);
     }
 }
 

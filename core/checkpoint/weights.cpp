@@ -61,25 +61,16 @@ constexpr std::string_view wrapper_parts[] = {"_orig_mod.", "_fsdp_wrapped_modul
                                               "_checkpoint_wrapped_module.", "_forward_module."};
 
 /// \p name without them; DistributedDataParallel's "module." only in front.
-std::string unwrapped(std::string_view name, std::set<std::string>& removed) {
-    std::string plain(name);
-    for (bool again = true; again;) {
-        again = false;
-        for (const std::string_view part : wrapper_parts) {
-            for (std::size_t at = plain.find(part); at != std::string::npos; at = plain.find(part, at)) {
-                if (at > 0 && plain[at - 1] != '.') {
-                    ++at;
-                    continue;
-                }
-                plain.erase(at, part.size());
-                removed.emplace(part);
-                again = true;
-            }
-        }
-        if (plain.starts_with("module.")) {
-            plain.erase(0, 7);
-            removed.emplace("module.");
-            again = true;
+std::string unwrapped(const std::string& name, std::set<std::string>& removed) {
+    std::string plain;
+    for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end) {
+        end = std::min(name.find('.', begin), name.size() - 1) + 1;
+        const std::string part = name.substr(begin, end - begin);
+        if ((plain.empty() && part == "module.") ||
+            std::ranges::find(wrapper_parts, part) != std::end(wrapper_parts)) {
+            removed.insert(part);
+        } else {
+            plain += part;
         }
     }
     return plain;

@@ -27,12 +27,12 @@ struct TrainLogRow {
     std::int64_t tokens = 0; ///< trained tokens so far
     double loss = 0;         ///< nats per token, mean over the steps since the previous row
     double learning_rate = 0;
-    double gradient_norm = 0;           ///< norm of the last step's gradient, before clipping
-    std::optional<double> held_out_nll; ///< nats a token
-    double seconds = 0;                 ///< training time so far, without interruptions
-    std::optional<double> penalty = {}; ///< penalty on steps, before lambda; mean like the loss
-    std::optional<double> mean_steps =
-        {}; ///< K_t over all tokens, mean over the same steps; absent: the model has no pondering steps
+    double gradient_norm = 0;                ///< norm of the last step's gradient, before clipping
+    double seconds = 0;                      ///< training time so far, without interruptions
+    std::optional<double> held_out_nll = {}; ///< nats a token
+    /// Penalty on steps, before lambda, and K_t over all tokens; means over the same steps as the loss.
+    /// Absent: the method has no penalty, or no pondering steps.
+    std::optional<double> penalty = {}, mean_steps = {};
 };
 
 struct TrainOptions {

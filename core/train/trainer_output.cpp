@@ -49,15 +49,8 @@ void Trainer::log(double rate) {
 }
 
 TrainLogRow Trainer::row_of_last_steps(double rate) const {
-    TrainLogRow row{counters_.step,
-                    tokens(),
-                    counters_.last_loss,
-                    rate,
-                    counters_.last_norm,
-                    std::nullopt,
-                    counters_.seconds,
-                    {},
-                    {}};
+    TrainLogRow row{counters_.step,      tokens(),         counters_.last_loss, rate,
+                    counters_.last_norm, counters_.seconds};
     if (has_penalty()) {
         row.penalty = counters_.last_penalty;
     }
@@ -76,15 +69,8 @@ void Trainer::append(const TrainLogRow& row, const HeldOut* measured) {
 
 void Trainer::diverged(const std::string& what, double loss, double norm) {
     const std::string weights = optimizer_->first_bad_parameter();
-    append({counters_.step + 1,
-            tokens(),
-            loss,
-            recipe_.learning_rate_at(counters_.step),
-            norm,
-            std::nullopt,
-            seconds_before_ + seconds_since(began_),
-            {},
-            {}});
+    append({counters_.step + 1, tokens(), loss, recipe_.learning_rate_at(counters_.step), norm,
+            seconds_before_ + seconds_since(began_)});
     const std::string fault =
         "training stopped at step " + std::to_string(counters_.step + 1) + " of " +
         std::to_string(recipe_.steps) + ": " + what +
