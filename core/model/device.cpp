@@ -217,10 +217,6 @@ std::optional<std::int64_t> peak_gpu_memory() {
     return bytes;
 }
 
-bool has_cuda_gpu() {
-    return !gpus().empty();
-}
-
 std::string describe_device(at::Device device) {
     const CudaKernels* cuda = cuda_kernels(device);
     return cuda != nullptr && cuda->name_of != nullptr ? device.str() + " " + cuda->name_of(device)
@@ -257,26 +253,12 @@ std::string device_hint(at::Device device, Precision precision) {
     return {};
 }
 
-std::optional<DeviceMemory> device_memory(at::Device device) {
-    if (device.is_cpu()) {
-        return std::nullopt;
-    }
-    const auto held = held_memory(device);
-    const auto total = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).second;
-    return DeviceMemory{held.current, held.peak, static_cast<std::int64_t>(total)};
-}
-
-void forget_peak_memory(at::Device device) {
-    if (!device.is_cpu()) {
-        at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
-    }
-}
-
 MemoryExhausted memory_exhausted(at::Device device) {
     std::string size;
-    if (const auto memory = device_memory(device)) {
-        at::getDeviceAllocator(device.type())->emptyCache();
-        size = " (" + std::to_string(memory->total >> 20) + " MiB)";
+    if (!device.is_cpu()) {
+        c10::DeviceAllocator* const allocator = at::getDeviceAllocator(device.type());
+        size = " (" + std::to_string(allocator->getMemoryInfo(device.index()).second >> 20) + " MiB)";
+        allocator->emptyCache();
     }
     return MemoryExhausted("The memory of " + describe_device(device) + size + " is full.");
 }

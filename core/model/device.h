@@ -21,8 +21,6 @@ at::Device device_from_string(const std::string& name);
 /// Also accepts "auto": the first GPU with enough free memory, else the CPU. Enough is \p bytes for the model
 /// plus a quarter for activations.
 at::Device device_for(const std::string& name, std::int64_t bytes);
-/// Whether this machine has a GPU that LibTorch can use.
-bool has_cuda_gpu();
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
@@ -44,15 +42,6 @@ private:
 /// Empty: no hint.
 std::string device_hint(at::Device device, Precision precision);
 
-/// Memory of a GPU in bytes.
-struct DeviceMemory {
-    std::int64_t used = 0;  ///< held by live tensors of this process
-    std::int64_t peak = 0;  ///< maximum of `used` since forget_peak_memory()
-    std::int64_t total = 0; ///< the GPU's memory
-};
-/// No value on a CPU.
-std::optional<DeviceMemory> device_memory(at::Device device);
-void forget_peak_memory(at::Device device);
 /// The error for a full device, without a remedy. Frees cached memory first, for a smaller attempt.
 MemoryExhausted memory_exhausted(at::Device device);
 

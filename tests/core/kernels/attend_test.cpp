@@ -406,7 +406,7 @@ TEST(Attend, GradientsOfEveryForm) {
 }
 
 /// Asked before a gradient is: from then on LibTorch would not look for its CUDA half.
-const bool gpu_is_there = has_cuda_gpu();
+const bool gpu_is_there = device_for("auto", 0).is_cuda();
 
 TEST(Attend, OnTheGpu) {
     if (!gpu_is_there) {

@@ -78,7 +78,7 @@ DepthMixed by_the_book(const Inputs& in) {
 
 std::vector<at::Device> devices() {
     std::vector<at::Device> all{at::kCPU};
-    if (has_cuda_gpu()) {
+    if (device_for("auto", 0).is_cuda()) {
         all.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(0));
     } else {
         std::printf("no GPU here: the CUDA kernel is not run\n");

@@ -370,7 +370,7 @@ TEST(ReadOut, LongLists) {
 }
 
 TEST(ReadOut, OnTheGpu) {
-    if (!has_cuda_gpu()) {
+    if (!device_for("auto", 0).is_cuda()) {
         GTEST_SKIP() << "no CUDA device";
     }
     const testing::Poison poison;

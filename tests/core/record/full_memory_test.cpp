@@ -13,6 +13,7 @@
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,6 +30,12 @@ using testing::set_host_memory;
 
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 const at::Device device(at::kPrivateUse1, 0);
+
+/// Bytes that live tensors hold.
+c10::CachingAllocator::Stat held() {
+    constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
+}
 
 class FullMemory : public ::testing::Test {
 protected:
@@ -61,12 +68,12 @@ protected:
 
     /// What \p action takes of the memory at most, beside what lies there.
     static std::int64_t taken_by(const std::function<void()>& action) {
-        forget_peak_memory(device);
-        const std::int64_t before = device_memory(device)->used;
+        at::getDeviceAllocator(device.type())->resetPeakStats(device.index());
+        const std::int64_t before = held().current;
         action();
-        return device_memory(device)->peak - before;
+        return held().peak - before;
     }
-    static void leave_free(std::int64_t bytes) { set_host_memory(device_memory(device)->used + bytes); }
+    static void leave_free(std::int64_t bytes) { set_host_memory(held().current + bytes); }
 
     static void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
         for (const std::string& word : words) {
@@ -87,7 +94,7 @@ TEST_F(FullMemory, AtLoadingTheFolderAndTheDeviceAreNamed) {
         leave_free(room);
         expect_words(testing::error_of<EnvironmentError>([&] { (void)load(); }),
                      {(folder_ / "model").string(), "weights do not fit", "hostgpu:0"});
-        EXPECT_EQ(device_memory(device)->used, 0) << "nothing stays of what did not fit";
+        EXPECT_EQ(held().current, 0) << "nothing stays of what did not fit";
     }
     leave_free(weights);
     (void)load();
@@ -127,7 +134,7 @@ TEST_F(FullMemory, SomebodyElseFillsItMeanwhile) {
     const Engine engine = load();
     const std::vector<float> expected = recorded(engine, "all.ponder");
     const std::int64_t one = taken_by([&] { (void)recorded(engine, "one.ponder", 64); }) / 5;
-    const std::int64_t used = device_memory(device)->used;
+    const std::int64_t used = held().current;
     // At one moment after the other: the batch at hand is lost and computed again, a window at a time.
     for (const std::int64_t moment : {1, 10, 40, 200}) {
         SCOPED_TRACE(moment);
@@ -151,14 +158,14 @@ TEST_F(FullMemory, GenerationAndInspectionSayIt) {
     GenerateOptions options;
     options.max_new_tokens = 12;
     const auto expected = engine.generate(prompts, options);
-    const std::int64_t used = device_memory(device)->used;
+    const std::int64_t used = held().current;
     for (const std::int64_t moment : {0, 3, 100, 1000}) {
         SCOPED_TRACE(moment);
         set_host_memory(plenty);
         fill_host_memory_after(moment, used);
         expect_words(testing::error_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
                      {"The memory of hostgpu:0", "is full"});
-        EXPECT_EQ(device_memory(device)->used, used) << "what was computed is let go";
+        EXPECT_EQ(held().current, used) << "what was computed is let go";
     }
     leave_free(0);
     expect_words(testing::error_of<MemoryExhausted>([&] {
@@ -195,7 +202,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     options.logged = {};
     options.existing = ExistingOutput::resume;
     EXPECT_NEAR(train(recipe, options).loss, loss, 1e-5) << "it goes on where it was";
-    EXPECT_EQ(device_memory(device)->used, 0);
+    EXPECT_EQ(held().current, 0);
 }
 
 } // namespace

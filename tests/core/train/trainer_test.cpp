@@ -24,7 +24,7 @@ namespace ponderscope {
 namespace {
 
 /// Asked before a gradient is: from then on LibTorch would not look for its CUDA half.
-[[maybe_unused]] const bool gpu_is_there = has_cuda_gpu();
+[[maybe_unused]] const bool gpu_is_there = device_for("auto", 0).is_cuda();
 
 using nlohmann::json;
 using testing::small_recipe;
