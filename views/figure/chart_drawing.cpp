@@ -311,7 +311,8 @@ double readable_height(const Style& style, double width, const Chart& chart, int
     if (legend.beside()) {
         needed = std::max(needed, legend.listHeight());
     }
-    const auto notes = static_cast<double>(wrapped_lines(style, chart.note, width, note_lines).size());
+    const auto notes =
+        static_cast<double>(wrapped_lines(style.fonts, style.small, chart.note, width, note_lines).size());
     return needed + legend.height() + notes * note_line(style);
 }
 
@@ -321,7 +322,8 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
     const double small = fonts.cap_height(style.small);
     double top = box.top();
     double bottom = box.bottom();
-    const std::vector<QString> note = wrapped_lines(style, chart.note, box.width(), note_lines);
+    const std::vector<QString> note =
+        wrapped_lines(style.fonts, style.small, chart.note, box.width(), note_lines);
     for (auto words = note.rbegin(); words != note.rend(); ++words) {
         list.text(*words, {box.left(), bottom - fonts.descent(style.small)}, style.small);
         bottom -= note_line(style);

@@ -17,7 +17,6 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
@@ -28,6 +27,7 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <set>
 
 using namespace Qt::StringLiterals;
 
@@ -57,12 +57,6 @@ protected:
 private:
     FigurePreview* preview_;
 };
-
-/// Whether the lines of a figure are halting rules.
-bool draws_rules(FigureKind kind) {
-    return kind == FigureKind::policy_front || kind == FigureKind::policy_comparison ||
-           kind == FigureKind::matched_rules || kind == FigureKind::parameter_sweep;
-}
 
 } // namespace
 
@@ -199,21 +193,18 @@ void ExportDialog::fillRuns() {
     };
     // The runs of the initial figure come first, then all other runs over its text.
     std::string digest;
+    std::set<RunKey> listed;
     for (const RunName& run : initial_.runs) {
         add(run.trace, run.run, true);
-        if (const RunInfo* info = run_named(data_, run); info != nullptr && digest.empty()) {
-            digest = info->text_digest;
+        if (const RunInfo* info = run_named(data_, run)) {
+            listed.insert({path_text(run.trace), info->id});
+            digest = digest.empty() ? info->text_digest : digest;
         }
     }
     const QStringList traces = data_.traces();
     for (const QString& trace : traces) {
         for (const RunInfo& info : data_.runs(trace)) {
-            const bool known =
-                std::any_of(initial_.runs.begin(), initial_.runs.end(), [&](const RunName& run) {
-                    return run.trace == path_of(trace) && run_named(data_, run) != nullptr &&
-                           run_named(data_, run)->id == info.id;
-                });
-            if (!known && info.text_digest == digest) {
+            if (info.text_digest == digest && !listed.contains({trace, info.id})) {
                 add(path_of(trace), info.name, false);
             }
         }
@@ -418,8 +409,9 @@ void ExportDialog::arrived() {
             range);
     }
     const Style style(spec(), *maker_.fonts());
-    std::vector<QColor> lines = draws_rules(spec().kind) ? style.rules : style.runs;
-    lines.resize(std::min<std::size_t>(lines.size(), draws_rules(spec().kind) ? lines.size() : 4));
+    const bool rules = reads(kind(), "policies");
+    std::vector<QColor> lines = rules ? style.rules : style.runs;
+    lines.resize(std::min<std::size_t>(lines.size(), rules ? lines.size() : 4));
     if (vision != Vision::normal && least_difference(lines, vision) < readable_difference) {
         text += u'\n' + u"Two line colours look alike. Choose another palette."_s;
     }

@@ -67,10 +67,6 @@ double scale_legend_width(const Style& style, const ScaleLegend& legend) {
     return draw_scale_legend(unseen, style, {}, legend);
 }
 
-std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most) {
-    return wrapped_lines(style.fonts, style.small, text, width, most);
-}
-
 std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
                                    double width, int most) {
     const QStringList words = text.split(u' ', Qt::SkipEmptyParts);

@@ -31,9 +31,7 @@ struct Style : ChartInks {
     double width;      ///< width of the content in points
 };
 
-/// Small text in lines of at most \p width, broken between words. Shortens the last line after \p most lines.
-std::vector<QString> wrapped_lines(const Style& style, const QString& text, double width, int most = 1000);
-
+/// Lines of at most \p width, broken between words. Shortens the last line after \p most lines.
 std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
                                    double width, int most = 1000);
 

@@ -28,24 +28,12 @@ std::string hex(const QColor& colour) {
     return colour.name().mid(1).toUpper().toStdString();
 }
 
-/// Colours by name, defined once each.
-class Colours {
-public:
-    std::string operator()(const QColor& colour) {
-        used_.insert(hex(colour));
-        return "ps" + hex(colour);
-    }
-    [[nodiscard]] std::string definitions() const {
-        std::string text;
-        for (const std::string& one : used_) {
-            text.append("\\definecolor{ps").append(one).append("}{HTML}{").append(one).append("}\n");
-        }
-        return text;
-    }
+/// The colours in use, by their hexadecimal names.
+using Colours = std::set<std::string>;
 
-private:
-    std::set<std::string> used_;
-};
+std::string colour_name(const QColor& colour, Colours& colours) {
+    return "ps" + *colours.insert(hex(colour)).first;
+}
 
 /// The options of an axis. They always state the chart's limits, because pgfplots finds none in filled cells.
 std::string axis_options(const Chart& chart, bool horizontal) {
@@ -89,7 +77,7 @@ std::string coordinates(const Series& series, const std::vector<double>& y, bool
 }
 
 std::string plot_of(const Chart& chart, const Series& series, const Style& style, Colours& colours) {
-    const std::string colour = colours(ink_of(style, series.ink));
+    const std::string colour = colour_name(ink_of(style, series.ink), colours);
     const bool listed = series.listed && !series.name.isEmpty();
     const std::string entry = listed ? "  \\addlegendentry{" + tex(series.name) + "}\n" : "";
     const std::string forget = listed ? "" : ", forget plot";
@@ -147,7 +135,7 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
                 continue;
             }
             text += "  \\fill[" +
-                    (plain ? colour : colours(QColor(map.at(scale.position(series.value[i]))))) +
+                    (plain ? colour : colour_name(QColor(map.at(scale.position(series.value[i]))), colours)) +
                     "] (axis cs:" + number_of(series.x[i] - chart.dx / 2) + "," +
                     number_of(series.y[i] - chart.dy / 2) +
                     ") rectangle (axis cs:" + number_of(series.x[i] + chart.dx / 2) + "," +
@@ -177,7 +165,10 @@ std::string chart_pgfplots(const Chart& chart, const Style& style, double width_
         note += "% colours: " + chart.scale->label.simplified().toStdString() + ", from " +
                 number_of(chart.scale->low) + " to " + number_of(chart.scale->high) + "\n";
     }
-    return "% \\usepackage{pgfplots} \\pgfplotsset{compat=1.16}\n" + note + colours.definitions() +
+    for (const std::string& one : colours) {
+        note += "\\definecolor{ps" + one + "}{HTML}{" + one + "}\n";
+    }
+    return "% \\usepackage{pgfplots} \\pgfplotsset{compat=1.16}\n" + note +
            "\\begin{tikzpicture}\n\\begin{axis}[\n  width=" + number_of(width_mm) +
            "mm, height=" + number_of(height_mm) +
            "mm,\n  axis lines=left, unbounded coords=jump, ymajorgrids, grid style={black!12},\n" +

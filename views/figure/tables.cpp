@@ -235,7 +235,7 @@ Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts&
         rule(top, &block == &blocks.back() ? 0.9 : 0.5);
     }
     double end = top + style.size * 0.3;
-    for (const QString& words : wrapped_lines(style, data.note, style.width)) {
+    for (const QString& words : wrapped_lines(style.fonts, style.small, data.note, style.width)) {
         end += style.size * 1.2;
         list.text(words, {0, end - fonts.descent(style.small)}, style.small);
     }
