@@ -15,8 +15,7 @@ public:
     /// Whether the signal is sequence attention.
     static bool fits(const SignalInfo& info);
 
-    /// \p chunk: as TraceReader returns it, of a signal that fits, with one row: token \p row of its
-    /// sequence.
+    /// \p chunk: as TraceReader returns it, of a signal that fits, with one row: of token \p row.
     AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row);
 
     [[nodiscard]] std::int64_t row() const { return row_; }
@@ -37,8 +36,7 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The model's numbers of the recorded layers and heads, from the signal's description; 0, 1, ... if the
-/// description lacks them.
+/// The model's numbers of the recorded layers and heads, from the signal's description; else 0, 1, ...
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

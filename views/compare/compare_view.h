@@ -48,8 +48,7 @@ public:
     /// The shown comparison; null before the first one has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
     [[nodiscard]] SubsetChip* chip() const { return chip_; }
-    /// Restricts the table to these tokens, until the subset is empty or another text is compared. The
-    /// figures always show all tokens.
+    /// Restricts the table, but not the figures, until the subset is empty or another text is compared.
     void setSubset(const TokenSubset& subset);
 
 public Q_SLOTS:

@@ -24,8 +24,7 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
-/// A source that a run was computed without: the value of layer `source` was removed from the depth attention
-/// of one layer, or of all layers that read it.
+/// A run was computed without the value of layer `source` in the depth attention of one layer, or of all.
 struct AblatedSource {
     std::int64_t source = 0;
     std::optional<std::int64_t> layer; ///< absent: all layers
@@ -53,8 +52,7 @@ bool ablates(const RunInfo& candidate, const RunInfo& base);
 
 /// Which numbers of a map by layer and source are drawn.
 enum class DepthShown { token, mean, spread };
-/// Weights by layer and source: the mean or the spread over tokens, or the weights of one token, \p token
-/// [layer * sources + source].
+/// Mean or spread over tokens by layer and source, or the weights of one \p token [layer * sources + source].
 Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,
                           DepthShown shown = DepthShown::mean, const std::vector<float>& token = {});
 /// Weight against change in NLL, a point a source.

@@ -62,14 +62,6 @@ DepthMap::DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector
     }
 }
 
-std::size_t DepthMap::place_of(std::int64_t row, std::int64_t step) const {
-    return static_cast<std::size_t>((row * steps_ + step) * layers_ * sources_ * heads_);
-}
-
-std::int64_t DepthMap::row_stride() const {
-    return std::max<std::int64_t>(1, (rows_ + most_rows - 1) / most_rows);
-}
-
 bool DepthMap::reads(std::int64_t layer, std::int64_t source) const {
     return layer >= 0 && layer < layers_ && source >= 0 && source < sources_ &&
            reads_[static_cast<std::size_t>(layer * sources_ + source)];

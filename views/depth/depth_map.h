@@ -18,8 +18,7 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// \p chunk: as TraceReader returns it, of a signal that fits. \p executed: the last step that ran for
-    /// each row.
+    /// \p chunk: as TraceReader returns it, of a signal that fits. \p executed: the last step of each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens
@@ -33,8 +32,8 @@ public:
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// The weight in a row. \p head: -1 means the mean over the heads. NaN outside of the map, and for a
-    /// source that the layer does not read.
+    /// The weight in a row. \p head -1: the mean over the heads. NaN outside of the map and for unread
+    /// sources.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
     /// [layer * sources + source] of one row; all NaN outside of the map.
@@ -60,8 +59,13 @@ private:
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
     /// Where the values of a row and step begin.
-    [[nodiscard]] std::size_t place_of(std::int64_t row, std::int64_t step) const;
-    [[nodiscard]] std::int64_t row_stride() const; ///< samples take every Nth row
+    [[nodiscard]] std::size_t place_of(std::int64_t row, std::int64_t step) const {
+        return static_cast<std::size_t>((row * steps_ + step) * layers_ * sources_ * heads_);
+    }
+    /// Samples take every Nth row.
+    [[nodiscard]] std::int64_t row_stride() const {
+        return rows_ > 0 ? (rows_ + most_rows - 1) / most_rows : 1;
+    }
 
     std::vector<float> values_;
     std::vector<std::int32_t> executed_;

@@ -23,8 +23,7 @@ namespace {
 
 constexpr std::int64_t most_columns = 4096; ///< of a second axis
 
-/// 0 at first steps, which have too few before them; one fewer where the model begins from a state of its
-/// own.
+/// 0 at first steps, which have too few before them.
 bool compares_with_steps_before(const std::string& name) {
     return name == signal::kl_previous_current || name == signal::kl_current_previous ||
            name == signal::cosine || name == signal::latent_difference || name == signal::update_cosine ||

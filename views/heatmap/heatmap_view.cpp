@@ -143,8 +143,7 @@ void HeatmapView::refreshMap() {
     loader_.cancel();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk || info == nullptr) {
-        // A map of this very sequence may stay until more of the sequence has been read. Any other map would
-        // be wrong.
+        // Only a map of this very sequence may stay until more of the sequence has been read.
         const bool stale = !sequence_ || !(sequence_->run == run) ||
                            sequence_->sequence != selection_.sequence() || !canvas_->map() ||
                            canvas_->map()->info().name != signal_.toStdString();

@@ -14,9 +14,7 @@ namespace ponderscope {
 
 /// Paints a StepMap: steps as rows, tokens as columns of pixels, the selected column outlined. The wheel
 /// zooms along the tokens, dragging pans, hovering and clicks set the shared selection, arrow keys move it.
-///
-/// If view or data changed, painting takes one pass over the visible tokens. Otherwise painting copies a
-/// picture.
+/// If view or data changed, painting takes one pass over the visible tokens.
 class StepMapCanvas : public QWidget {
     Q_OBJECT
 public:

@@ -62,10 +62,6 @@ void InspectorView::setCandidatesShown(int most) {
     changed();
 }
 
-void InspectorView::renew() {
-    pending_.start();
-}
-
 void InspectorView::refresh() {
     pending_.stop();
     report_ = token_report(data_, selection_, most_);

@@ -9,9 +9,8 @@
 
 namespace ponderscope {
 
-/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Needs an
-/// open trace; candidates and curves need per-step signals. Text can be selected and copied; it follows
-/// hover within a frame.
+/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Candidates
+/// and curves need per-step signals. Text can be selected and copied; it follows hover within a frame.
 class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:
@@ -33,7 +32,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void renew() override; ///< schedules refresh() once in a turn of the event loop
+    void renew() override { pending_.start(); } ///< one refresh() in a turn of the event loop
 
     TraceData& data_;
     Selection& selection_;
@@ -41,8 +40,7 @@ private:
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;
-    int written_width_ = 0; ///< width of the widget; the page's width depends on the scroll bar, and the
-                            ///< scroll bar on the page
+    int written_width_ = 0; ///< of the widget: the page's width depends on the scroll bar
 };
 
 } // namespace ponderscope

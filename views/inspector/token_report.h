@@ -10,8 +10,7 @@
 
 namespace ponderscope {
 
-/// All texts and numbers of the inspector for one token. It is made for every token under the cursor, so it
-/// reads only one row of each signal.
+/// All texts and numbers of the inspector for one token, from one row of each signal.
 struct TokenReport {
     struct Row {
         QString label;
@@ -49,14 +48,12 @@ struct TokenReport {
     std::vector<QString> notes;   ///< warnings against wrong conclusions, and reasons for missing data
     bool hasB = false;
     QString step; ///< the word for run A's steps: "step", "layer"
-    /// Data of the report, held while the report is shown. So the cache does not drop one part to read
-    /// another.
+    /// Data of the report, held so that the cache does not drop one part to read another.
     std::vector<std::shared_ptr<const void>> held;
 };
 
 /// Requests its data from \p data. Parts that are still being read are left out; TraceData's signals tell
-/// when to call again. \p most: candidates for each step; the true token is added with its rank if it is not
-/// among them.
+/// when to call again. \p most: candidates for each step, beside the true token.
 TokenReport token_report(TraceData& data, const Selection& selection, int most = 3);
 
 } // namespace ponderscope

@@ -68,8 +68,7 @@ void LibraryModel::synchronise(const QString& path) {
     const QList<QStandardItem*> fresh_row = place.isValid() ? QList<QStandardItem*>() : made({path, 0});
     QStandardItem* trace = place.isValid() ? itemFromIndex(place) : fresh_row[0];
     const auto id = [&](int row) { return trace->child(row)->data(KeyRole).value<RunKey>().run; };
-    // Row by row, so that the chosen row and the place that was scrolled to stay. Both are in the order of
-    // ids.
+    // Row by row, so that the chosen row and the place that was scrolled to stay. Both ascend by id.
     for (int row = trace->rowCount(); row-- > 0;) {
         if (std::none_of(fresh.begin(), fresh.end(), [&](const RunInfo& run) { return run.id == id(row); })) {
             trace->removeRow(row);

@@ -7,8 +7,7 @@
 
 namespace ponderscope {
 
-/// Open traces, and below each its runs. The second column says which run is A or B. Items hold keys; all
-/// other data comes from TraceData on request.
+/// Open traces, and below each its runs. The second column says which run is A or B. Items hold only keys.
 class LibraryModel : public QStandardItemModel {
     Q_OBJECT
 public:

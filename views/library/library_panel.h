@@ -17,8 +17,8 @@ namespace ponderscope {
 class LibraryModel;
 class SequenceModel;
 
-/// The left dock: traces with their runs, and the sequences of run A. A click selects run A. A click on the
-/// "B" at a row's end, or key B, selects run B.
+/// Traces with their runs, and the sequences of run A. A click selects A; the "B" at a row's end, or key B,
+/// B.
 class LibraryPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:
@@ -57,7 +57,7 @@ private:
     QTreeView* runs_;
     QListView* sequences_;
     QLabel* sequenceHeader_; ///< "SEQUENCES  12"
-    QLabel* hint_; ///< shown while no trace is open
+    QLabel* hint_;           ///< shown while no trace is open
 };
 
 } // namespace ponderscope

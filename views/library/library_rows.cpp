@@ -55,10 +55,6 @@ void RunRows::setEditorData(QWidget* editor, const QModelIndex& index) const {
 SequenceRows::SequenceRows(const Theme& theme, QObject* parent)
     : QStyledItemDelegate(parent), theme_(theme) {}
 
-QSize SequenceRows::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const {
-    return {160, 28};
-}
-
 void SequenceRows::paint(QPainter* painter, const QStyleOptionViewItem& option,
                          const QModelIndex& index) const {
     const Palette& colours = theme_.colours();

@@ -144,8 +144,7 @@ QList<float> SequenceModel::barcode(const SequenceInfo& info) const {
         const auto from = static_cast<std::size_t>(bar * each);
         const std::size_t to =
             std::min(std::max(static_cast<std::size_t>((bar + 1) * each), from + 1), nll.size());
-        // Mean and one and a half deviations: hard places stay visible among easy ones, however many tokens
-        // share a bar.
+        // Mean and one and a half deviations: hard places stay visible among the easy ones of a bar.
         double first = 0;
         double second = 0;
         int count = 0;

@@ -16,8 +16,7 @@ namespace ponderscope {
 struct PolicyRerun;
 struct ReplayTable;
 
-/// The replay table of run A, read in the background when the policy lab shows it, and the reruns in the open
-/// traces. One object for each window. GUI thread.
+/// The replay table of run A, read when the policy lab shows it, and the reruns in open traces. GUI thread.
 class PolicyData : public QObject {
     Q_OBJECT
 public:

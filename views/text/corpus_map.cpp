@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 
 using namespace Qt::StringLiterals;
 
@@ -148,18 +147,13 @@ void CorpusMap::restart() {
     other_ = other;
     next_ = 0;
     maxSteps_ = info == nullptr ? 0 : info->max_steps;
-    std::map<qint64, qint64> of_b;
-    if (other.isValid()) {
-        for (const SequenceInfo& sequence : context_.data.sequences(other)) {
-            of_b[sequence.number] = sequence.tokens;
-        }
-    }
     qint64 all = 0;
     for (const SequenceInfo& sequence : context_.data.sequences(key)) {
         const qint64 tokens = std::clamp<qint64>(sequence.tokens, 0, most_tokens - all);
         all += tokens;
-        const auto there = of_b.find(sequence.number);
-        Strip strip{sequence.number, tokens, there == of_b.end() ? 0 : there->second, {}, 0, 0};
+        const SequenceInfo* of_b =
+            other.isValid() ? context_.data.sequenceInfo(other, sequence.number) : nullptr;
+        Strip strip{sequence.number, tokens, of_b == nullptr ? 0 : of_b->tokens, {}, 0, 0};
         const std::size_t i = strips_.size();
         if (i < before.size() && before[i].sequence == strip.sequence && before[i].tokens == tokens &&
             before[i].other == strip.other) {

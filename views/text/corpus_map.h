@@ -15,9 +15,8 @@
 
 namespace ponderscope {
 
-/// All sequences of run A at once, or A − B, one pixel (or a few) for each token, in the colours and on the
-/// scale of the text: the smallest zoom level. Keeps two bytes for each token. Sequences are read one after
-/// the other while the map is on the screen.
+/// All sequences of run A at once, or A − B, one pixel (or a few) for each token, in the colours of the text.
+/// Keeps two bytes for each token. Reads sequences one after the other while it is on the screen.
 class CorpusMap : public QAbstractScrollArea {
     Q_OBJECT
 public:

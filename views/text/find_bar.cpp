@@ -350,10 +350,6 @@ QModelIndex HitModel::indexOf(qint64 token) const {
     return at != hits_.end() && *at == token ? index(static_cast<int>(at - hits_.begin())) : QModelIndex();
 }
 
-int HitModel::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(hits_.size());
-}
-
 QVariant HitModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid() || !block_ || index.row() >= rowCount()) {
         return {};

@@ -106,7 +106,9 @@ public:
     void show(std::shared_ptr<const SequenceData> block, std::vector<qint64> hits);
     [[nodiscard]] QModelIndex indexOf(qint64 token) const; ///< invalid: not a hit
 
-    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override {
+        return parent.isValid() ? 0 : static_cast<int>(hits_.size());
+    }
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
 
 private:

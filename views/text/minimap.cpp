@@ -63,8 +63,7 @@ void Minimap::render() {
     }
     const auto lines = static_cast<double>(layout_.expectedLineCount());
     const ColourMap& map = map_of(values_, theme_);
-    // A cell shows the mean of its tokens, whatever their number. Classes have no mean: the last token's
-    // class is shown.
+    // A cell shows the mean of its tokens, or the class of the last one.
     const bool classes = !values_.classes.isEmpty();
     image_ = QImage(columns, rows, QImage::Format_RGB32);
     image_.fill(theme_.colours().panel);

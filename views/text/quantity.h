@@ -57,8 +57,7 @@ TokenValues shown_values(const TextLook& look, const SequenceData& a, const Sequ
 /// Values from replayed steps: \p steps for each row under \p policy.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// An annotation of the tokens themselves; the attribution has no effect. If the annotation does not exist,
-/// the result has a notice.
+/// An annotation of the tokens themselves, whatever the attribution. A missing annotation gives a notice.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// The value as in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);

@@ -20,7 +20,6 @@ struct TokenSpan {
 };
 
 /// Means over a span's tokens that have an NLL, by the window's attribution; NaN: no such token.
-/// The Compare panel has their intervals.
 struct SpanMeans {
     qint64 scored = 0;
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats

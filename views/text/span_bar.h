@@ -24,8 +24,7 @@ public:
     void copy() const;
     /// Writes the label beside the trace on another thread. The text shows the label when it is written.
     void label(const QString& annotation, const QString& name);
-    /// Asks for a class for the span or, without a span, for the selected token. \p wanted: the suggested
-    /// annotation.
+    /// Asks for a class for the span, else for the selected token. \p wanted: the suggested annotation.
     void askForLabel(const QString& wanted);
     /// Adds the note "bookmark" to the selected token, or removes it. Other notes stay.
     void toggleBookmark();

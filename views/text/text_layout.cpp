@@ -18,12 +18,10 @@ namespace {
 
 /// A word that no line can hold anyway is cut here, so that shaping stays short whatever the text is.
 constexpr std::size_t longest_word_bytes = 96;
-/// Beyond this many distinct words the glyphs of a sequence are no longer worth their memory: a text of
-/// random bytes.
+/// Beyond this many distinct words (random bytes) the glyphs of a sequence are not worth their memory.
 constexpr std::size_t most_shapes = 200'000;
 
-/// Whether the character at byte \p at belongs to one that one sees with those from \p first on: the second
-/// letter of a flag, the second person of a family.
+/// Whether a reader sees one character from \p first over \p at: the letters of a flag, a family.
 bool joins(std::string_view text, std::size_t first, std::size_t at) {
     const QString before = QString::fromUtf8(text.data() + first, static_cast<qsizetype>(at - first));
     const QString both =
@@ -34,8 +32,7 @@ bool joins(std::string_view text, std::size_t first, std::size_t at) {
     return !finder.isAtBoundary();
 }
 
-/// The end of a token in the characters of a word. Inside a character, it is at \p part of the way from \p
-/// from to \p to; else at \p from.
+/// The end of a token in a word: at `from`, or inside a character at `part` of the way from `from` to `to`.
 struct Edge {
     int from = 0;
     int to = 0;
@@ -54,8 +51,7 @@ std::vector<std::pair<double, double>> extents_of(const QTextLayout& layout, con
         to = std::max(layout.nextCursorPosition(from), from + 1);
         const double start = line.cursorToX(from);
         double end = line.cursorToX(from, QTextLine::Trailing);
-        // Within a ligature the next character begins before the glyph ends; beyond a change of direction
-        // it begins elsewhere.
+        // Within a ligature the next character begins before the glyph ends.
         if (const double next = line.cursorToX(to); to < size && (next - start) * (next - end) < 0) {
             end = next;
         }
@@ -366,10 +362,6 @@ qint64 TextLayout::lineOf(qint64 token) const {
 
 qint64 TextLayout::firstToken(qint64 line) const {
     return line < 0 || line >= lineCount() ? placedTokens() : lines_[static_cast<std::size_t>(line)].token;
-}
-
-qint64 TextLayout::endToken(qint64 line) const {
-    return firstToken(line + 1);
 }
 
 std::vector<TextLayout::Piece> TextLayout::pieces(qint64 line) const {

@@ -22,11 +22,9 @@ namespace ponderscope {
 
 /// The positions of a sequence's tokens when its text is wrapped to a width. No widget; GUI thread only.
 ///
-/// Words (tokens without white space between them) are shaped as a whole. So ligatures, kerning, joining
-/// scripts and characters of several tokens look as in running text. Each distinct word is shaped once. So
-/// placing a million tokens takes a million look-ups, and prepare() makes them in slices. Wrapping again
-/// after a resize needs only additions. Coordinates: x from the left edge of the text, lines from 0. The view
-/// determines the height of lines.
+/// Words (tokens without white space between them) are shaped as a whole, so ligatures, kerning, joining
+/// scripts and characters of several tokens look as in running text. Each distinct word is shaped once.
+/// prepare() places tokens in slices. Coordinates: x from the left edge of the text, lines from 0.
 class TextLayout {
 public:
     struct PlacedToken {
@@ -43,8 +41,7 @@ public:
     void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
     /// Whether a name was unknown when its token was placed.
     [[nodiscard]] bool missesLabels() const { return missesLabels_; }
-    /// Null: empties the layout. If the data continues the placed text (a growing recording, or another run
-    /// on the same text), the layout stays.
+    /// Null: empties the layout. The layout stays if the data continues the placed text.
     void setSequence(std::shared_ptr<const SequenceData> data);
     [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
     /// Wraps the placed tokens again. \p width in pixels, at least 40.
@@ -63,7 +60,7 @@ public:
     [[nodiscard]] qint64 expectedLineCount() const;
     [[nodiscard]] qint64 lineOf(qint64 token) const; ///< -1: not placed
     [[nodiscard]] qint64 firstToken(qint64 line) const;
-    [[nodiscard]] qint64 endToken(qint64 line) const;
+    [[nodiscard]] qint64 endToken(qint64 line) const { return firstToken(line + 1); }
 
     /// The tokens of a line in the order of the text, not of the screen (right-to-left words).
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;

@@ -110,14 +110,6 @@ QString TextView::coloured() const {
                                    : quantity_key(quantity()) + (showsDifference() ? u"−"_s : QString());
 }
 
-HeldRange TextView::range() const {
-    return ranges_.held(coloured());
-}
-
-void TextView::setRange(const HeldRange& range) {
-    ranges_.hold(coloured(), range);
-}
-
 void TextView::setReplay(ReplayedSteps replay) {
     const bool before = showsReplay();
     replay_ = std::move(replay);

@@ -35,11 +35,10 @@ public:
     [[nodiscard]] bool showsDifference() const { return look().difference; }
     /// The fixed ends of the current colour scale, for every run and sequence. Each quantity, its difference
     /// and each annotation has its own ends. No value: determined by the values.
-    [[nodiscard]] HeldRange range() const;
-    void setRange(const HeldRange& range);
+    [[nodiscard]] HeldRange range() const { return ranges_.held(coloured()); }
+    void setRange(const HeldRange& range) { ranges_.hold(coloured(), range); }
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all fixed ranges
-    /// Tokens that were selected together, by dragging or with Shift: from the first token to the pinned one.
-    /// Empty if a single token is pinned.
+    /// Tokens that were selected together, by dragging or with Shift; empty if a single token is pinned.
     [[nodiscard]] TokenSpan span() const;
     void setSpan(TokenSpan span); ///< pins the last token; empty: unpins
     /// The note of a token: its class in the annotation `note_annotation`. Tokens with a note have a flag.
@@ -66,8 +65,7 @@ public:
     void scrollTo(qint64 token);
     /// The numbers of a token as in the tooltip, in one line; empty: no such token.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending, get a fine outline and ticks on the minimap. \p alone: all other tokens are
-    /// drawn in pale colours.
+    /// Found tokens, ascending, get an outline and ticks on the minimap. \p alone: all others are pale.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 Q_SIGNALS:

@@ -186,10 +186,6 @@ int TokenModel::rowCount(const QModelIndex& parent) const {
                                              block_->tokens.size(), std::numeric_limits<int>::max()));
 }
 
-int TokenModel::columnCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : static_cast<int>(columns_.size());
-}
-
 QVariant TokenModel::colour(std::size_t token) const {
     if (values_ == nullptr || token >= values_->values.size()) {
         return {};

@@ -18,8 +18,7 @@ bool is_ideograph(char32_t c) {
     return (c >= 0x2e80 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) || (c >= 0x20000 && c <= 0x3ffff);
 }
 
-/// Scripts that are written without spaces: a line may break at any token, but no line begins with what
-/// closes the words before it.
+/// Scripts without spaces: a line may break at any token, but not before closing punctuation.
 bool breaks_anywhere(char32_t c) {
     const QChar::Category kind = QChar::category(c);
     if (kind == QChar::Punctuation_Close || kind == QChar::Punctuation_FinalQuote ||

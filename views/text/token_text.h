@@ -16,8 +16,7 @@ struct TokenText {
         false; ///< drawn softly: control characters, only white space, bytes of a split character, ids
     bool breakAfter = false;  ///< contains a newline, so the line ends here
     bool breakBefore = false; ///< a line may begin here without a space (scripts without spaces)
-    bool ideograph = false;   ///< a line may break before this token after any character, because the token
-                              ///< begins with an ideograph
+    bool ideograph = false;   ///< begins with an ideograph: a line may break before it
 };
 
 /// \p bytes: the characters that begin in the token (CharacterSpan). Empty for a run with ids only and for

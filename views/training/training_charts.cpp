@@ -48,8 +48,7 @@ double place_of(const TrainingCurve& curve, std::size_t i, const std::string& ax
                               : static_cast<double>(curve.step[i]);
 }
 
-/// Which of so many points are drawn: all, or of every stretch its lowest and its highest, so that no
-/// outlier is lost.
+/// The drawn points: all, or the lowest and the highest of every stretch, so that no outlier is lost.
 std::vector<std::size_t> drawn_points(std::span<const double> values) {
     std::vector<std::size_t> chosen;
     const std::size_t stretch = values.size() <= most_points ? 1 : 2 * values.size() / most_points + 1;

@@ -32,8 +32,7 @@ struct TrainingRecord {
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
-/// The training with this name or number, or all trainings if the name is empty. InputError: no trainings, or
-/// none with this name.
+/// The training with this name or number, or all if the name is empty. InputError: there is none.
 std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, const std::string& name,
                                             const std::stop_token& stop = {});
 
