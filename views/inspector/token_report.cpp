@@ -15,10 +15,6 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-namespace {
-
-/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. The reason: decoding a
-/// whole chunk at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     SignalChunk one{row, chunk.dtype, chunk.shape, {}};
     const std::int64_t at = row - chunk.first;
@@ -29,6 +25,8 @@ SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
     }
     return one;
 }
+
+namespace {
 
 /// A run at a row: its sequence and its numbers there.
 struct Side {

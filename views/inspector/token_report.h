@@ -10,6 +10,10 @@
 
 namespace ponderscope {
 
+/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. The reason: decoding a
+/// whole chunk at every cursor move would take too long.
+SignalChunk row_of(const SignalChunk& chunk, std::int64_t row);
+
 /// All texts and numbers of the inspector for one token, from one row of each signal.
 struct TokenReport {
     struct Row {
