@@ -117,20 +117,17 @@ DataTable table_of(const std::vector<StepsCorrelation>& list) {
 
 /// Everything that the verb says of a run.
 struct Statistics {
-    std::string run;
-    std::int64_t max_steps = 0;
-    std::string unit;
-    RunEstimate estimate;
-    std::vector<StepsCorrelation> correlations;
-    std::vector<StepsCorrelation> gains;
-    TokenGroups groups;
-    std::vector<Grouping> groupings;
-    std::optional<ExpertUse> experts;
+    std::string reference; ///< TRACE#RUN
+    RunInfo run;
+    RunStudy study;
     std::string types_of;
+    std::optional<ExpertUse> experts;
+    std::vector<StepsCorrelation> gains = {};
+    std::vector<Grouping> groupings = {};
 
     void print(std::size_t rows, const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
-    [[nodiscard]] bool ponders() const { return max_steps > 0; }
+    [[nodiscard]] bool ponders() const { return run.max_steps > 0; }
     /// The run's own numbers, one row.
     [[nodiscard]] DataTable numbers() const;
     /// The tables of the groupings, in their order; then of classes, then of types.
@@ -180,10 +177,10 @@ void print_experts(const ExpertUse& use) {
 
 DataTable Statistics::numbers() const {
     DataTable row;
-    row.add({"mean_nll", "NLL", CellFormat::number, 4, "nats a token"}, estimate.mean_nll);
-    row.add({"perplexity", "perplexity", CellFormat::number, 2}, estimate.perplexity);
-    row.add({"bits_per_byte", "bits per byte"}, estimate.bits_per_byte);
-    row.add({"mean_steps", ponders() ? "steps" : "", CellFormat::number, 3}, estimate.mean_steps);
+    row.add({"mean_nll", "NLL", CellFormat::number, 4, "nats a token"}, study.estimate.mean_nll);
+    row.add({"perplexity", "perplexity", CellFormat::number, 2}, study.estimate.perplexity);
+    row.add({"bits_per_byte", "bits per byte"}, study.estimate.bits_per_byte);
+    row.add({"mean_steps", ponders() ? "steps" : "", CellFormat::number, 3}, study.estimate.mean_steps);
     return row;
 }
 
@@ -197,7 +194,7 @@ std::vector<DataTable> Statistics::tables() const {
         }
     }
     for (const auto& [name, list] :
-         {std::pair{"class", &groups.classes}, std::pair{"token", &groups.types}}) {
+         {std::pair{"class", &study.groups.classes}, std::pair{"token", &study.groups.types}}) {
         tables.push_back(group_table(name, name, ponders(), false));
         for (const TokenGroup& group : *list) {
             tables.back().rows.push_back(row_of(group));
@@ -207,12 +204,12 @@ std::vector<DataTable> Statistics::tables() const {
 }
 
 void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const {
-    std::cout << visible(run) << "  " << with_separators(estimate.scored_tokens) << " scored tokens, " << unit
-              << "s 0 to " << max_steps << "\n"
+    std::cout << visible(reference) << "  " << with_separators(study.estimate.scored_tokens)
+              << " scored tokens, " << run.step_unit << "s 0 to " << run.max_steps << "\n"
               << list_of(numbers(), 0);
-    if (!correlations.empty()) {
+    if (!study.correlations.empty()) {
         std::cout << "\n"
-                  << text_of(table_of(correlations))
+                  << text_of(table_of(study.correlations))
                   << "  NLL and entropy are those of the chosen read-out, after the steps: a gate that stops "
                      "where the\n  loss is already low makes rho negative, whether or not steps pay.\n";
     }
@@ -234,27 +231,27 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     std::cout << "\nClasses and tokens: the token "
               << (types_of == "token" ? "at which the steps were spent" : "that the steps predicted") << ".";
     if (ponders()) {
-        std::cout << " drops last: share that stops before step " << max_steps
+        std::cout << " drops last: share that stops before step " << run.max_steps
                   << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery "
                      "(Benjamini-Hochberg), of the test that the mean steps equal those elsewhere, by sign "
                      "flips of "
-                  << (groups.joined ? with_separators(groups.units) + " groups of " : "")
-                  << (groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
+                  << (study.groups.joined ? with_separators(study.groups.units) + " groups of " : "")
+                  << (study.groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
     }
-    std::cout << "\n" << intervals.sentence(estimate.resampling) << "\n";
-    print_notices(estimate.notices);
+    std::cout << "\n" << intervals.sentence(study.estimate.resampling) << "\n";
+    print_notices(study.estimate.notices);
 }
 
 nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     nlohmann::json report = json_of(numbers()).front();
-    report["run"] = run;
-    report["scored_tokens"] = estimate.scored_tokens;
-    report["max_steps"] = max_steps;
-    report["step_unit"] = unit;
-    report["steps_correlations"] = json_of(table_of(correlations));
+    report["run"] = reference;
+    report["scored_tokens"] = study.estimate.scored_tokens;
+    report["max_steps"] = run.max_steps;
+    report["step_unit"] = run.step_unit;
+    report["steps_correlations"] = json_of(table_of(study.correlations));
     report["steps_and_gain"] = json_of(table_of(gains));
     report["types_of"] = types_of;
-    report["notices"] = estimate.notices;
+    report["notices"] = study.estimate.notices;
     report["labels"] = report["by"] = nlohmann::json::array();
     report["unlabelled_tokens"] = 0;
     const std::vector<DataTable> all = tables();
@@ -273,7 +270,7 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     if (experts) {
         report["experts"] = json_of_experts(*experts);
     }
-    intervals.write_to(report, estimate.resampling);
+    intervals.write_to(report, study.estimate.resampling);
     return report;
 }
 
@@ -284,31 +281,26 @@ void StatsVerb::run() {
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);
     const RunInfo run = find_run(reader, where.run);
-    Statistics result;
-    result.run = where.trace.string() + "#" + run.name;
-    result.max_steps = run.max_steps;
-    result.unit = run.step_unit;
-    result.types_of = types_of;
-    RunStudy study = study_run(reader, run, {least, bootstrap, place_of(types_of)});
-    const BootstrapOptions settled = study.estimate.resampling.same_length(bootstrap);
-    result.estimate = std::move(study.estimate);
-    result.groups = std::move(study.groups);
-    const bool ponders = run.max_steps > 0; // else steps go together with nothing
-    if (ponders) {
-        result.correlations = std::move(study.correlations);
+    Statistics result{where.trace.string() + "#" + run.name, run,
+                      study_run(reader, run, {least, bootstrap, place_of(types_of)}), types_of,
+                      expert_use(reader, run, bootstrap.stop)};
+    const BootstrapOptions settled = result.study.estimate.resampling.same_length(bootstrap);
+    std::vector<StepsCorrelation>& correlations = result.study.correlations;
+    const bool ponders = result.ponders();
+    if (!ponders) { // steps go together with nothing
+        correlations.clear();
     }
-    result.experts = expert_use(reader, run, bootstrap.stop);
     for (const std::string& text : ponders ? others : std::vector<std::string>()) {
         const RunReference other = parse_run_reference(text);
         const TraceReader other_reader = TraceReader::open(other.trace);
         const RunInfo full = find_run(other_reader, other.run);
-        result.correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
+        correlations.push_back(correlate_steps(reader, run, other_reader, full, settled));
         if (auto gain = correlate_gain(reader, run, other_reader, full, settled); gain && gain->tokens > 0) {
             result.gains.push_back(std::move(*gain));
         }
     }
     if (!ponders && !others.empty()) {
-        result.estimate.notices.emplace_back(
+        result.study.estimate.notices.emplace_back(
             "every token of the run has one step, so nothing is set against the steps (--against).");
     }
     const LabelPlace place = place_of(label_of);
@@ -328,7 +320,7 @@ void StatsVerb::run() {
     for (const std::string& name : by) {
         const AnnotationInfo one = find_annotation(annotations, where.trace, run, name);
         if (!one.category && ponders) {
-            result.correlations.push_back(correlate_steps(reader, run, *annotations, one, place, settled));
+            correlations.push_back(correlate_steps(reader, run, *annotations, one, place, settled));
         }
         group_by(name, Labels::annotated(*annotations, one), true);
         if (one.category) {

@@ -22,21 +22,13 @@ nlohmann::json read_merges(const Path& file) {
     }
     nlohmann::json merges = nlohmann::json::array();
     std::istringstream lines(content);
-    std::string line;
-    for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    for (std::string line; std::getline(lines, line);) {
         if (line.ends_with('\r')) {
             line.pop_back();
         }
-        if (line.empty() || line.starts_with("#version")) {
-            continue;
+        if (!line.empty() && !line.starts_with("#version")) {
+            merges.push_back(line);
         }
-        const std::size_t space = line.find(' ');
-        if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
-            throw InputError(file, "two tokens in each line",
-                             "\"" + printable(line) + "\" in line " + std::to_string(number),
-                             "take the file from its source again");
-        }
-        merges.push_back(line);
     }
     return merges;
 }
