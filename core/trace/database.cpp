@@ -266,6 +266,9 @@ Database::Database(const std::filesystem::path& path, Access access) {
     case Access::create:
         flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
         break;
+    case Access::memory:
+        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY;
+        break;
     }
     const int code = sqlite3_open_v2(name.c_str(), &handle_, flags, elsewhere ? remote::vfs_name() : nullptr);
     if (code != SQLITE_OK) {

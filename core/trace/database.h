@@ -138,7 +138,8 @@ public:
         read,           ///< read-only; includes the WAL beside the file
         read_immutable, ///< read-only without lock or helper file, for read-only media
         write,          ///< the file must exist
-        create          ///< creates a missing file
+        create,         ///< creates a missing file
+        memory          ///< an empty database that is in no file
     };
 
     Database(const std::filesystem::path& path, Access access);

@@ -26,12 +26,6 @@ namespace {
 
 constexpr std::string_view storage_names[] = {"plain", "compressed", "trimmed"};
 
-bool can_be_null(const Column& column) {
-    const std::string_view type = column.type;
-    return type.find("NOT NULL") == std::string_view::npos &&
-           type.find("PRIMARY KEY") == std::string_view::npos;
-}
-
 /// A JSON array of names; is_name holds for each, so there is nothing to escape. Written without
 /// nlohmann::json, which allocates while it is destroyed, where nothing may be thrown.
 std::string json_list(const std::vector<std::string>& names) {
@@ -44,11 +38,11 @@ std::string json_list(const std::vector<std::string>& names) {
     return text + "]";
 }
 
-std::vector<std::string> read_list(const std::string& text, const Column& column, const Damaged& damaged) {
+std::vector<std::string> read_list(const std::string& text, const char* column, const Damaged& damaged) {
     const auto list = text.size() <= 10'000 ? nlohmann::json::parse(text, nullptr, false) : nlohmann::json();
     if (!list.is_array() || list.empty() ||
         !std::all_of(list.begin(), list.end(), [](const auto& one) { return one.is_string(); })) {
-        damaged(std::string("a JSON array of texts in ") + column.name, text.substr(0, 100));
+        damaged(std::string("a JSON array of texts in ") + column, text.substr(0, 100));
     }
     return list.get<std::vector<std::string>>();
 }
@@ -56,7 +50,7 @@ std::vector<std::string> read_list(const std::string& text, const Column& column
 /// Binds the value of one field; a field with std::monostate binds nothing.
 template <class Row>
 void bind_field(Statement& statement, int at, const Field<Row>& field, const Row& row) {
-    const bool nullable = can_be_null(field.column);
+    const bool nullable = field.nullable;
     std::visit(
         [&](const auto member) {
             if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
@@ -91,13 +85,13 @@ void read_field(const Statement& rows, int at, const Field<Row>& field, Row& row
                 using Value = std::decay_t<decltype(value)>;
                 if constexpr (std::is_same_v<Value, std::string>) {
                     value = rows.text(at);
-                    if (field.column.text == Text::line && value.size() > max_line_bytes) {
-                        damaged(std::string(field.column.name) + " of at most " +
-                                    std::to_string(max_line_bytes) + " bytes",
+                    if (field.text == Text::line && value.size() > max_line_bytes) {
+                        damaged(std::string(field.name) + " of at most " + std::to_string(max_line_bytes) +
+                                    " bytes",
                                 std::to_string(value.size()));
                     }
                 } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-                    value = read_list(rows.text(at), field.column, damaged);
+                    value = read_list(rows.text(at), field.name, damaged);
                 } else if constexpr (std::is_same_v<Value, DType>) {
                     const std::optional<DType> found = dtype_from_name(rows.text(at));
                     if (!found) {
@@ -161,7 +155,7 @@ std::string_view name_of(SignalStorage storage) {
 
 std::string columns_of(const char* table) {
     std::string list;
-    for (const Column& column : table_named(table).columns) {
+    for (const std::string& column : table_named(table).columns) {
         list += (list.empty() ? "" : ",") + name_in_sql(column);
     }
     return list;
@@ -197,8 +191,7 @@ Row read_row(const Statement& rows, const Damaged& damaged) {
 template <class Row>
 nlohmann::json json_of_row(const Row& row) {
     nlohmann::json all = nlohmann::json::object();
-    each_exported(row,
-                  [&](const Column& column, const auto& value) { all[column.name] = json_of_value(value); });
+    each_exported(row, [&](const char* name, const auto& value) { all[name] = json_of_value(value); });
     return all;
 }
 

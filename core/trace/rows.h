@@ -14,21 +14,24 @@
 #include <variant>
 #include <vector>
 
-/// Rows as structs. Each table has one list of fields (rows.cpp), which assigns members to columns. CREATE,
-/// INSERT, SELECT, JSON, CSV and the tests of `check` are made from this list.
+/// Rows as structs. Each table has one list of fields (tables.cpp), which assigns members to columns. INSERT,
+/// SELECT, JSON, CSV and the tests of `check` are made from this list.
 namespace ponderscope::schema {
 
-/// A column with its member of the row. Without a member, the writer binds and reads the column itself. A
-/// column that may be NULL is NULL if its member is -1, empty or NaN.
 template <class Row>
 using Member =
     std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
                  std::string Row::*, std::vector<std::string> Row::*, DType Row::*, SignalStorage Row::*>;
 
+/// A column with its member of the row. Without a member, the writer binds and reads the column itself.
 template <class Row>
 struct Field {
-    Column column;
+    const char* name;
     Member<Row> member = {};
+    const Rule* rule = nullptr; ///< in addition to the type
+    Text text = Text::line;
+    bool exported = true;  ///< `inspect --json` and `export` include it
+    bool nullable = false; ///< NULL if the member is -1 or empty
 };
 
 /// The fields of a Row in the order of its table's columns. Row: RunInfo, SequenceInfo, SignalInfo,
@@ -49,15 +52,15 @@ void insert_row(Statement& statement, const Row& row);
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);
-/// Calls \p visit(column, value) for each exported column.
+/// Calls \p visit(name, value) for each exported column.
 template <class Row, class Visit>
 void each_exported(const Row& row, const Visit& visit) {
     for (const Field<Row>& field : fields<Row>()) {
         std::visit(
             [&](const auto member) {
                 if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
-                    if (field.column.exported) {
-                        visit(field.column, row.*member);
+                    if (field.exported) {
+                        visit(field.name, row.*member);
                     }
                 }
             },
@@ -74,29 +77,19 @@ std::string_view name_of(SignalStorage storage);
 /// A column of token_row and its vector in TokenColumns.
 template <class Value>
 struct TokenField {
-    Column column;
+    const char* name;
     std::vector<Value> TokenColumns::*values;
 };
 /// The columns of token_row after `row`, in their order.
-inline constexpr std::tuple token_fields{
-    TokenField<std::int32_t>{{"id", "INTEGER NOT NULL", "token id"}, &TokenColumns::id},
-    TokenField<std::uint64_t>{{"text_begin", "INTEGER NOT NULL", "first byte in the sequence's text"},
-                              &TokenColumns::begin},
-    TokenField<std::uint64_t>{{"text_end", "INTEGER NOT NULL", "byte after the last"}, &TokenColumns::end},
-    TokenField<float>{{"nll", "REAL", "of the NEXT token, predicted here; NULL: not scored", nullptr, "nats"},
-                      &TokenColumns::nll},
-    TokenField<float>{{"entropy", "REAL", "of the prediction made here; NULL: not read out", nullptr, "nats"},
-                      &TokenColumns::entropy},
-    TokenField<float>{{"max_probability", "REAL", "of the prediction made here; NULL: not read out"},
-                      &TokenColumns::max_probability},
-    TokenField<std::int32_t>{
-        {"rank", "INTEGER NOT NULL", "of the next token: 1 + the number of larger logits; 0: not scored"},
-        &TokenColumns::rank},
-    TokenField<std::int32_t>{{"steps", "INTEGER NOT NULL", "last step that ran here"}, &TokenColumns::steps},
-    TokenField<std::int64_t>{
-        {"flops", "INTEGER NOT NULL",
-         "floating-point operations of matrix products spent here; 0 in a whole run: not known"},
-        &TokenColumns::flops}};
+inline constexpr std::tuple token_fields{TokenField<std::int32_t>{"id", &TokenColumns::id},
+                                         TokenField<std::uint64_t>{"text_begin", &TokenColumns::begin},
+                                         TokenField<std::uint64_t>{"text_end", &TokenColumns::end},
+                                         TokenField<float>{"nll", &TokenColumns::nll},
+                                         TokenField<float>{"entropy", &TokenColumns::entropy},
+                                         TokenField<float>{"max_probability", &TokenColumns::max_probability},
+                                         TokenField<std::int32_t>{"rank", &TokenColumns::rank},
+                                         TokenField<std::int32_t>{"steps", &TokenColumns::steps},
+                                         TokenField<std::int64_t>{"flops", &TokenColumns::flops}};
 
 /// Calls \p visit(field) for each column of a token.
 template <class Visit>

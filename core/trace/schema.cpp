@@ -21,41 +21,40 @@ bool is_name(std::string_view text) {
     });
 }
 
-std::string name_in_sql(const Column& column) {
-    return std::string_view(column.name) == "group" ? "\"group\"" : column.name;
+std::string name_in_sql(std::string_view column) {
+    return column == "group" ? "\"group\"" : std::string(column);
 }
 
-std::string meaning_of(const Column& column) {
-    return *column.unit == '\0' ? column.meaning : std::string(column.unit) + "; " + column.meaning;
-}
-
-std::string create_statement(const Table& table) {
-    std::string sql = std::string("CREATE TABLE ") + table.name + " ( -- " + table.meaning + "\n";
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-        const Column& column = table.columns[i];
-        const bool last = i + 1 == table.columns.size() && *table.constraints == '\0';
-        sql += "  " + name_in_sql(column) + " " + column.type + (last ? "" : ",");
-        if (*column.meaning != '\0') {
-            sql += std::string(" -- ") + meaning_of(column);
+std::vector<Table> tables_of(const char* script) {
+    Database memory("/", Database::Access::memory);
+    memory.execute(script);
+    std::vector<Table> tables;
+    Statement rows =
+        memory.prepare("SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) "
+                       "c WHERE t.type = 'table' ORDER BY t.rowid, c.cid");
+    while (rows.step()) {
+        if (tables.empty() || tables.back().name != rows.text(0)) {
+            tables.push_back({rows.text(0), {}});
         }
-        sql += "\n";
+        tables.back().columns.push_back(rows.text(1));
     }
-    if (*table.constraints != '\0') {
-        sql += std::string("  ") + table.constraints + "\n";
-    }
-    return sql + ") " + table.options + ";\n";
+    return tables;
 }
 
-std::string create_statements() {
-    std::string sql;
-    for (const Table& table : tables()) {
-        sql += create_statement(table);
+const std::vector<Table>& tables() {
+    static const std::vector<Table> all = tables_of(trace_script);
+    return all;
+}
+
+std::vector<std::string> views() {
+    Database memory("/", Database::Access::memory);
+    memory.execute(trace_script);
+    std::vector<std::string> names;
+    Statement rows = memory.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");
+    while (rows.step()) {
+        names.push_back(rows.text(0));
     }
-    for (const View& view : views()) {
-        sql +=
-            std::string("CREATE VIEW ") + view.name + " AS -- " + view.meaning + "\n  " + view.select + ";\n";
-    }
-    return sql;
+    return names;
 }
 
 } // namespace schema
@@ -138,12 +137,12 @@ void check_trace_tables(Database& database, const std::filesystem::path& path) {
 }
 
 void check_tables(Database& database, const std::filesystem::path& path,
-                  std::span<const schema::Table> tables) {
+                  const std::vector<schema::Table>& tables) {
     const std::string remedy = "the file was changed or damaged; take it from its source again";
     Statement find =
         database.prepare("SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?");
     for (const schema::Table& table : tables) {
-        const std::string expected = std::string("a table named ") + table.name;
+        const std::string expected = "a table named " + table.name;
         find.bind(1, std::string_view(table.name));
         if (!find.step()) {
             find.reset();
@@ -170,11 +169,10 @@ void check_tables(Database& database, const std::filesystem::path& path,
                 plain.insert(columns.text(0));
             }
         }
-        for (const schema::Column& column : table.columns) {
-            if (!plain.contains(column.name)) {
-                throw InputError(ErrorId::trace_damaged, path,
-                                 std::string("a plain column ") + table.name + "." + column.name, "none",
-                                 remedy);
+        for (const std::string& column : table.columns) {
+            if (!plain.contains(column)) {
+                throw InputError(ErrorId::trace_damaged, path, "a plain column " + table.name + "." + column,
+                                 "none", remedy);
             }
         }
     }

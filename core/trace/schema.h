@@ -3,23 +3,21 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ponderscope {
 
 class Database;
 
-/// The schema of a trace as data. The tables are created from it, readers check files with it, and a test
-/// compares it with app/python/ponderscope/schema.sql.
+/// The schema of a trace.
 namespace schema {
 
 /// "POND" in the file's header. `file` and other programs recognise a trace by it.
 inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Increases with every change of the schema. Files of other versions are refused.
 inline constexpr std::int32_t version = 2;
-inline constexpr std::int32_t page_size = 16384;
 
 /// The id of a token row is sequence * 2^32 + position. Appending by such ids takes half the time of a
 /// primary key with two columns, and a sequence is still one range.
@@ -45,41 +43,22 @@ enum class Text : std::uint8_t {
 };
 inline constexpr std::size_t max_line_bytes = std::size_t{1} << 17; // as long as an argument can be
 
-struct Column {
-    const char* name;
-    const char* type; ///< SQL type with constraints
-    const char* meaning;
-    const Rule* rule = nullptr; ///< in addition to the type
-    const char* unit = "";      ///< "nats"
-    Text text = Text::line;
-    bool exported = true; ///< `inspect --json` and `export` include it
-};
-
 /// The column's name in a statement, quoted if needed ("group" is a keyword).
-std::string name_in_sql(const Column& column);
+std::string name_in_sql(std::string_view column);
 
 struct Table {
-    const char* name;
-    const char* meaning;
-    std::span<const Column> columns;
-    const char* constraints; ///< after the columns, or ""
-    const char* options;     ///< after the closing bracket
+    std::string name;
+    std::vector<std::string> columns;
 };
 
-struct View {
-    const char* name;
-    const char* meaning;
-    std::string select;
-};
-
-std::span<const Table> tables();
-std::span<const View> views();
-/// The meaning with the unit in front.
-std::string meaning_of(const Column& column);
-/// The CREATE statement of a table.
-std::string create_statement(const Table& table);
-/// All CREATE statements, with meanings as comments, so that `.schema` explains the file.
-std::string create_statements();
+/// The SQL that makes an empty trace, and annotations beside one: schema.sql and annotations.sql in
+/// app/python/ponderscope, where meanings are comments, so that `.schema` explains the file.
+extern const char* const trace_script;
+extern const char* const annotations_script;
+/// The tables that a script makes, in its order.
+std::vector<Table> tables_of(const char* script);
+const std::vector<Table>& tables(); ///< of a trace
+std::vector<std::string> views();   ///< names of the views of a trace
 
 } // namespace schema
 
@@ -103,7 +82,7 @@ void check_trace_header(const std::filesystem::path& path);
 /// InputError: one of these tables is missing, is a view or a virtual table, or has columns that are not
 /// plain.
 void check_tables(Database& database, const std::filesystem::path& path,
-                  std::span<const schema::Table> tables);
+                  const std::vector<schema::Table>& tables);
 void check_trace_tables(Database& database, const std::filesystem::path& path);
 
 } // namespace ponderscope

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- The schema of annotations, for reading. core/trace/tools/annotations.cpp has the same as data; a test compares the two.
+-- The schema of annotations. The program makes them by this text.
 PRAGMA page_size=16384;
 PRAGMA application_id=1347306561;
 PRAGMA user_version=1;

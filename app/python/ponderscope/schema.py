@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The schema of a trace: made and checked from one text, `schema.sql`.
-
-The engine has the same schema as data in core/trace/tables.cpp, from which the text is written.
-"""
+"""The schema of a trace: made and checked from one text, `schema.sql`, by this package and by the program."""
 
 from __future__ import annotations
 

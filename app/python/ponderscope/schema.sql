@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: GPL-3.0-or-later
--- The schema of a trace, from core/trace/tables.cpp (CONTRIBUTING.md says how it is written).
+-- The schema of a trace. The program and the Python package make traces by this text.
 PRAGMA page_size=16384;
 BEGIN IMMEDIATE;
 PRAGMA application_id=1347374660;

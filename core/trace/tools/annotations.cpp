@@ -18,48 +18,6 @@
 #include <type_traits>
 
 namespace ponderscope {
-namespace schema {
-namespace {
-
-constexpr Column annotation_columns[] = {
-    {"id", "INTEGER PRIMARY KEY", "from 1"},
-    {"run", "TEXT NOT NULL", "name of the run in the trace"},
-    {"name", "TEXT NOT NULL", "letters, digits and underscores"},
-    {"kind", "TEXT NOT NULL", "number or category"},
-    {"text_digest", "TEXT NOT NULL", "of the run when it was annotated"},
-    {"tokenizer_digest", "TEXT NOT NULL", "of the run when it was annotated"},
-    {"sequences", "INTEGER NOT NULL", "of the run when it was annotated"},
-    {"tokens", "INTEGER NOT NULL", "of the run when it was annotated"},
-    {"created", "TEXT NOT NULL", "ISO 8601, UTC"},
-};
-constexpr Column class_columns[] = {
-    {"annotation", "INTEGER NOT NULL", "annotation.id"},
-    {"number", "INTEGER NOT NULL", "from 0"},
-    {"name", "TEXT NOT NULL", "what the class is called"},
-};
-constexpr Column value_columns[] = {
-    {"annotation", "INTEGER NOT NULL", "annotation.id"},
-    {"sequence", "INTEGER NOT NULL", "its number in the run, from 0"},
-    {"position", "INTEGER NOT NULL", "of the token, from 0"},
-    {"value", "REAL NOT NULL", "the number, or annotation_class.number"},
-};
-constexpr Table all_annotation_tables[] = {
-    {"annotation", "What is said of the tokens of a run.", annotation_columns, "UNIQUE (run, name)",
-     "STRICT"},
-    {"annotation_class", "The classes of categories.", class_columns, "PRIMARY KEY (annotation, number)",
-     "STRICT, WITHOUT ROWID"},
-    {"annotation_value", "One row a token that has a value.", value_columns,
-     "PRIMARY KEY (annotation, sequence, position)", "STRICT, WITHOUT ROWID"},
-};
-
-} // namespace
-
-std::span<const Table> annotation_tables() {
-    return all_annotation_tables;
-}
-
-} // namespace schema
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,7 +145,8 @@ AnnotationReader::AnnotationReader(fs::path path)
     database_->wait_for_locks(300);
     database_->execute(
         "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
-    check_tables(*database_, path_, schema::annotation_tables());
+    static const std::vector<schema::Table> tables = schema::tables_of(schema::annotations_script);
+    check_tables(*database_, path_, tables);
     Statement rows = database_->prepare("SELECT id, run, name, kind, text_digest, tokenizer_digest, "
                                         "sequences, tokens, created FROM annotation ORDER BY run, name");
     while (rows.step()) {
@@ -331,14 +290,9 @@ public:
           file_(path),
           database_(guarded([&] { return Database(file_.temporary_path(), Database::Access::write); })) {
         guarded([&] {
-            database_.execute("PRAGMA page_size=16384; PRAGMA journal_mode=MEMORY; PRAGMA "
-                              "synchronous=OFF; PRAGMA application_id=" +
-                              std::to_string(schema::annotations_id) +
-                              "; PRAGMA user_version=" + std::to_string(schema::annotations_version));
-            database_.execute("BEGIN");
-            for (const schema::Table& table : schema::annotation_tables()) {
-                database_.execute(schema::create_statement(table));
-            }
+            database_.execute(
+                "PRAGMA page_size=16384; PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN");
+            database_.execute(schema::annotations_script);
             value_ = database_.prepare("INSERT INTO annotation_value VALUES (?,?,?,?)");
         });
     }

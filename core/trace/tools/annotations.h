@@ -41,7 +41,6 @@ inline constexpr std::size_t most_annotation_classes = 256;
 namespace schema {
 inline constexpr std::int32_t annotations_id = 0x504E4441; ///< "PNDA"
 inline constexpr std::int32_t annotations_version = 1;
-std::span<const Table> annotation_tables();
 } // namespace schema
 
 /// TRACE.ponder.annotations for TRACE.ponder; for a link, beside its target.

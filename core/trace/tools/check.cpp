@@ -166,9 +166,9 @@ public:
             faults_.add({}, "the database is damaged (" + printable(pages, 200) + ")");
         }
         check_structure();
-        for (const schema::Table& table : schema::tables()) {
-            check_rules(table);
-        }
+        check_rules<RunInfo>("run");
+        check_rules<SequenceInfo>("sequence");
+        check_rules<SignalInfo>("signal");
         for (const Invariant& invariant : invariants) {
             Statement rows = database_.prepare(invariant.broken);
             while (rows.step()) {
@@ -193,35 +193,34 @@ private:
                 database_.prepare("SELECT strict FROM pragma_table_list WHERE schema = 'main' AND name = ?");
             entry.bind(1, std::string_view(table.name));
             if (entry.step() && entry.integer(0) != 1) {
-                faults_.add({}, std::string("table ") + table.name +
-                                    " is not STRICT, so that types are not kept");
+                faults_.add({}, "table " + table.name + " is not STRICT, so that types are not kept");
             }
         }
-        for (const schema::View& view : schema::views()) {
+        for (const std::string& view : schema::views()) {
             Statement entry = database_.prepare("SELECT type FROM sqlite_schema WHERE name = ?");
-            entry.bind(1, std::string_view(view.name));
+            entry.bind(1, std::string_view(view));
             if (!entry.step()) {
-                faults_.add({}, std::string("there is no view ") + view.name);
+                faults_.add({}, "there is no view " + view);
             } else if (entry.text(0) != "view") {
-                faults_.add({}, std::string(view.name) + " is a " + entry.text(0) + " and no view");
+                faults_.add({}, view + " is a " + entry.text(0) + " and no view");
             }
         }
     }
 
     /// Checks the rule of each column by itself.
-    void check_rules(const schema::Table& table) {
-        for (const schema::Column& column : table.columns) {
-            if (column.rule == nullptr) {
+    template <class Row>
+    void check_rules(const std::string& table) {
+        for (const schema::Field<Row>& field : schema::fields<Row>()) {
+            if (field.rule == nullptr) {
                 continue;
             }
-            const std::string name = schema::name_in_sql(column);
             Statement rows =
-                database_.prepare("SELECT " + schema::name_in_sql(table.columns[0]) + ", " + name + " FROM " +
-                                  table.name + " WHERE NOT (" + with_column(column.rule->sql, name) + ")");
+                database_.prepare("SELECT id, " + std::string(field.name) + " FROM " + table +
+                                  " WHERE NOT (" + with_column(field.rule->sql, field.name) + ")");
             while (rows.step()) {
-                faults_.add(std::string(table.name) + " " + printable(rows.text(0), 20),
-                            std::string(column.name) + " is \"" + printable(rows.text(1), 70) + "\", not " +
-                                column.rule->words);
+                faults_.add(table + " " + printable(rows.text(0), 20), std::string(field.name) + " is \"" +
+                                                                           printable(rows.text(1), 70) +
+                                                                           "\", not " + field.rule->words);
             }
         }
     }

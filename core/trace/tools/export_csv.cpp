@@ -241,9 +241,8 @@ private:
     template <class Row>
     static std::vector<std::string> header_of(const Row& row, const std::vector<std::string>& more) {
         std::vector<std::string> header;
-        schema::each_exported(row, [&](const schema::Column& column, const auto&) {
-            // As in the other tables.
-            header.emplace_back(std::string_view(column.name) == "number" ? "sequence" : column.name);
+        schema::each_exported(row, [&](std::string_view name, const auto&) {
+            header.emplace_back(name == "number" ? "sequence" : name); // as in the other tables
         });
         header.insert(header.end(), more.begin(), more.end());
         return header;
@@ -251,7 +250,7 @@ private:
 
     template <class Row>
     static void put_row(Table& table, const Row& row) {
-        schema::each_exported(row, [&](const schema::Column&, const auto& value) {
+        schema::each_exported(row, [&](std::string_view, const auto& value) {
             using Value = std::decay_t<decltype(value)>;
             if constexpr (std::is_same_v<Value, std::string>) {
                 table.text(valid_utf8(value));
@@ -298,7 +297,7 @@ private:
     static std::vector<std::string> header_of_tokens(const std::vector<std::string>& annotations) {
         std::vector<std::string> header{"run", "sequence", "position"};
         schema::each_token_field([&](const auto& field) {
-            header.emplace_back(field.column.name);
+            header.emplace_back(field.name);
             if (header.back() == "id") {
                 header.emplace_back("text");
             }

@@ -43,7 +43,7 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool te
           return Database(path, exists ? Database::Access::write : Database::Access::create);
       }()) {
     if (database_.integer("PRAGMA schema_version") == 0) {
-        create();
+        database_.execute(schema::trace_script);
     } else {
         check_trace_tables(database_, path_);
     }
@@ -53,15 +53,6 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool te
     file_ = FileId::of(path_);
     database_.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA foreign_keys=OFF");
     load_contents();
-}
-
-void TraceStore::create() {
-    database_.execute("PRAGMA page_size=" + std::to_string(schema::page_size));
-    database_.execute("BEGIN IMMEDIATE");
-    database_.execute("PRAGMA application_id=" + std::to_string(schema::application_id) +
-                      "; PRAGMA user_version=" + std::to_string(schema::version));
-    database_.execute(schema::create_statements());
-    database_.execute("COMMIT");
 }
 
 void TraceStore::load_contents() {

@@ -88,7 +88,6 @@ private:
         std::int64_t id = 0;
         SignalStorage storage = SignalStorage::plain;
     };
-    void create();
     void load_contents();
     /// The statements that add a row to \p table, and that replace the row with the same key.
     [[nodiscard]] Statement& insert(const char* table);

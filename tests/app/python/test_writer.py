@@ -409,7 +409,7 @@ def test_the_schema_is_the_engines(ponderscope, tmp_path: Path) -> None:
         return pragmas, dict(database.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
 
     mine, engines = schema_of(tmp_path / "mine.ponder"), schema_of(tmp_path / "engines.ponder")
-    assert mine == engines, "app/python/ponderscope/schema.sql is not what core/trace/tables.cpp makes"
+    assert mine == engines, "the program was built with another schema.sql"
 
 
 def test_the_program_takes_it_as_its_own(ponderscope, trace_path: Path, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // resources/docs/trace-schema.md is for users: it names every view, and every example in it is run.
-#include "core/base/files.h"
 #include "core/base/half.h"
 #include "core/trace/reader.h"
+#include "core/trace/rows.h"
 #include "core/trace/schema.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
@@ -12,7 +12,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -22,21 +21,6 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The SQL that makes a trace, in the Python package.
-fs::path python_schema() {
-    return testing::source_tree() / "app/python/ponderscope/schema.sql";
-}
-
-std::string python_script() {
-    return "-- SPDX-License-Identifier: GPL-3.0-or-later\n"
-           "-- The schema of a trace, from core/trace/tables.cpp (CONTRIBUTING.md says how it is written).\n"
-           "PRAGMA page_size=" +
-           std::to_string(schema::page_size) +
-           ";\nBEGIN IMMEDIATE;\nPRAGMA application_id=" + std::to_string(schema::application_id) +
-           ";\nPRAGMA user_version=" + std::to_string(schema::version) + ";\n" + schema::create_statements() +
-           "COMMIT;\n";
-}
 
 /// Tokens [first, first + count), each with as much behind it as stands before it, of \p width entries.
 SignalChunk attention_triangle(std::int64_t first, std::int64_t count, std::int64_t width) {
@@ -81,20 +65,19 @@ protected:
 
 TEST_F(SchemaPage, NamesEveryView) {
     const std::string text = testing::schema_page();
-    for (const schema::View& view : schema::views()) {
-        const std::size_t row = text.find("| `" + std::string(view.name) + "` |");
-        ASSERT_NE(row, std::string::npos) << view.name;
+    for (const std::string& view : schema::views()) {
+        const std::size_t row = text.find("| `" + view + "` |");
+        ASSERT_NE(row, std::string::npos) << view;
         const std::string line = text.substr(row, text.find('\n', row) - row);
         sqlite3* database = nullptr;
         ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
         sqlite3_stmt* statement = nullptr;
-        ASSERT_EQ(sqlite3_prepare_v2(database, (std::string("SELECT * FROM ") + view.name).c_str(), -1,
-                                     &statement, nullptr),
+        ASSERT_EQ(sqlite3_prepare_v2(database, ("SELECT * FROM " + view).c_str(), -1, &statement, nullptr),
                   SQLITE_OK)
             << sqlite3_errmsg(database);
         for (int column = 0; column < sqlite3_column_count(statement); ++column) {
             EXPECT_NE(line.find(sqlite3_column_name(statement, column)), std::string::npos)
-                << view.name << "." << sqlite3_column_name(statement, column);
+                << view << "." << sqlite3_column_name(statement, column);
         }
         sqlite3_finalize(statement);
         sqlite3_close(database);
@@ -103,15 +86,32 @@ TEST_F(SchemaPage, NamesEveryView) {
     EXPECT_NE(text.find("version " + std::to_string(schema::version) + " of the schema"), std::string::npos);
 }
 
-/// PONDERSCOPE_UPDATE=1 writes the script anew, after a change of tables.cpp.
 TEST_F(SchemaPage, TheScriptMakesAnEmptyTrace) {
-    if (std::getenv("PONDERSCOPE_UPDATE") != nullptr) {
-        write_file_atomically(python_schema(), python_script());
-    }
-    EXPECT_EQ(read_file(python_schema()), python_script());
     const fs::path own = folder / "own.ponder";
-    testing::sql(own, python_script());
+    testing::sql(own, schema::trace_script);
     EXPECT_TRUE(check_trace(own).faults.empty());
+}
+
+template <class Row>
+void expect_fields_in_order(std::size_t table, const std::string& name) {
+    std::vector<std::string> names;
+    for (const schema::Field<Row>& field : schema::fields<Row>()) {
+        names.emplace_back(field.name);
+    }
+    EXPECT_EQ(schema::tables().at(table).name, name);
+    EXPECT_EQ(schema::tables().at(table).columns, names);
+}
+
+TEST_F(SchemaPage, FieldsHaveTheOrderOfTheColumns) {
+    expect_fields_in_order<RunInfo>(0, "run");
+    expect_fields_in_order<SequenceInfo>(1, "sequence");
+    expect_fields_in_order<SignalInfo>(4, "signal");
+    expect_fields_in_order<FaultInfo>(7, "fault");
+    expect_fields_in_order<TrainingInfo>(9, "training");
+    expect_fields_in_order<TrainingQuantity>(10, "training_quantity");
+    std::vector<std::string> names{"row"};
+    schema::each_token_field([&](const auto& field) { names.emplace_back(field.name); });
+    EXPECT_EQ(schema::tables().at(3).columns, names);
 }
 
 TEST_F(SchemaPage, EveryQueryRuns) {

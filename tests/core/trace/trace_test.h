@@ -26,7 +26,7 @@ void expect_same_row(const Row& found, const Row& wanted) {
         std::visit(
             [&](const auto member) {
                 if constexpr (!std::is_same_v<std::decay_t<decltype(member)>, std::monostate>) {
-                    EXPECT_EQ(found.*member, wanted.*member) << field.column.name;
+                    EXPECT_EQ(found.*member, wanted.*member) << field.name;
                 }
             },
             field.member);

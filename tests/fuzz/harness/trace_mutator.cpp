@@ -42,7 +42,8 @@ const std::string& sample(std::size_t which) {
                 run.record_level = i == 1 ? "scalars" : "steps";
                 writer.begin_run(run, ponderscope::testing::sample_signals());
                 writer.begin_sequence("text", ponderscope::testing::sample_text(24), "group");
-                writer.append(ponderscope::testing::sample_tokens(1, 0, 24, 24), ponderscope::testing::sample_chunks(1, 0, 24));
+                writer.append(ponderscope::testing::sample_tokens(1, 0, 24, 24),
+                              ponderscope::testing::sample_chunks(1, 0, 24));
                 writer.put_labels({{0, 4, "article"}});
                 writer.end_sequence();
                 writer.put_vocabulary({{0, "a"}, {1, "b"}, {7, "\xC3"}});
@@ -58,10 +59,10 @@ const std::string& sample(std::size_t which) {
                 writer.finish();
             }
             // Loose tables: a stranger can put any type anywhere. Small pages: the file is small.
-            ponderscope::testing::sql(path,
-                         "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(replace(sql, "
-                         "'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')') WHERE type = 'table'; "
-                         "PRAGMA writable_schema=OFF");
+            ponderscope::testing::sql(
+                path, "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = replace(replace(sql, "
+                      "'STRICT, WITHOUT', 'WITHOUT'), ') STRICT', ')') WHERE type = 'table'; "
+                      "PRAGMA writable_schema=OFF");
             ponderscope::testing::sql(path, "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM");
             std::ifstream file(path, std::ios::binary);
             made[i].assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
@@ -142,15 +143,13 @@ bool change_a_value(std::string& file, Draws& draws) {
            sqlite3_deserialize(database, "main", image, static_cast<sqlite3_int64>(file.size()),
                                static_cast<sqlite3_int64>(file.size()),
                                SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE) == SQLITE_OK;
-    const auto tables = schema::tables();
-    const schema::Table& table = tables[draws.below(tables.size())];
-    const schema::Column& column = table.columns[draws.below(table.columns.size())];
+    const schema::Table& table = schema::tables()[draws.below(schema::tables().size())];
+    const std::string& column = table.columns[draws.below(table.columns.size())];
     Change change{draws, draws.below(3) == 0 ? draws.below(30) : 0};
     sqlite3_create_function(database, "mutated", 1, SQLITE_UTF8, &change, mutated, nullptr, nullptr);
     sqlite3_create_function(database, "crc", 1, SQLITE_UTF8, nullptr, crc, nullptr, nullptr);
     const std::string name = schema::name_in_sql(column);
-    std::string sql =
-        std::string("UPDATE OR IGNORE ") + table.name + " SET " + name + " = mutated(" + name + ")";
+    std::string sql = "UPDATE OR IGNORE " + table.name + " SET " + name + " = mutated(" + name + ")";
     if (draws.below(2) == 0) {
         sql += "; UPDATE chunk SET crc32 = crc(data); UPDATE vocabulary SET crc32 = crc(bytes)";
     }
