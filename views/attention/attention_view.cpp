@@ -40,10 +40,6 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
     renew();
 }
 
-QString AttentionView::readout() const {
-    return header_->readout();
-}
-
 void AttentionView::nothing(const QString& hint) {
     reading_.cancel();
     row_.reset();
@@ -219,9 +215,8 @@ void AttentionView::showCell(qint64 token, int row) {
 
 ViewCommand AttentionView::viewCommand() const {
     if (!row_ || !info_ || !sequence_) {
-        const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? u"Open a run recorded with --attention and choose a word first."_s
-                                        : why);
+        return no_command(data_, selection_,
+                          u"Open a run recorded with --attention and choose a word first."_s);
     }
     const int layer = rows_->currentData().toInt();
     const bool by_key_step =

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] QComboBox* rowsBox() const { return rows_; }
     [[nodiscard]] const std::optional<AttentionRow>& attention() const { return row_; }
     /// "“Quill” reads “Hester” 0.31, ...": the largest weights over all layers and heads.
-    [[nodiscard]] QString readout() const;
+    [[nodiscard]] MapHeader* header() const { return header_; }
 
 private:
     void renew() override; ///< reads the signal of run A

@@ -64,6 +64,11 @@ ViewCommand no_command(const QString& why) {
     return {ViewCommand::Kind::none, why};
 }
 
+ViewCommand no_command(const TraceData& data, const Selection& selection, const QString& otherwise) {
+    const QString why = why_no_run(data, selection);
+    return no_command(why.isEmpty() ? otherwise : why);
+}
+
 ViewCommand shell_view(const QList<QStringList>& lines) {
     QStringList typed;
     for (const QStringList& line : lines) {

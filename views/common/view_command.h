@@ -43,6 +43,8 @@ QString run_reference(const RunKey& key, const RunInfo& info);
 QString run_name(const RunInfo& info);
 
 ViewCommand no_command(const QString& why);
+/// Because of why_no_run(); if there is a run A, because of \p otherwise.
+ViewCommand no_command(const TraceData& data, const Selection& selection, const QString& otherwise);
 /// \p lines: arguments without "ponderscope".
 ViewCommand shell_view(const QList<QStringList>& lines);
 /// Run A as TRACE#RUN. There must be a run A.

@@ -321,8 +321,7 @@ void DepthView::showMapScale() {
 
 ViewCommand DepthView::viewCommand() const {
     if (signal_.isEmpty()) {
-        const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? u"This run has no depth mixing."_s : why);
+        return no_command(data_, selection_, u"This run has no depth mixing."_s);
     }
     const auto has = [this](const char* name) {
         return std::find(info_.axes.begin(), info_.axes.end(), name) != info_.axes.end();

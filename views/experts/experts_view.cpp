@@ -56,10 +56,6 @@ void ExpertsView::screenChanged() {
     charts_->setOnScreen(onScreen() && info_);
 }
 
-QString ExpertsView::readout() const {
-    return header_->readout();
-}
-
 std::size_t ExpertsView::layer() const {
     return static_cast<std::size_t>(std::max(0, layer_->currentIndex()));
 }
@@ -196,9 +192,7 @@ void ExpertsView::showCell(qint64 token, int expert) {
 
 ViewCommand ExpertsView::viewCommand() const {
     if (!info_ || !rows_) {
-        const QString why = why_no_run(data_, selection_);
-        return no_command(why.isEmpty() ? u"Choose a run recorded with --record steps,experts first."_s
-                                        : why);
+        return no_command(data_, selection_, u"Choose a run recorded with --record steps,experts first."_s);
     }
     return python_view(data_, selection_,
                        {u"experts = a.experts(%1)"_s.arg(sequence_->sequence),

@@ -30,7 +30,7 @@ public:
     [[nodiscard]] StepMapCanvas* map() const { return map_; }
     [[nodiscard]] QComboBox* layerBox() const { return layer_; }
     [[nodiscard]] FigurePanel* charts() const { return charts_; }
-    [[nodiscard]] QString readout() const;
+    [[nodiscard]] MapHeader* header() const { return header_; }
 
 private:
     void renew() override; ///< reads the signal of run A

@@ -69,10 +69,6 @@ void HeatmapView::screenChanged() {
     layers_->setOnScreen(onScreen() && !layers_->isHidden());
 }
 
-QString HeatmapView::readout() const {
-    return header_->readout();
-}
-
 const SignalInfo* HeatmapView::info() const {
     const auto known = data_.signalsOf(selection_.runA());
     const auto found = std::find_if(known.begin(), known.end(), [this](const SignalInfo& one) {
@@ -210,10 +206,9 @@ void HeatmapView::showCell(qint64 token, int step) {
 }
 
 ViewCommand HeatmapView::viewCommand() const {
-    if (const QString why = why_no_run(data_, selection_); !why.isEmpty() || signal_.isEmpty()) {
-        return no_command(why.isEmpty() ? u"This run has no signals by step. Record the run again with "
-                                          "--record steps."_s
-                                        : why);
+    if (signal_.isEmpty() || !why_no_run(data_, selection_).isEmpty()) {
+        return no_command(data_, selection_,
+                          u"This run has no signals by step. Record the run again with --record steps."_s);
     }
     figure::FigureSpec spec = figure::window_figure(data_, selection_, figure::FigureKind::step_heatmap);
     spec.signal = signal_.toStdString();

@@ -37,8 +37,7 @@ public:
     /// Sets the number of cells from which a map is read in the background; for tests.
     void setWholeCells(qint64 cells) { wholeCells_ = cells; }
 
-    /// "token 5 “seventeen” · step 2 · 0.71"; empty if the cursor is not on the map.
-    [[nodiscard]] QString readout() const;
+    [[nodiscard]] MapHeader* header() const { return header_; }
 
 private:
     [[nodiscard]] const SignalInfo* info() const; ///< of the signal in run A; null: none

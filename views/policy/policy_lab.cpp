@@ -496,9 +496,8 @@ void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
 }
 
 ViewCommand PolicyLab::viewCommand() const {
-    if (const QString why = why_no_run(context_.data, context_.selection);
-        !why.isEmpty() || spec_.isEmpty()) {
-        return no_command(why.isEmpty() ? u"Choose a policy first."_s : why);
+    if (spec_.isEmpty() || !why_no_run(context_.data, context_.selection).isEmpty()) {
+        return no_command(context_.data, context_.selection, u"Choose a policy first."_s);
     }
     return shell_view(
         {{u"policy"_s, run_a_reference(context_.data, context_.selection), u"--policy="_s + spec_}});

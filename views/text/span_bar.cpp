@@ -108,16 +108,7 @@ void SpanBar::copy() const {
     }
 }
 
-void SpanBar::label(const QString& annotation, const QString& name) {
-    const auto shown = view_.sequence();
-    const TokenSpan span = view_.span();
-    if (!shown || span.isEmpty()) {
-        return;
-    }
-    write(shown->run, shown->sequence, span, annotation, name);
-}
-
-void SpanBar::write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
+void SpanBar::label(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
                     const QString& name) {
     writing_.start(
         [run, sequence, span, annotation, name](const std::stop_token&) {
@@ -151,7 +142,7 @@ void SpanBar::toggleBookmark() {
     }
     const QString now = view_.noteAt(span.first);
     if (now.isEmpty() || now == bookmark) {
-        write(about->run, about->sequence, span, note_annotation, now.isEmpty() ? bookmark : QString());
+        label(about->run, about->sequence, span, note_annotation, now.isEmpty() ? bookmark : QString());
     }
 }
 
@@ -198,7 +189,7 @@ void SpanBar::askForLabel(const QString& wanted) {
     connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
     name->setFocus();
     if (dialog.exec() == QDialog::Accepted) {
-        write(about->run, about->sequence, span, annotation->currentText().trimmed(),
+        label(about->run, about->sequence, span, annotation->currentText().trimmed(),
               name->currentText().trimmed());
     }
 }

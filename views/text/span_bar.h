@@ -22,8 +22,9 @@ class SpanBar : public QWidget {
 public:
     SpanBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
     void copy() const;
-    /// Writes the label beside the trace on another thread. The text shows the label when it is written.
-    void label(const QString& annotation, const QString& name);
+    /// Writes a label beside the trace on another thread. The text shows the label when it is written.
+    void label(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
+               const QString& name);
     /// Asks for a class for the span, else for the selected token. \p wanted: the suggested annotation.
     void askForLabel(const QString& wanted);
     /// Adds the note "bookmark" to the selected token, or removes it. Other notes stay.
@@ -45,8 +46,6 @@ private:
     /// False, with a message, if labels cannot be written for the trace.
     [[nodiscard]] bool canLabel();
     [[nodiscard]] TokenSpan spanOrToken() const;
-    void write(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
-               const QString& name);
 
     ViewContext context_;
     TextView& view_;

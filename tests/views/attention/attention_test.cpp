@@ -4,6 +4,7 @@
 #include "tests/support/packed.h"
 #include "tests/views/view_stage.h"
 #include "views/attention/attention_view.h"
+#include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -95,7 +96,7 @@ private Q_SLOTS:
                            2;
         QVERIFY(std::abs(layers.at(row - 3, 1).value - mean) < 1e-6F);
         QVERIFY(layers.at(row + 1, 0).kind == StepMap::Kind::missing);
-        QVERIFY(stage.view.readout().contains(u"reads"_s));
+        QVERIFY(stage.view.header()->readout().contains(u"reads"_s));
 
         // The heads of layer 5, and another step.
         stage.view.rowsBox()->setCurrentIndex(2);
@@ -132,13 +133,13 @@ private Q_SLOTS:
         Stage stage;
         stage.selection.setToken(60);
         QVERIFY(stage.shows(stage.selection.rowOf(60)));
-        const QString before = stage.view.readout();
+        const QString before = stage.view.header()->readout();
         Q_EMIT stage.view.map()->cellHovered(55, 1);
-        QVERIFY(stage.view.readout().startsWith(u"layer 5 · “"_s));
+        QVERIFY(stage.view.header()->readout().startsWith(u"layer 5 · “"_s));
         Q_EMIT stage.view.map()->cellHovered(90, 0);
-        QVERIFY(stage.view.readout().contains(u"not visible"_s));
+        QVERIFY(stage.view.header()->readout().contains(u"not visible"_s));
         Q_EMIT stage.view.map()->cellHovered(-1, -1);
-        QCOMPARE(stage.view.readout(), before);
+        QCOMPARE(stage.view.header()->readout(), before);
     }
 
     void aRunWithoutItSaysWhatToRecord() {

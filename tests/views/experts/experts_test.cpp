@@ -4,6 +4,7 @@
 #include "views/experts/expert_charts.h"
 #include "views/experts/experts_view.h"
 #include "views/figure/figure_panel.h"
+#include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QComboBox>
@@ -59,7 +60,7 @@ private Q_SLOTS:
         stage.selection.setLayer(1); // a layer without experts changes nothing
         QCOMPARE(stage.view.layerBox()->currentIndex(), 1);
         stage.selection.setToken(1);
-        const QString said = stage.view.readout();
+        const QString said = stage.view.header()->readout();
         QVERIFY2(said.contains(u"3 ("_s) && said.contains(u"0 ("_s), qPrintable(said));
         QTest::keyClick(stage.view.map(), Qt::Key_Right);
         QCOMPARE(stage.selection.token(), 2);

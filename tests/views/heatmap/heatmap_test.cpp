@@ -8,6 +8,7 @@
 #include "views/common/colour_ranges.h"
 #include "views/figure/figure_panel.h"
 #include "views/heatmap/heatmap_view.h"
+#include "views/heatmap/map_header.h"
 #include "views/heatmap/step_map_canvas.h"
 
 #include <QtTest>
@@ -185,9 +186,9 @@ private Q_SLOTS:
         const qint64 token = canvas->tokenAt(place);
         QVERIFY(std::abs(token - 200) <= 1);
         QCOMPARE(f.selection.hover(), token);
-        QVERIFY2(f.view.readout().contains(u"step 1"_s), qPrintable(f.view.readout()));
+        QVERIFY2(f.view.header()->readout().contains(u"step 1"_s), qPrintable(f.view.header()->readout()));
         const StepMap::Cell cell = canvas->map()->at(token, 1);
-        QVERIFY(f.view.readout().contains(
+        QVERIFY(f.view.header()->readout().contains(
             cell.kind == StepMap::Kind::halted ? u"halted"_s : QString::number(cell.value, 'g', 4)));
         QTest::mouseClick(canvas, Qt::LeftButton, {}, place);
         QCOMPARE(f.selection.token(), token);
@@ -199,7 +200,7 @@ private Q_SLOTS:
         QEvent leave(QEvent::Leave);
         QCoreApplication::sendEvent(canvas, &leave);
         QCOMPARE(f.selection.hover(), -1);
-        QVERIFY(f.view.readout().isEmpty());
+        QVERIFY(f.view.header()->readout().isEmpty());
     }
 
     void wheelZoomsAboutTheCursorAndDraggingPans() {
@@ -264,7 +265,7 @@ private Q_SLOTS:
             stage.view.canvas()->setView(1000, 1100);
             image = stage.view.canvas()->grab().toImage();
             testing::move_mouse(stage.view.canvas(), {300, 20});
-            readout = stage.view.readout();
+            readout = stage.view.header()->readout();
         };
         QImage plain;
         QImage loaded;

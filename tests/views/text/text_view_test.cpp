@@ -161,7 +161,7 @@ private Q_SLOTS:
         QSignalSpy problem(&stage.panel, &TextPanel::failed);
         const auto labelled = [&](TokenSpan span, const char* name) {
             stage.view().setSpan(span);
-            bar.label(u"part"_s, QString::fromLatin1(name));
+            bar.label(stage.selection.runA(), 0, stage.view().span(), u"part"_s, QString::fromLatin1(name));
             return QTest::qWaitFor([&] { return !bar.isBusy(); });
         };
         QVERIFY(labelled({0, 2}, "first") && labelled({3, 5}, "second"));
@@ -176,7 +176,7 @@ private Q_SLOTS:
         QVERIFY(labelled({3, 5}, ""));
         QTRY_COMPARE(format_annotation(*annotation(), 4), QString());
         QCOMPARE(problem.count(), 0);
-        bar.label(u"no name!"_s, u"x"_s);
+        bar.label(stage.selection.runA(), 0, stage.view().span(), u"no name!"_s, u"x"_s);
         QTRY_COMPARE(problem.count(), 1);
     }
 
