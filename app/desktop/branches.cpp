@@ -4,6 +4,7 @@
 #include "core/base/not_a_number.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/summary.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/inspector/token_report.h"
 
@@ -12,7 +13,6 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QTreeWidget>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -169,16 +169,9 @@ Branches::Branches(const ViewContext& context, QWidget* parent)
             u"Click or press Enter to show this run as A. Ctrl+click or press B to compare A with this "
             "run"_s);
     save_->setToolTip(u"Copy the temporary runs of this tree to a trace"_s);
-    auto* right = new QVBoxLayout;
-    right->addWidget(tree_, 1);
-    right->addWidget(save_, 0, Qt::AlignRight);
-    auto* left = new QVBoxLayout;
-    left->addWidget(about_);
-    left->addWidget(candidates_, 1);
-    auto* both = new QHBoxLayout(this);
-    both->setContentsMargins(0, 4, 0, 0);
-    both->addLayout(left, 1);
-    both->addLayout(right, 1);
+    auto* left = make_column(nullptr, {}, -1, {about_, {candidates_, 1}});
+    auto* right = make_column(nullptr, {}, -1, {{tree_, 1}, {save_, 0, Qt::AlignRight}});
+    make_row(this, {0, 4, 0, 0}, -1, {{left, 1}, {right, 1}});
     connect(candidates_, &QTreeWidget::itemClicked, this, &Branches::force);
     connect(tree_, &QTreeWidget::itemClicked, this, [this](const QTreeWidgetItem* item) {
         choose(item, QGuiApplication::keyboardModifiers().testFlag(Qt::ControlModifier));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/command_palette.h"
 
+#include "views/common/controls.h"
 #include "views/common/theme.h"
 
 #include <QApplication>
@@ -8,7 +9,6 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QTreeWidget>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <utility>
@@ -111,11 +111,7 @@ CommandPalette::CommandPalette(std::vector<Command> commands, const Theme& theme
     list_->setUniformRowHeights(true);
     list_->setFocusPolicy(Qt::NoFocus);
     list_->setAccessibleName(u"Commands"_s);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(10, 10, 10, 10);
-    column->setSpacing(6);
-    column->addWidget(edit_);
-    column->addWidget(list_, 1);
+    make_column(this, {10, 10, 10, 10}, 6, {edit_, {list_, 1}});
     resize(560, 380);
     connect(edit_, &QLineEdit::textChanged, this, &CommandPalette::fill);
     connect(list_, &QTreeWidget::itemClicked, this, &CommandPalette::run);

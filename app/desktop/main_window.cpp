@@ -14,6 +14,7 @@
 #include "app/desktop/top_bar.h"
 #include "app/desktop/what_if.h"
 #include "core/trace/tools/summary.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/text/quantity.h"
@@ -26,7 +27,6 @@
 #include <QLabel>
 #include <QMimeData>
 #include <QStatusBar>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -62,11 +62,8 @@ void MainWindow::build() {
     setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
     const ViewContext context{data_, selection_, theme_};
     centre_ = std::make_unique<QWidget>(this);
-    auto* column = new QVBoxLayout(centre_.get());
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
     text_ = new TextPanel(context, centre_.get());
-    column->addWidget(text_, 1);
+    make_column(centre_.get(), {}, 0, {{text_, 1}});
     setCentralWidget(centre_.get());
     status_ = new QLabel(this);
     status_->setTextFormat(Qt::PlainText);

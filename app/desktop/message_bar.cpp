@@ -7,7 +7,6 @@
 #include <QAccessible>
 #include <QCursor>
 #include <QEvent>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
 #include <QToolButton>
@@ -36,10 +35,7 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     auto* close = flat_button(u"×"_s, u"Close"_s, this);
     close->setAccessibleName(u"Close the message"_s);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(16, 6, 8, 6);
-    row->addWidget(label_, 1);
-    row->addWidget(close, 0, Qt::AlignTop);
+    make_row(this, {16, 6, 8, 6}, -1, {{label_, 1}, {close, 0, Qt::AlignTop}});
     connect(close, &QToolButton::clicked, this, &MessageBar::clear);
     connect(&theme, &Theme::changed, this, &MessageBar::refresh);
     fading_.setSingleShot(true);

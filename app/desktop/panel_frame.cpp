@@ -2,6 +2,7 @@
 #include "app/desktop/panel_frame.h"
 
 #include "app/desktop/panel_help.h"
+#include "views/common/controls.h"
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
 
@@ -12,7 +13,6 @@
 #include <QResizeEvent>
 #include <QScrollArea>
 #include <QToolButton>
-#include <QVBoxLayout>
 
 using namespace Qt::StringLiterals;
 
@@ -29,12 +29,8 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     // The minimum size of a panel must not depend on its current contents: otherwise panels would push each
     // other about with every change of run.
     setMinimumSize(200, 110);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    if (qobject_cast<QAbstractScrollArea*>(panel) != nullptr) {
-        column->addWidget(panel, 1);
-    } else {
+    QWidget* shown = panel;
+    if (qobject_cast<QAbstractScrollArea*>(panel) == nullptr) {
         auto* scroll = new QScrollArea(this);
         scroll->setFrameShape(QFrame::NoFrame);
         scroll->setWidgetResizable(true);
@@ -43,14 +39,14 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
         // The theme's own ground shows through.
         scroll->viewport()->setAutoFillBackground(false);
         panel->setAutoFillBackground(false);
-        column->addWidget(scroll, 1);
+        shown = scroll;
     }
     caveat_->setWordWrap(true);
     caveat_->setTextFormat(Qt::PlainText);
     caveat_->setForegroundRole(QPalette::PlaceholderText);
     caveat_->setContentsMargins(14, 4, 14, 5);
     caveat_->hide();
-    column->addWidget(caveat_);
+    make_column(this, {}, 0, {{shown, 1}, caveat_});
     const auto dress = [this, &theme] { caveat_->setFont(theme.small()); };
     dress();
     connect(&theme, &Theme::changed, this, dress);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/panel_help.h"
 
+#include "views/common/controls.h"
 #include "views/common/theme.h"
 
 #include <QFile>
@@ -9,7 +10,6 @@
 #include <QScreen>
 #include <QScrollArea>
 #include <QScrollBar>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
@@ -39,8 +39,6 @@ public:
         label->setAccessibleName(u"Help"_s);
         label->setFont(theme.body());
         label->setFixedWidth(440);
-        auto* column = new QVBoxLayout(this);
-        column->setContentsMargins(20, 16, 8, 16);
         auto* scroll = new QScrollArea(this);
         scroll->setFrameShape(QFrame::NoFrame);
         scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -48,7 +46,7 @@ public:
         scroll->setFocusPolicy(Qt::StrongFocus);
         scroll->setAccessibleName(u"Help"_s);
         label->adjustSize();
-        column->addWidget(scroll);
+        make_column(this, {20, 16, 8, 16}, -1, {scroll});
         const int bar =
             scroll->verticalScrollBar()->sizeHint().width() + 8; // and what a style puts beside it
         const int most = parent->screen()->availableGeometry().height() - 60;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/path_edit.h"
 
+#include "views/common/controls.h"
 #include "views/common/format.h"
 
 #include <QDir>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
@@ -51,17 +51,12 @@ PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidge
     auto* choose = new QPushButton(u"Choose…"_s, this);
     choose->setAutoDefault(false);
     choose->setAccessibleName(u"Choose: %1"_s.arg(what));
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(6);
-    row->addWidget(edit_, 1);
     offered_->setArrowType(Qt::DownArrow);
     offered_->setPopupMode(QToolButton::InstantPopup);
     offered_->setAccessibleName(u"Likely ones: %1"_s.arg(what));
     offered_->setToolTip(u"Checkpoint of the open run, samples and recent checkpoints"_s);
     offered_->hide();
-    row->addWidget(offered_);
-    row->addWidget(choose);
+    make_row(this, {}, 6, {{edit_, 1}, offered_, choose});
     setFocusProxy(edit_);
     connect(edit_, &QLineEdit::textChanged, this, &PathEdit::changed);
     connect(choose, &QPushButton::clicked, this, &PathEdit::browse);

@@ -22,7 +22,6 @@
 #include <QRadioButton>
 #include <QSpinBox>
 #include <QStandardPaths>
-#include <QVBoxLayout>
 
 #include <algorithm>
 #include <cmath>
@@ -201,15 +200,8 @@ void RecordDialog::layOut() {
     buttons->addButton(QDialogButtonBox::Cancel);
     connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    auto* bottom = new QHBoxLayout;
-    bottom->addWidget(problem_, 1);
-    bottom->addWidget(buttons);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(20, 18, 20, 16);
-    column->setSpacing(16);
-    column->addLayout(form);
-    column->addStretch(1);
-    column->addLayout(bottom);
+    auto* bottom = make_row(nullptr, {}, -1, {{problem_, 1}, buttons});
+    make_column(this, {20, 18, 20, 16}, 16, {form, bottom})->insertStretch(1, 1);
 }
 
 void RecordDialog::connectFields() {

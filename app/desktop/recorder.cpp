@@ -7,7 +7,6 @@
 #include "views/common/paths.h"
 #include "views/common/theme.h"
 
-#include <QHBoxLayout>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
@@ -104,12 +103,7 @@ RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     bar_->setTextVisible(false);
     bar_->setFixedWidth(110);
     bar_->setAccessibleName(u"Progress of the recording"_s);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 8, 0);
-    row->setSpacing(12);
-    row->addWidget(label_);
-    row->addWidget(bar_);
-    row->addWidget(cancel_);
+    make_row(this, {0, 0, 8, 0}, 12, {label_, bar_, cancel_});
     connect(cancel_, &QToolButton::clicked, this, &RecordingStatus::cancelRequested);
     label_->setFont(theme.body());
     hide();

@@ -95,11 +95,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     options->setVerticalSpacing(4);
     const auto pair = [this](QWidget* first, QWidget* second, int share) {
         auto* both = new QWidget(this);
-        auto* line = new QHBoxLayout(both);
-        line->setContentsMargins(0, 0, 0, 0);
-        line->setSpacing(4);
-        line->addWidget(first, 1);
-        line->addWidget(second, share);
+        make_row(both, {}, 4, {{first, 1}, {second, share}});
         both->setFocusProxy(first);
         return both;
     };
@@ -131,17 +127,10 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     for (QWidget* field : {static_cast<QWidget*>(topK_), static_cast<QWidget*>(topP_)}) {
         field->setMinimumWidth(74); // both can be read in the narrowest window
     }
-    auto* buttons = new QVBoxLayout;
-    buttons->setSpacing(4);
-    buttons->addWidget(think_);
-    buttons->addWidget(stop_);
+    auto* buttons = make_column(nullptr, {}, 4, {think_, stop_});
     buttons->addStretch(1);
     auto* typing = new QWidget(this);
-    auto* beside = new QHBoxLayout(typing);
-    beside->setContentsMargins(0, 4, 0, 0);
-    beside->setSpacing(12);
-    beside->addWidget(prompt_, 1);
-    beside->addLayout(options);
+    make_row(typing, {0, 4, 0, 0}, 12, {{prompt_, 1}, options});
     auto* pages = new QTabWidget(this);
     pages->setAccessibleName(u"Prompt and branches"_s);
     pages->setDocumentMode(true);
@@ -150,15 +139,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     // A low panel shows all fields; what the prompt would like to have makes it no higher.
     pages->setMinimumHeight(pages->minimumSizeHint().height());
     pages->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(12);
-    row->addWidget(pages, 1);
-    row->addLayout(buttons);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(14, 4, 14, 8);
-    column->setSpacing(7);
-    column->addLayout(row, 1);
-    column->addWidget(status_);
+    auto* row = make_row(nullptr, {}, 12, {{pages, 1}, buttons});
+    make_column(this, {14, 4, 14, 8}, 7, {{row, 1}, status_});
 
     connect(think_, &QPushButton::clicked, this, &ThinkPanel::start);
     connect(stop_, &QPushButton::clicked, this, &ThinkPanel::stopRequested);

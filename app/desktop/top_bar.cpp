@@ -7,7 +7,6 @@
 #include <QAbstractItemView>
 #include <QComboBox>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QPainter>
@@ -101,15 +100,9 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
       find_(new FindField(this)) {
     menus_->setNativeMenuBar(false);
     menus_->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(6, 5, 14, 6);
-    row->setSpacing(14);
-    row->addWidget(menus_);
-    row->addStretch(1);
-    row->addWidget(a_, 6);
-    row->addWidget(b_, 6);
-    row->addStretch(2);
-    row->addWidget(find_, 3);
+    QBoxLayout* row = make_row(this, {6, 5, 14, 6}, 14, {menus_, {a_, 6}, {b_, 6}, {find_, 3}});
+    row->insertStretch(3, 2);
+    row->insertStretch(1, 1);
 
     connect(find_, &QLineEdit::returnPressed, this, &TopBar::findRequested);
     connect(a_, &QComboBox::activated, this, [this] {
