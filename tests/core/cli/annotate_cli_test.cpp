@@ -24,10 +24,8 @@ using testing::succeed;
 class Annotate : public ::testing::Test {
 protected:
     void SetUp() override {
-        TraceWriter writer(folder_ / "t.ponder");
-        testing::write_sample_run(writer, "one", 1, {400, 300}, 100);
-        testing::write_sample_run(writer, "two", 2, {50}, 50);
-        writer.finish();
+        testing::add_sample_run(folder_ / "t.ponder", "one", 1, {400, 300}, 100);
+        testing::add_sample_run(folder_ / "t.ponder", "two", 2, {50}, 50);
     }
     [[nodiscard]] std::string trace(const std::string& run = "") const {
         return (folder_ / "t.ponder").string() + (run.empty() ? "" : "#" + run);
@@ -61,9 +59,8 @@ protected:
 };
 
 TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
-    const std::string made = succeed({"annotate", trace("one"), "--derive", "gain=nll@0-nll@last", "--derive",
-                                      "late=rank@last", "--json"});
-    const auto rows = nlohmann::json::parse(made);
+    const nlohmann::json rows = testing::json_of(
+        {"annotate", trace("one"), "--derive", "gain=nll@0-nll@last", "--derive", "late=rank@last"});
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0]["name"], "gain");
     EXPECT_GT(rows[0]["tokens_with_value"], 600);
@@ -85,9 +82,8 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
 }
 
 TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
-    const std::string made =
-        succeed({"annotate", trace("one"), "--csv", whole(), "--category", "code", "--json"});
-    const nlohmann::json list = nlohmann::json::parse(made);
+    const nlohmann::json list =
+        testing::json_of({"annotate", trace("one"), "--csv", whole(), "--category", "code"});
     ASSERT_EQ(list.size(), 3U);
     EXPECT_EQ(list[0]["name"], "code");
     EXPECT_EQ(list[0]["kind"], "category");
@@ -207,13 +203,12 @@ TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
         EXPECT_EQ(!std::isnan(values[t]), t >= 5 && t <= 7) << t;
     }
     // The bytes say it where a token's number stands beside them.
-    const std::string both =
-        succeed({"annotate", trace("one"), "--csv",
-                 csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
-                     std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
-                     std::to_string(tokens.end[6]) + ",place\n"),
-                 "--json"});
-    EXPECT_EQ(nlohmann::json::parse(both)[0]["tokens_with_value"], 2);
+    const nlohmann::json both = testing::json_of(
+        {"annotate", trace("one"), "--csv",
+         csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
+             std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
+             std::to_string(tokens.end[6]) + ",place\n")});
+    EXPECT_EQ(both[0]["tokens_with_value"], 2);
 }
 
 TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/files.h"
-#include "core/base/json.h"
 #include "core/checkpoint/safetensors.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/test_data.h"
@@ -36,9 +35,7 @@ protected:
     void SetUp() override {
         TinyCheckpoint vanilla;
         vanilla.write(folder_ / "vanilla");
-        TinyCheckpoint pondering;
-        pondering.pondering_steps = 3;
-        pondering.seed = 2;
+        TinyCheckpoint pondering{.pondering_steps = 3, .seed = 2};
         pondering.write(folder_ / "ponderlm");
         write_file_atomically(folder_ / "text.txt", short_story);
     }
@@ -63,21 +60,19 @@ TEST_F(CommandLine, EveryVerbHasHelpWithAnExample) {
          {"record", "generate", "logits",   "inspect", "tokenize", "compare", "policy", "referee",
           "stats",  "lineage",  "annotate", "check",   "train",    "merge",   "rename", "remove",
           "export", "figure",   "page",     "open",    "score",    "tasks"}) {
-        const ProgramResult result = run_ponderscope({verb, "--help"});
-        EXPECT_EQ(result.code, 0) << verb;
-        EXPECT_NE(result.out.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)
+        const std::string result = succeed({verb, "--help"});
+        EXPECT_NE(result.find("Example:\n  ponderscope " + std::string(verb)), std::string::npos)
             << verb << "\n"
-            << result.out;
-        std::istringstream lines(result.out);
+            << result;
+        std::istringstream lines(result);
         int count = 0;
         for (std::string line; std::getline(lines, line); ++count) {
             EXPECT_LE(line.size(), 80U) << verb << ": " << line;
         }
-        EXPECT_LE(count, 50) << verb << ": a screen\n" << result.out;
-        const ProgramResult all = run_ponderscope({verb, "--help-all"});
-        EXPECT_EQ(all.code, 0) << verb;
-        EXPECT_GE(all.out.size(), result.out.size()) << verb;
-        EXPECT_EQ(all.out.find("\n  referee"), std::string::npos) << "of this verb alone";
+        EXPECT_LE(count, 50) << verb << ": a screen\n" << result;
+        const std::string all = succeed({verb, "--help-all"});
+        EXPECT_GE(all.size(), result.size()) << verb;
+        EXPECT_EQ(all.find("\n  referee"), std::string::npos) << "of this verb alone";
     }
 }
 
@@ -114,16 +109,14 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     EXPECT_TRUE(run.at("complete"));
     ASSERT_EQ(record("ponderlm", "both.ponder").code, 0);
 
-    const std::string inspected = succeed({"inspect", at("both.ponder"), "--json"});
-    const nlohmann::json about = parse(inspected);
+    const nlohmann::json about = testing::json_of({"inspect", at("both.ponder")});
     ASSERT_EQ(about.at("runs").size(), 2U);
     EXPECT_EQ(about.at("runs")[1].at("method"), "ponderlm");
     EXPECT_DOUBLE_EQ(about.at("runs")[1].at("mean_steps").get<double>(), 3.0);
     EXPECT_NEAR(about.at("runs")[0].at("mean_nll").get<double>(), run.at("mean_nll").get<double>(), 1e-6);
 
-    const std::string compared =
-        succeed({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm"), "--json"});
-    const nlohmann::json comparison = parse(compared);
+    const nlohmann::json comparison =
+        testing::json_of({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm")});
     EXPECT_EQ(comparison.at("pairs").at(0).at("tokens"), std::strlen(short_story) - 1);
 
     succeed({"export", at("both.ponder"), "-o", at("tables")});
@@ -263,8 +256,7 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
         EXPECT_EQ(part.at("lost_tokens"), std::strlen(short_story) - 1);
         const nlohmann::json about = testing::json_of({"inspect", at("nan.ponder")});
         EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
-        const ProgramResult checked = run_ponderscope({"check", at("nan.ponder")});
-        EXPECT_EQ(checked.code, 0) << checked.out;
+        succeed({"check", at("nan.ponder")});
     }
 }
 

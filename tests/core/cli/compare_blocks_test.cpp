@@ -39,9 +39,7 @@ TEST(CompareVerb, GivesARunOneIntervalInOneReport) {
     const auto compare = [&](std::vector<std::string> runs) {
         runs.insert(runs.begin(), "compare");
         runs.insert(runs.end(), {"--replicates", "200", "--json"});
-        const testing::ProgramResult result = testing::run_ponderscope(runs);
-        EXPECT_EQ(result.code, 0) << result.err;
-        return nlohmann::json::parse(result.out)["pairs"];
+        return nlohmann::json::parse(testing::succeed(runs))["pairs"];
     };
     const nlohmann::json two = compare({trace + "#a", trace + "#b"});
     const nlohmann::json three = compare({trace + "#a", trace + "#b", trace + "#slow"});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Reference models as the program runs them; tests/core/ponder/golden_test.cpp compares every case.
 #include "core/base/files.h"
-#include "core/base/json.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/test_data.h"
 

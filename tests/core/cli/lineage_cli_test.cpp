@@ -24,10 +24,8 @@ TEST(LineageVerb, SaysAVerdictAndWhatItRestsOn) {
         << words;
     EXPECT_NE(words.find("Basis: "), std::string::npos) << words;
 
-    const auto numbers = run_ponderscope(
-        {"lineage", sample("vanilla-neox-1m"), sample("chains/vanilla"), "--json", "--tokens", "50"});
-    ASSERT_EQ(numbers.code, 0) << numbers.err;
-    const auto report = nlohmann::json::parse(numbers.out);
+    const nlohmann::json report =
+        testing::json_of({"lineage", sample("vanilla-neox-1m"), sample("chains/vanilla"), "--tokens", "50"});
     EXPECT_EQ(report.at("verdict"), "no common origin found");
     EXPECT_LT(report.at("awm").at("z").get<double>(), 3);
     EXPECT_LT(report.at("awm").at("similarity"), report.at("awm").at("common_origin_from"));

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 namespace ponderscope {
@@ -22,10 +21,8 @@ using testing::run_ponderscope;
 class PolicyVerb : public ::testing::Test {
 protected:
     void SetUp() override {
-        TraceWriter writer(folder_ / "t.ponder");
-        testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
-        testing::write_sample_run(writer, "second", 2, {300}, 100);
-        writer.finish();
+        testing::add_sample_run(folder_ / "t.ponder", "first", 1, {300, 200}, 100);
+        testing::add_sample_run(folder_ / "t.ponder", "second", 2, {300}, 100);
     }
 
     ProgramResult policy(const std::string& run, std::vector<std::string> more) const {

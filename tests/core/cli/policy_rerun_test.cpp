@@ -19,28 +19,33 @@ namespace ponderscope {
 namespace {
 
 using testing::expect_refused;
-using testing::ProgramResult;
-using testing::run_ponderscope;
 
-class PolicyRerun : public ::testing::TestWithParam<std::string> {
+/// A reference case, and a trace in which its ids are recorded.
+struct Recording {
+    explicit Recording(const std::string& name)
+        : golden(testing::golden_case(name)), model(golden.string()) {}
+    void record(const std::vector<std::string>& more) const {
+        testing::succeed(
+            testing::Words{"record", model, "--ids", golden / "golden.safetensors", "-o", trace} + more);
+    }
+
+    testing::TemporaryFolder folder;
+    std::filesystem::path golden;
+    std::string model;
+    std::string trace = folder / "t.ponder";
+};
+
+class PolicyRerun : public ::testing::TestWithParam<std::string>, protected Recording {
 protected:
+    PolicyRerun() : Recording(GetParam()) {}
     void SetUp() override {
         PONDERSCOPE_REQUIRE_GOLDEN(GetParam());
-        golden_ = testing::golden_case(GetParam());
-        trace_ = (folder_ / "t.ponder").string();
-        testing::succeed({"record", golden_.string(), "--ids", (golden_ / "golden.safetensors").string(),
-                          "--policy", "full", "--name", "all", "-o", trace_});
+        record({"--policy", "full", "--name", "all"});
     }
     nlohmann::json policy(std::vector<std::string> more) const {
-        more.insert(more.begin(), {"policy", trace_ + "#all", "--replicates", "200", "--json"});
-        const ProgramResult result = run_ponderscope(more);
-        EXPECT_EQ(result.code, 0) << result.err;
-        return nlohmann::json::parse(result.out, nullptr, false);
+        more.insert(more.begin(), {"policy", trace + "#all", "--replicates", "200", "--json"});
+        return nlohmann::json::parse(testing::succeed(more));
     }
-
-    testing::TemporaryFolder folder_;
-    std::filesystem::path golden_;
-    std::string trace_;
 };
 
 std::string spec_of(const nlohmann::json& description, const std::string& name) {
@@ -59,10 +64,10 @@ std::string spec_of(const nlohmann::json& description, const std::string& name) 
 }
 
 TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
-    const nlohmann::json description = read_json_file(golden_ / "case.json");
-    std::vector<std::string> arguments{"--rerun",     golden_.string(),
-                                       "--per-token", (folder_ / "tokens.csv").string(),
-                                       "--csv",       (folder_ / "points.csv").string()};
+    const nlohmann::json description = read_json_file(golden / "case.json");
+    std::vector<std::string> arguments{"--rerun",     model,
+                                       "--per-token", (folder / "tokens.csv").string(),
+                                       "--csv",       (folder / "points.csv").string()};
     for (const nlohmann::json& entry : description["rerun"]) {
         arguments.insert(arguments.end(), {"--policy", spec_of(description, entry["name"])});
     }
@@ -84,42 +89,40 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     EXPECT_EQ(report["points"][0]["rerun"]["minus_replay"]["largest"], 0.0);
     EXPECT_EQ(report["points"][0]["rerun"]["flops_per_token"], report["points"][0]["flops_per_token"]);
     // Every token of every policy, and a head.
-    const std::string tokens = read_file(folder_ / "tokens.csv");
+    const std::string tokens = read_file(folder / "tokens.csv");
     const auto scored = report["scored_tokens"].get<std::int64_t>();
     EXPECT_GT(std::count(tokens.begin(), tokens.end(), '\n'),
               static_cast<std::int64_t>(report["points"].size()) * scored);
-    EXPECT_NE(read_file(folder_ / "points.csv").find(",rerun,"), std::string::npos);
+    EXPECT_NE(read_file(folder / "points.csv").find(",rerun,"), std::string::npos);
 
     // The reruns are runs of the trace that name their policy, and are not made twice.
-    const std::vector<RunInfo> runs = TraceReader::open(trace_).runs();
+    const std::vector<RunInfo> runs = TraceReader::open(trace).runs();
     ASSERT_EQ(runs.size(), 1 + description["rerun"].size());
     EXPECT_EQ(report["points"][1]["policy"], runs[1].policy);
     EXPECT_EQ(runs[1].name, "all " + runs[1].policy);
     EXPECT_EQ(policy(arguments)["points"], report["points"]);
-    EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs.size());
+    EXPECT_EQ(TraceReader::open(trace).runs().size(), runs.size());
 }
 
 TEST_P(PolicyRerun, TheOracleRunsToTheStepsOfItsReplay) {
-    const nlohmann::json report = policy({"--policy", "oracle", "--rerun", golden_.string(), "--output",
-                                          (folder_ / "reruns.ponder").string()});
+    const nlohmann::json report =
+        policy({"--policy", "oracle", "--rerun", model, "--output", (folder / "reruns.ponder").string()});
     const nlohmann::json& point = report["points"][1];
     EXPECT_EQ(point["rerun"]["minus_replay"]["tokens_with_other_steps"], 0);
     EXPECT_EQ(point["rerun"]["mean_steps"], point["mean_steps"]);
     EXPECT_EQ(point["rerun"]["on_front"], false);
-    EXPECT_EQ(TraceReader::open(trace_).runs().size(), 1U);
-    EXPECT_EQ(TraceReader::open(folder_ / "reruns.ponder").runs().at(1).policy, "oracle");
+    EXPECT_EQ(TraceReader::open(trace).runs().size(), 1U);
+    EXPECT_EQ(TraceReader::open(folder / "reruns.ponder").runs().at(1).policy, "oracle");
 }
 
 /// Replays and reruns of all rules, at equal steps and equal FLOPs: everywhere the same numbers.
 TEST_P(PolicyRerun, TheRefereeSetsRerunsBesideReplays) {
-    const std::filesystem::path csv = folder_ / "rules.csv";
-    const std::filesystem::path tex = folder_ / "rules.tex";
+    const std::filesystem::path csv = folder / "rules.csv";
+    const std::filesystem::path tex = folder / "rules.tex";
     const auto referee = [&](const std::string& replicates) {
-        const ProgramResult result = run_ponderscope(
-            {"referee", trace_ + "#all", "--replicates", replicates, "--against", "uniform", "--policy",
-             "fixed", "--rerun", golden_.string(), "--csv", csv.string(), "--tex", tex.string(), "--json"});
-        EXPECT_EQ(result.code, 0) << result.err;
-        return nlohmann::json::parse(result.out, nullptr, false);
+        return testing::json_of({"referee", trace + "#all", "--replicates", replicates, "--against",
+                                 "uniform", "--policy", "fixed", "--rerun", model, "--csv", csv.string(),
+                                 "--tex", tex.string()});
     };
     const nlohmann::json report = referee("200");
     int reruns = 0;
@@ -154,10 +157,10 @@ TEST_P(PolicyRerun, TheRefereeSetsRerunsBesideReplays) {
         EXPECT_NE(latex.find(part), std::string::npos) << part << " in\n" << latex;
     }
     // What ran once is read again.
-    const std::size_t runs = TraceReader::open(trace_).runs().size();
+    const std::size_t runs = TraceReader::open(trace).runs().size();
     EXPECT_GT(runs, 1U);
     (void)referee("100");
-    EXPECT_EQ(TraceReader::open(trace_).runs().size(), runs);
+    EXPECT_EQ(TraceReader::open(trace).runs().size(), runs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
@@ -167,12 +170,9 @@ INSTANTIATE_TEST_SUITE_P(Cases, PolicyRerun,
 
 TEST(RefereeVerb, LeavesOutRulesThatOneFurtherStepCannotJudge) {
     PONDERSCOPE_REQUIRE_GOLDEN("ponderlm_gpt2_s1_scaled_tied");
-    const std::filesystem::path golden = testing::golden_case("ponderlm_gpt2_s1_scaled_tied");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
-    testing::succeed({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
-                      "--policy", "full", "-o", trace});
-    const nlohmann::json report = testing::json_of({"referee", trace, "--replicates", "100"});
+    const Recording made("ponderlm_gpt2_s1_scaled_tied");
+    made.record({"--policy", "full"});
+    const nlohmann::json report = testing::json_of({"referee", made.trace, "--replicates", "100"});
     std::set<std::string> rules;
     for (const nlohmann::json& cell : report["matched"]) {
         rules.insert(cell["policy"]);
@@ -207,37 +207,29 @@ TEST(LearnedReplayed, TakesTheExitThatTheConfigNames) {
 
 TEST(PausesRerun, KeepTheRefreshesOfTheRun) {
     PONDERSCOPE_REQUIRE_GOLDEN("pause_llama_k2");
-    const std::filesystem::path golden = testing::golden_case("pause_llama_k2");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
-    testing::succeed({"record", golden.string(), "--method", "pause", "--ids",
-                      (golden / "golden.safetensors").string(), "--jacobi", "2", "--policy", "fixed:n=1",
-                      "--name", "first", "-o", trace});
-    testing::succeed({"policy", trace + "#first", "--policy", "fixed:n=1", "--rerun", golden.string(),
+    const Recording made("pause_llama_k2");
+    made.record({"--method", "pause", "--jacobi", "2", "--policy", "fixed:n=1", "--name", "first"});
+    testing::succeed({"policy", made.trace + "#first", "--policy", "fixed:n=1", "--rerun", made.model,
                       "--replicates", "100"});
-    for (const RunInfo& run : TraceReader::open(trace).runs()) {
+    for (const RunInfo& run : TraceReader::open(made.trace).runs()) {
         EXPECT_EQ(run.scoring, "jacobi:2") << run.name;
     }
 }
 
 TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
     PONDERSCOPE_REQUIRE_GOLDEN("huginn_1_2_1_r3_untied_nobias");
-    const std::filesystem::path golden = testing::golden_case("huginn_1_2_1_r3_untied_nobias");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
+    const Recording made("huginn_1_2_1_r3_untied_nobias");
+    const std::string& trace = made.trace;
     const auto record = [&](const std::string& name, const std::vector<std::string>& more,
                             const std::string& policy = "full") {
-        const ProgramResult result = run_ponderscope(
-            testing::Words{"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
-                           "--policy", policy, "--initial-state", "random:7", "--context", "16", "--name",
-                           name, "-o", trace} +
-            more);
-        EXPECT_EQ(result.code, 0) << result.err;
+        made.record(testing::Words{"--policy", policy, "--initial-state", "random:7", "--context", "16",
+                                   "--name", name} +
+                    more);
     };
     record("five", {"--steps", "5"});
     record("shared", {"--steps", "5", "--kv", "shared"});
     for (const char* const source : {"five", "shared"}) {
-        testing::succeed({"policy", trace + "#" + source, "--policy", "fixed:n=2", "--rerun", golden.string(),
+        testing::succeed({"policy", trace + "#" + source, "--policy", "fixed:n=2", "--rerun", made.model,
                           "--replicates", "200"});
     }
     const TraceReader reader = TraceReader::open(trace);
@@ -258,15 +250,11 @@ TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
 
 TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
     PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
-    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
-    const std::string checkpoint = golden.string();
-    testing::succeed({"record", checkpoint, "--ids", (golden / "golden.safetensors").string(), "--policy",
-                      "full", "-o", trace});
+    const Recording made("adaponderlm_llama_tau_03");
+    made.record({"--policy", "full"});
     // The same model with one weight that is another.
-    const std::filesystem::path other = folder / "other";
-    std::filesystem::copy(golden, other);
+    const std::filesystem::path other = made.folder / "other";
+    std::filesystem::copy(made.golden, other);
     std::string weights = read_file(other / "model.safetensors");
     weights.back() = static_cast<char>(weights.back() ^ 1);
     write_file_atomically(other / "model.safetensors", weights);
@@ -275,16 +263,16 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         const char* says;
     } cases[] = {
         {{"--policy", "fixed:n=1", "--rerun", other.string()}, "[resume.differs]"},
-        {{"--policy", "fixed:n=1", "--rerun", (folder / "nowhere").string()}, "nowhere"},
-        {{"--policy", "fixed:n=1", "--output", (folder / "o.ponder").string()}, "[usage.missing]"},
+        {{"--policy", "fixed:n=1", "--rerun", (made.folder / "nowhere").string()}, "nowhere"},
+        {{"--policy", "fixed:n=1", "--output", (made.folder / "o.ponder").string()}, "[usage.missing]"},
         {{"--policy", "fixed:n=1", "--kv", "skip"}, "[usage.missing]"},
-        {{"--policy", "fixed:n=1", "--rerun", checkpoint, "--kv", "some"}, "found 'some'"},
+        {{"--policy", "fixed:n=1", "--rerun", made.model, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
-        expect_refused(testing::Words{"policy", trace} + arguments, {says});
-        EXPECT_FALSE(std::filesystem::exists(folder / "o.ponder"));
+        expect_refused(testing::Words{"policy", made.trace} + arguments, {says});
+        EXPECT_FALSE(std::filesystem::exists(made.folder / "o.ponder"));
     }
-    EXPECT_EQ(TraceReader::open(trace).runs().size(), 1U);
+    EXPECT_EQ(TraceReader::open(made.trace).runs().size(), 1U);
 }
 
 TEST(RerunRefuses, WhatDoesNotFitTheModel) {
@@ -314,16 +302,13 @@ TEST(RerunRefuses, WhatDoesNotFitTheModel) {
 /// What later tokens see of one that stopped is a rerun's own choice; each is a run of its own.
 TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
     PONDERSCOPE_REQUIRE_GOLDEN("huginn_1_2_1_r3_untied_nobias");
-    const std::filesystem::path golden = testing::golden_case("huginn_1_2_1_r3_untied_nobias");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
-    testing::succeed({"record", golden.string(), "--ids", (golden / "golden.safetensors").string(),
-                      "--initial-state", "random:7", "--policy", "full", "--name", "all", "-o", trace});
+    const Recording made("huginn_1_2_1_r3_untied_nobias");
+    made.record({"--initial-state", "random:7", "--policy", "full", "--name", "all"});
     std::vector<double> differences;
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {
         const nlohmann::json report =
-            testing::json_of({"policy", trace + "#all", "--policy", "uniform:rate=1", "--replicates", "100",
-                              "--rerun", golden.string(), "--kv", kv});
+            testing::json_of({"policy", made.trace + "#all", "--policy", "uniform:rate=1", "--replicates",
+                              "100", "--rerun", made.model, "--kv", kv});
         differences.push_back(report["points"][1]["rerun"]["minus_replay"]["largest"].get<double>());
         // The draws are those of the replay, and nothing else decides.
         EXPECT_EQ(report["points"][1]["rerun"]["minus_replay"]["tokens_with_other_steps"], 0) << kv;
@@ -337,7 +322,7 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
     }
     EXPECT_NE(differences[1], differences[2]);
     EXPECT_NE(differences[1], differences[3]);
-    const std::vector<RunInfo> runs = TraceReader::open(trace).runs();
+    const std::vector<RunInfo> runs = TraceReader::open(made.trace).runs();
     ASSERT_EQ(runs.size(), 6U);
     EXPECT_EQ(runs[3].name, "all full kv=shared");
     EXPECT_EQ(runs[4].name, "all uniform:rate=1,seed=20261122 kv=shared");
@@ -348,13 +333,11 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
 
 TEST(StatsVerb, TablesCorrelationsAndLabels) {
     PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
-    const std::filesystem::path golden = testing::golden_case("adaponderlm_llama_tau_03");
-    const testing::TemporaryFolder folder;
-    const std::string trace = (folder / "t.ponder").string();
-    const std::string ids = (golden / "golden.safetensors").string();
+    const Recording made("adaponderlm_llama_tau_03");
+    const testing::TemporaryFolder& folder = made.folder;
+    const std::string& trace = made.trace;
     for (const char* policy : {"learned", "full"}) {
-        testing::succeed(
-            {"record", golden.string(), "--ids", ids, "--policy", policy, "--name", policy, "-o", trace});
+        made.record({"--policy", policy, "--name", policy});
     }
     write_file_atomically(folder / "l.csv",
                           "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n0,7,10\n0,8,9\n");
@@ -410,9 +393,9 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     EXPECT_NEAR(report["steps_and_gain"][0]["spearman"]["value"], spearman(steps, gain), 1e-6);
     testing::succeed(
         {"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from", trace + "#full"});
-    const std::string by =
-        testing::succeed({"stats", trace + "#learned", "--by", "gain", "--replicates", "200", "--json"});
-    const nlohmann::json last = nlohmann::json::parse(by)["steps_correlations"].back();
+    const nlohmann::json by =
+        testing::json_of({"stats", trace + "#learned", "--by", "gain", "--replicates", "200"});
+    const nlohmann::json last = by["steps_correlations"].back();
     EXPECT_EQ(last["with"], "gain");
     EXPECT_NEAR(last["spearman"]["value"], spearman(steps, gain), 1e-6);
 

@@ -25,9 +25,7 @@ protected:
     std::string trace = folder / "a.ponder";
 
     void SetUp() override {
-        testing::TinyCheckpoint tiny;
-        tiny.max_positions = 96;
-        tiny.pondering_steps = 2;
+        testing::TinyCheckpoint tiny{.max_positions = 96, .pondering_steps = 2};
         tiny.write(model);
         std::string lines;
         for (int i = 0; i < 3; ++i) {

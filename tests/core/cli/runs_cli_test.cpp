@@ -2,7 +2,6 @@
 // Runs by their names: which one a verb takes, `rename`, `remove`, `merge TRACE#RUN`, `record --overwrite`;
 // and recordings that are interrupted or lose their file.
 #include "core/base/files.h"
-#include "core/base/json.h"
 #include "core/trace/reader.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/core/trace/sample.h"

@@ -57,8 +57,7 @@ TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
 }
 
 TEST_F(Shards, DrawsDoNotDependOnTheRank) {
-    testing::TinyCheckpoint ponderlm;
-    ponderlm.pondering_steps = 3;
+    testing::TinyCheckpoint ponderlm{.pondering_steps = 3};
     ponderlm.write(folder / "ponderlm");
     model = folder / "ponderlm";
     how.insert(how.end(), {"--policy", "geometric:rate=0.4,seed=5", "--record", "basic"});
@@ -246,8 +245,7 @@ TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
     write_file_atomically(corpus, read_file(corpus) +
                                       "{\"text\": \"One more.\", \"author\": \"Ann\", \"parts\": \"x\"}\n");
     refused_as(record_to(trace), "the texts' digest");
-    testing::TinyCheckpoint second;
-    second.seed = 2;
+    testing::TinyCheckpoint second{.seed = 2};
     second.write(model);
     std::string lines = read_file(corpus);
     lines.erase(lines.rfind("{\"text\": \"One more"));

@@ -4,7 +4,6 @@
 #include "tests/core/cli/shards_stage.h"
 #include "tests/core/trace/sample.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace ponderscope {

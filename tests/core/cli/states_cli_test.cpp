@@ -2,7 +2,6 @@
 // --record states and --patch as a user runs them: what it takes is said first, the trace keeps its promises,
 // and a state put in the place of another moves what comes after it.
 #include "core/base/files.h"
-#include "core/base/json.h"
 #include "core/trace/reader.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/test_data.h"
@@ -31,8 +30,7 @@ using testing::succeed;
 class StatesCli : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::TinyCheckpoint model;
-        model.pondering_steps = 2;
+        testing::TinyCheckpoint model{.pondering_steps = 2};
         model.write(folder_ / "model");
         testing::TinyCheckpoint{}.write(folder_ / "plain");
         write_file_atomically(folder_ / "text.txt",

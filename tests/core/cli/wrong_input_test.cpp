@@ -10,7 +10,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -160,8 +159,7 @@ TEST_F(WrongInput, Recordings) {
         expect_sentence({at("good"), "--text", at("text.txt"), "--device", "cuda"}, {"cuda", "cpu"});
     }
     // More than fits into memory at once: the sentence says what would.
-    TinyCheckpoint long_one;
-    long_one.max_positions = 20000;
+    TinyCheckpoint long_one{.max_positions = 20000};
     long_one.write(folder_ / "long");
     expect_sentence({at("long"), "--text", at("long.txt"), "--context", "19000", "--attention", "all"},
                     {"--attention", "19000 tokens", "MiB", "--context"});
@@ -172,8 +170,7 @@ TEST_F(WrongInput, Recordings) {
 }
 
 TEST_F(WrongInput, Tokenizers) {
-    TinyCheckpoint few_words;
-    few_words.vocab_size = 100;
+    TinyCheckpoint few_words{.vocab_size = 100};
     few_words.write(folder_ / "other-tokenizer");
     expect_sentence({at("other-tokenizer"), "--text", at("text.txt")}, {"tokenizer.json", "100", "255"});
     // A word that only the tokenizer knows is harmless until the text has it.
