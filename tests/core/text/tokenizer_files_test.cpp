@@ -45,15 +45,9 @@ Tokenizer load(const json& j) {
 
 // The sentence with which a file is refused; empty when it is not.
 std::string refusal(const json& j) {
-    try {
-        load(j);
-    } catch (const InputError& error) {
-        const std::string sentence = error.what();
-        EXPECT_TRUE(sentence.ends_with('.')) << sentence;
-        EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
-        return sentence;
-    }
-    return {};
+    const std::string sentence = testing::error_of([&] { load(j); });
+    EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
+    return sentence;
 }
 
 TEST(TokenizerFile, MergesAsStringsAndPairs) {
@@ -190,48 +184,49 @@ TEST(TokenizerFile, AddedTokens) {
     EXPECT_NE(refusal(j), "");
 }
 
+/// The ids of a text under a part of the file that a test wants to change.
+struct Encoded {
+    const char* part;
+    const char* text;
+    Ids ids;
+};
+
 TEST(TokenizerFile, Normalizers) {
-    const auto with = [](const json& normalizer) {
+    const auto with = [](const char* normalizer) {
         json j = small();
         j["model"]["vocab"]["x"] = 30;
-        j["normalizer"] = normalizer;
+        j["normalizer"] = json::parse(normalizer);
         return load(j);
     };
-    EXPECT_EQ(with({{"type", "NFC"}}).encode("e\u0301").ids, (Ids{13}));
-    EXPECT_EQ(with({{"type", "NFC"}}).encode("ae\u0301b").end, (Offsets{1, 4, 5}));
-    EXPECT_EQ(with({{"type", "NFKC"}}).encode("\u00B2\u2460").ids, (Ids{7, 6}));
-    EXPECT_EQ(with({{"type", "NFD"}}).encode("\u00E0b").ids, (Ids{3})); // the accent has no token
-    EXPECT_EQ(with({{"type", "NFKD"}}).encode("\uFB01\u00AA").ids, (Ids{0}));
-    EXPECT_EQ(with({{"type", "Lowercase"}}).encode("ABC\u00C9").ids, (Ids{4, 13}));
-    EXPECT_EQ(with(json::parse(
-                       R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]})"))
-                  .encode("\u00E0\u0323")
-                  .ids,
-              (Ids{0}));
-    const Encoding stripped =
-        with({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}).encode(" \t a b \n");
+    constexpr const char* strip = R"({"type": "Strip", "strip_left": true, "strip_right": true})";
+    const Encoded cases[] = {
+        {R"({"type": "NFC"})", "e\u0301", {13}},
+        {R"({"type": "NFKC"})", "\u00B2\u2460", {7, 6}},
+        {R"({"type": "NFD"})", "\u00E0b", {3}}, // the accent has no token
+        {R"({"type": "NFKD"})", "\uFB01\u00AA", {0}},
+        {R"({"type": "Lowercase"})", "ABC\u00C9", {4, 13}},
+        {R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}]})",
+         "\u00E0\u0323",
+         {0}},
+        {R"({"type": "Strip", "strip_left": false, "strip_right": true})", " a ", {5, 0}},
+        {strip, "  ", {}},
+        {R"({"type": "Replace", "pattern": {"String": "xx"}, "content": "a"})", "xxxb", {0, 30, 1}},
+        {R"({"type": "Replace", "pattern": {"Regex": "x+"}, "content": "a"})", "xxxb", {3}},
+        {R"({"type": "Prepend", "prepend": "▁"})", "", {}}};
+    for (const auto& [normalizer, text, ids] : cases) {
+        EXPECT_EQ(with(normalizer).encode(text).ids, ids) << normalizer;
+    }
+    EXPECT_EQ(with(R"({"type": "NFC"})").encode("ae\u0301b").end, (Offsets{1, 4, 5}));
+    const Encoding stripped = with(strip).encode(" \t a b \n");
     EXPECT_EQ(stripped.ids, (Ids{0, 5, 1}));
     EXPECT_EQ(stripped.begin.front(), 0u);
     EXPECT_EQ(stripped.end.back(), 8u);
-    EXPECT_EQ(with({{"type", "Strip"}, {"strip_left", false}, {"strip_right", true}}).encode(" a ").ids,
-              (Ids{5, 0}));
-    EXPECT_EQ(with({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}}).encode("  ").ids,
-              (Ids{}));
-    EXPECT_EQ(with(json::parse(R"({"type": "Replace", "pattern": {"String": "xx"}, "content": "a"})"))
-                  .encode("xxxb")
-                  .ids,
-              (Ids{0, 30, 1}));
-    EXPECT_EQ(with(json::parse(R"({"type": "Replace", "pattern": {"Regex": "x+"}, "content": "a"})"))
-                  .encode("xxxb")
-                  .ids,
-              (Ids{3}));
-    const Encoding prepended = with(json::parse(R"({"type": "Sequence", "normalizers": [
-        {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]})"))
+    const Encoding prepended = with(R"({"type": "Sequence", "normalizers": [
+        {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]})")
                                    .encode("ab ab b");
     EXPECT_EQ(prepended.ids, (Ids{11, 11, 9, 1}));
     EXPECT_EQ(prepended.begin, (Offsets{0, 2, 5, 6}));
     EXPECT_EQ(prepended.end, (Offsets{2, 5, 6, 7}));
-    EXPECT_EQ(with({{"type", "Prepend"}, {"prepend", "▁"}}).encode("").ids, (Ids{}));
 
     json j = small();
     for (const char* type : {"BertNormalizer", "Nmt", "nonsense"}) {
@@ -241,14 +236,16 @@ TEST(TokenizerFile, Normalizers) {
 }
 
 TEST(TokenizerFile, PreTokenizers) {
-    const auto with = [](const json& pre_tokenizer) {
+    const auto with = [](const char* pre_tokenizer) {
         json j = small();
-        j["pre_tokenizer"] = pre_tokenizer;
+        j["pre_tokenizer"] = json::parse(pre_tokenizer);
         return load(j);
     };
-    const auto split = [&](const char* behavior, bool invert = false) {
-        return with(
-            {{"type", "Split"}, {"pattern", {{"String", "b"}}}, {"behavior", behavior}, {"invert", invert}});
+    const auto split = [](const char* behavior, bool invert = false) {
+        json j = small();
+        j["pre_tokenizer"] = json::parse(R"({"type": "Split", "pattern": {"String": "b"}})");
+        j["pre_tokenizer"].update({{"behavior", behavior}, {"invert", invert}});
+        return load(j);
     };
     EXPECT_EQ(split("Isolated").encode("abcab").ids, (Ids{0, 1, 2, 0, 1}));
     EXPECT_EQ(split("Removed").encode("abcab").ids, (Ids{0, 2, 0}));
@@ -256,23 +253,22 @@ TEST(TokenizerFile, PreTokenizers) {
     EXPECT_EQ(split("MergedWithPrevious").encode("abcab").ids, (Ids{3, 2, 3}));
     EXPECT_EQ(split("MergedWithNext").encode("abcab").ids, (Ids{0, 1, 2, 0, 1}));
     EXPECT_EQ(split("Contiguous").encode("abb").ids, (Ids{0, 1, 1}));
-    EXPECT_EQ(with({{"type", "Digits"}, {"individual_digits", true}}).encode("ab12ab").ids,
-              (Ids{3, 6, 7, 3}));
-    EXPECT_EQ(with({{"type", "Whitespace"}}).encode("ab  ab.").ids, (Ids{3, 3, 8}));
-    EXPECT_EQ(with({{"type", "Whitespace"}}).encode("ab  ab.").begin, (Offsets{0, 4, 6}));
-    EXPECT_EQ(with({{"type", "WhitespaceSplit"}}).encode("ab\u3000ab.").ids, (Ids{3, 3, 8}));
-    EXPECT_EQ(with({{"type", "Punctuation"}, {"behavior", "Removed"}}).encode("ab.ab").ids, (Ids{3, 3}));
-    EXPECT_EQ(with({{"type", "BertPreTokenizer"}}).encode("ab .ab").ids, (Ids{3, 8, 3}));
-    EXPECT_EQ(with({{"type", "CharDelimiterSplit"}, {"delimiter", "1"}}).encode("a1b").ids, (Ids{0, 1}));
+    const Encoded cases[] = {
+        {R"({"type": "Digits", "individual_digits": true})", "ab12ab", {3, 6, 7, 3}},
+        {R"({"type": "Whitespace"})", "ab  ab.", {3, 3, 8}},
+        {R"({"type": "WhitespaceSplit"})", "ab\u3000ab.", {3, 3, 8}},
+        {R"({"type": "Punctuation", "behavior": "Removed"})", "ab.ab", {3, 3}},
+        {R"({"type": "BertPreTokenizer"})", "ab .ab", {3, 8, 3}},
+        {R"({"type": "CharDelimiterSplit", "delimiter": "1"})", "a1b", {0, 1}},
+        {R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})", "ab ab", {11, 11}},
+        {R"({"type": "Metaspace", "replacement": "▁", "add_prefix_space": false})", "ab ab", {3, 11}}};
+    for (const auto& [pre_tokenizer, text, ids] : cases) {
+        EXPECT_EQ(with(pre_tokenizer).encode(text).ids, ids) << pre_tokenizer;
+    }
+    EXPECT_EQ(with(R"({"type": "Whitespace"})").encode("ab  ab.").begin, (Offsets{0, 4, 6}));
     EXPECT_EQ(
-        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}}).encode("ab ab").ids,
-        (Ids{11, 11}));
-    EXPECT_EQ(
-        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "never"}}).encode("ab ab").end,
+        with(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})").encode("ab ab").end,
         (Offsets{2, 5}));
-    EXPECT_EQ(
-        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"add_prefix_space", false}}).encode("ab ab").ids,
-        (Ids{3, 11}));
     // After ByteLevel, patterns see the alphabet: the second byte of é is a sign there, ©.
     json j = small();
     j["pre_tokenizer"] = json::parse(R"({"type": "Sequence", "pretokenizers": [
@@ -405,24 +401,27 @@ TEST(TokenizerFile, PostProcessors) {
 }
 
 TEST(TokenizerFile, Decoders) {
-    const auto with = [](const json& decoder) {
+    const auto with = [](const char* decoder) {
         json j = small();
-        j["decoder"] = decoder;
+        j["decoder"] = json::parse(decoder);
         return load(j);
     };
-    EXPECT_EQ(
-        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "always"}}).decode(Ids{10, 11}),
-        "a ab");
-    EXPECT_EQ(
-        with({{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "never"}}).decode(Ids{10, 11}),
-        " a ab");
-    EXPECT_EQ(with({{"type", "Metaspace"}, {"replacement", "▁"}}).token_bytes(10), " a");
-    EXPECT_EQ(with({{"type", "Fuse"}}).decode(Ids{0, 1}), "ab");
-    EXPECT_EQ(with(json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
-        {"type": "Strip", "content": "a", "start": 1, "stop": 1}]})"))
-                  .decode(Ids{0, 0, 1, 0, 0}),
-              "aba");
-    EXPECT_EQ(with({{"type", "BPEDecoder"}, {"suffix", "b"}}).decode(Ids{3, 3}), "a a");
+    const struct {
+        const char* decoder;
+        Ids ids;
+        const char* text;
+    } cases[] = {
+        {R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})", {10, 11}, "a ab"},
+        {R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})", {10, 11}, " a ab"},
+        {R"({"type": "Fuse"})", {0, 1}, "ab"},
+        {R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "a", "start": 1, "stop": 1}]})",
+         {0, 0, 1, 0, 0},
+         "aba"},
+        {R"({"type": "BPEDecoder", "suffix": "b"})", {3, 3}, "a a"}};
+    for (const auto& [decoder, ids, text] : cases) {
+        EXPECT_EQ(with(decoder).decode(ids), text) << decoder;
+    }
+    EXPECT_EQ(with(R"({"type": "Metaspace", "replacement": "▁"})").token_bytes(10), " a");
     json j = small();
     for (const char* type : {"WordPiece", "CTC", "nonsense"}) {
         j["decoder"] = {{"type", type}};
