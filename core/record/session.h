@@ -80,22 +80,22 @@ struct KeptSignals {
 /// Options of a run, besides the engine's plan and the choices of the source.
 struct RecordOptions {
     RecordLevel level = RecordLevel::steps;
-    KeptSignals kept;
-    std::int64_t context = 0; ///< tokens per window; 0: the model's context, at most 2048
-    std::int64_t stride = 0;  ///< 0: half the context
-    std::int64_t batch = 8;   ///< windows computed together
-    std::string run_name;     ///< empty: the checkpoint's folder name
-    std::string changes;      ///< suffix of the run's name for a changed model, such as "-without-source-3"
-    std::string text_source;  ///< the input as the user gave it: files, "prompt", an ids file
+    KeptSignals kept = {};
+    std::int64_t context = 0;  ///< tokens per window; 0: the model's context, at most 2048
+    std::int64_t stride = 0;   ///< 0: half the context
+    std::int64_t batch = 8;    ///< windows computed together
+    std::string run_name = {}; ///< empty: the checkpoint's folder name
+    std::string changes = {};  ///< suffix of the run's name for a changed model, such as "-without-source-3"
+    std::string text_source = {}; ///< the input as the user gave it: files, "prompt", an ids file
     std::optional<std::string> text_digest = std::nullopt; ///< of all texts, if this run has only a part
-    TextReading reading;
+    TextReading reading = {};
     std::uint64_t seed = 0;
-    std::string patches;                         ///< JSON of the patches (patch_file.h); empty: none
+    std::string patches = {};                    ///< JSON of the patches (patch_file.h); empty: none
     std::optional<Branch> branch = std::nullopt; ///< the run that a generation continues
     /// Signals from generating a single sequence, with all rows, besides those from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
-    std::vector<std::string> notices; ///< the run's notices, besides the engine's
-    std::int64_t rank = 0;            ///< rank of this process in the world that records the run together
+    std::vector<std::string> notices = {}; ///< the run's notices, besides the engine's
+    std::int64_t rank = 0;  ///< rank of this process in the world that records the run together
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
     /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays
     /// unchanged; without a run to resume, a new one begins.

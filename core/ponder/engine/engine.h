@@ -26,8 +26,8 @@ struct LoadOptions {
     /// "cpu", "cuda", "cuda:N" or "auto" (device_for in core/model/device.h). InputError: no such device.
     std::string device = "cpu";
     Precision precision = Precision::float32;
-    ProgressSink progress;
-    std::stop_token stop;
+    ProgressSink progress = {};
+    std::stop_token stop = {};
 };
 
 /// A dense row-major array for inspect_batch().
@@ -57,7 +57,7 @@ struct GenerateOptions {
     std::int64_t first_sequence = 0;        ///< number of the first prompt in the run; the others follow
     std::vector<std::int64_t> numbers = {}; ///< numbers of the prompts in the run, if they are not
                                             ///< consecutive
-    std::vector<std::int64_t> stop_ids;
+    std::vector<std::int64_t> stop_ids = {};
     /// If set: called after every new token of a prompt (its index in the call) with all new tokens so far.
     /// True ends this prompt.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};

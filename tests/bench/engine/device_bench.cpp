@@ -264,9 +264,7 @@ private:
     }
 
     void engine(const Checkpoint& checkpoint, bool ponders) {
-        LoadOptions load;
-        load.device = device_.str();
-        load.precision = precision_;
+        LoadOptions load{.device = device_.str(), .precision = precision_};
         const Engine model = Engine::load(checkpoint, load);
         const char* name = ponders ? "ponderlm" : "vanilla ";
 
@@ -351,9 +349,7 @@ private:
             const std::vector<std::vector<std::int32_t>> prompts(batch, ids(32, 9));
             const auto generating = [&](std::int64_t count, bool repeats) {
                 return [&, count, repeats] {
-                    GenerateOptions options;
-                    options.max_new_tokens = count;
-                    options.repeat_steps = repeats;
+                    GenerateOptions options{.max_new_tokens = count, .repeat_steps = repeats};
                     (void)model.generate(prompts, options);
                 };
             };

@@ -137,8 +137,7 @@ int run(int argc, char** argv) {
     }
     const Options& options = *given;
     const testing::TemporaryFolder folder;
-    LoadOptions load;
-    load.device = options.at("--device");
+    LoadOptions load{.device = options.at("--device")};
     const std::optional<Precision> precision = precision_from_string(options.at("--dtype"));
     if (!precision) {
         std::fprintf(stderr, "--dtype: %s\n", precision_names().c_str());

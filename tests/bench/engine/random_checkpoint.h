@@ -9,7 +9,6 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <vector>
 

@@ -7,10 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <fstream>
 #include <thread>
 
 #include <fcntl.h>

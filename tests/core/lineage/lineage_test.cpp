@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/lineage.h"
 
-#include "core/base/error.h"
 #include "core/base/files.h"
 #include "tests/core/checkpoint/support.h"
 #include "tests/support/test_data.h"
@@ -11,10 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <random>
 
 namespace ponderscope {

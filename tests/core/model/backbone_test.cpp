@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/backbone.h"
 
-#include "core/base/error.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/model/rope.h"
 #include "tests/support/errors.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/matched_reruns.h"
 
-#include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"
@@ -101,8 +100,7 @@ TEST_F(MatchedReruns, AreSetAgainstTheReferenceAtItsCosts) {
     const ReplayTable table = table_of(reader, runs.at(0));
     const ScoredRows scored(table);
     const auto rules = reruns_by_rule(runs, runs.at(0), {"kl", "entropy"});
-    BootstrapOptions options;
-    options.replicates = 100;
+    BootstrapOptions options{.replicates = 100};
     const MatchedComparison own =
         compare_reruns(table, scored, reader, runs.at(0), reader, rules, "entropy", {}, options);
     EXPECT_EQ(own.reference, "entropy");
@@ -195,8 +193,7 @@ TEST(PlainModels, ArePointsAtTheirFlops) {
     other.text_digest += "x";
     EXPECT_TRUE(plain_runs(runs, other).empty());
     const ReplayTable table = ReplayTable::load(reader, runs.at(0));
-    BootstrapOptions options;
-    options.replicates = 100;
+    BootstrapOptions options{.replicates = 100};
     const ScoredRows tokens(table);
     ScoredRows clusters = tokens;
     clusters.add_up_clusters(options);

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 
 namespace ponderscope {
@@ -58,8 +57,7 @@ ReplayTable made_up(std::uint32_t sequences) {
 
 MatchedComparison compare(const ReplayTable& table, const std::vector<std::string>& rules,
                           const std::vector<double>& costs) {
-    BootstrapOptions options;
-    options.replicates = 300;
+    BootstrapOptions options{.replicates = 300};
     const ScoredRows rows(table);
     return compare_matched(
         rules.size(),
@@ -211,8 +209,7 @@ TEST(Matched, TheBestBlindRuleIsTheHullOfTheFixedDepths) {
     EXPECT_EQ(settings_around(found.rows[0], {2.5}), (std::vector<std::string>{"fixed:n=0", "fixed:n=2"}));
     // The same of one setting at its own cost.
     const ScoredRows rows(table);
-    BootstrapOptions options;
-    options.replicates = 100;
+    BootstrapOptions options{.replicates = 100};
     std::vector<ScoredSetting> depths;
     for (int n = 0; n <= last_step; ++n) {
         const ReplayResult one = replay(table, PolicySpec::parse("fixed:n=" + std::to_string(n)));
@@ -240,8 +237,7 @@ TEST(Matched, SumsOfClustersGiveWhatTheirTokensGive) {
     for (std::int64_t s = 0; s < 60; ++s) {
         table.clusters.push_back(s < 20 ? s / 2 : s - 10); // some clusters are of two sequences
     }
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     const ScoredRows tokens(table);
     ScoredRows clusters = tokens;
     clusters.add_up_clusters(options);

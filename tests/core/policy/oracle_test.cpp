@@ -10,9 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace ponderscope {
 namespace {
@@ -149,10 +147,7 @@ TEST(Oracle, OfAPriceAsAPolicyIsOneOfItsPoints) {
 TEST(Oracle, NoRuleIsBelowItAtEqualCost) {
     const ReplayTable table = anything(5, FlopsModel::Visibility::interleaved);
     const ScoredRows rows(table);
-    BootstrapOptions options;
-    options.replicates = 100;
-    options.unit = ResamplingUnit::blocks;
-    options.block = 1;
+    BootstrapOptions options{.unit = ResamplingUnit::blocks, .block = 1, .replicates = 100};
     const std::vector<std::string> rules{"blind", "uniform", "oracle"};
     const MatchedComparison found = compare_matched(
         rules.size(),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/policy/rerun_difference.h"
 
-#include "core/base/error.h"
 #include "core/trace/recorded_choices.h"
 #include "core/trace/writer.h"
 #include "tests/core/trace/sample.h"

@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <optional>
 #include <string>
 
 namespace ponderscope {

@@ -110,9 +110,7 @@ TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {
     const ScopedStop scope(stop.get_token());
     EXPECT_EQ(engine.score({&window, 1}, RecordLevel::basic).size(), 1U);
     std::size_t heard = 0;
-    GenerateOptions options;
-    options.max_new_tokens = 20;
-    options.stop = stop.get_token();
+    GenerateOptions options{.max_new_tokens = 20, .stop = stop.get_token()};
     const auto said = engine.generate({ids}, options, RecordLevel::basic,
                                       [&](std::int64_t, std::int32_t, const WindowResult&) {
                                           if (++heard == 3) {

@@ -2,7 +2,6 @@
 #include "core/ponder/engine/engine.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "tests/core/ponder/continuations.h"
@@ -12,13 +11,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace ponderscope {
@@ -441,8 +436,7 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     const WindowResult alone = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
     expect_near(alone.tokens.nll, forced[0].tokens.nll, tolerance(1e-5), "nll");
     EXPECT_EQ(alone.tokens.steps, forced[0].tokens.steps);
-    GenerateOptions options;
-    options.max_new_tokens = 8;
+    GenerateOptions options{.max_new_tokens = 8};
     const std::vector<std::int32_t> prompt(ids.begin(), ids.begin() + 4);
     const auto cached = continued(*engine_, {prompt}, options);
     options.use_cache = false;

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <set>
 
 namespace ponderscope {
@@ -270,9 +269,7 @@ TEST(Families, LongropeContinuesAsTheFullForwardDoes) {
     Engine engine = load_engine(make_checkpoint(folder / "model", phi3()));
     for (const std::int64_t prompt : {4, 14, 20}) { // within, across and beyond
         const std::vector<std::vector<std::int32_t>> prompts{random_ids(prompt, vocabulary, 5)};
-        GenerateOptions options;
-        options.max_new_tokens = 6;
-        options.use_cache = true;
+        GenerateOptions options{.max_new_tokens = 6, .use_cache = true};
         const auto cached = engine.generate(prompts, options);
         options.use_cache = false;
         EXPECT_EQ(cached, engine.generate(prompts, options)) << prompt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/ponder/engine/model.h"
 
-#include "core/base/error.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/schedule/steps.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace ponderscope {
 namespace {

@@ -26,9 +26,7 @@ class EveryModelGenerates : public EveryModel {};
 TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     const std::vector<std::vector<std::int32_t>> prompts{
         random_ids(9, vocabulary, 7), random_ids(1, vocabulary, 8), random_ids(23, vocabulary, 9)};
-    GenerateOptions options;
-    options.max_new_tokens = 12;
-    options.use_cache = false;
+    GenerateOptions options{.max_new_tokens = 12, .use_cache = false};
     const auto whole_text = continued(*engine_, prompts, options);
     options.use_cache = true;
     const auto cached = continued(*engine_, prompts, options);
@@ -64,9 +62,7 @@ TEST(Generation, ReplaysStepsOnADeviceThatCaptures) {
     const TemporaryFolder folder;
     const Engine engine = load_engine(make_checkpoint(folder.path(), tiny_gpt_neox()));
     GraphUse graphs;
-    GenerateOptions options;
-    options.max_new_tokens = 8;
-    options.graphs = &graphs;
+    GenerateOptions options{.max_new_tokens = 8, .graphs = &graphs};
     (void)engine.generate({random_ids(5, 61, 3)}, options);
     EXPECT_EQ(graphs.failure, "");
     EXPECT_EQ(graphs.captures, test_device() == "cpu" ? 0 : 1);
@@ -76,10 +72,7 @@ TEST(Generation, ReplaysStepsOnADeviceThatCaptures) {
 TEST_P(EveryModelGenerates, SamplingIsAFunctionOfItsSeed) {
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(4, vocabulary, 10),
                                                          random_ids(6, vocabulary, 11)};
-    GenerateOptions options;
-    options.max_new_tokens = 20;
-    options.temperature = 1.5;
-    options.seed = 5;
+    GenerateOptions options{.max_new_tokens = 20, .temperature = 1.5, .seed = 5};
     const auto drawn = engine_->generate(prompts, options);
     EXPECT_EQ(drawn, engine_->generate(prompts, options));
     // Tokens that are recorded have products of their own, whose shape rounds.
@@ -95,8 +88,7 @@ TEST_P(EveryModelGenerates, SamplingIsAFunctionOfItsSeed) {
     options.seed = 6;
     EXPECT_NE(drawn[0], engine_->generate(prompts, options)[0]);
     options.top_p = 1e-9; // only the most likely token is left
-    GenerateOptions greedy;
-    greedy.max_new_tokens = 20;
+    GenerateOptions greedy{.max_new_tokens = 20};
     EXPECT_EQ(engine_->generate(prompts, options), engine_->generate(prompts, greedy));
     options.top_p = 1;
     options.top_k = 1;
@@ -109,8 +101,7 @@ TEST_P(EveryModelGenerates, SamplingIsAFunctionOfItsSeed) {
 
 TEST_P(EveryModelGenerates, SamplingDrawsFromTheMostLikelyTokensOnly) {
     const std::vector<std::vector<std::int32_t>> prompt{random_ids(6, vocabulary, 10)};
-    GenerateOptions options;
-    options.max_new_tokens = 1;
+    GenerateOptions options{.max_new_tokens = 1};
     options.temperature = 50; // nearly all alike: what is not cut off turns up
     options.top_k = 3;
     std::set<std::int32_t> likely;
@@ -166,21 +157,19 @@ TEST(Generation, SamplingIsReportedAsSoftmaxOfTheFilteredLogits) {
     bool unlikely = false;
     for (const auto& [temperature, top_k, top_p] :
          {std::tuple{0.0, 0, 1.0}, {0.7, 5, 1.0}, {1.3, 0, 0.6}, {1.0, 20, 0.8}, {5.0, 0, 1.0}}) {
-        GenerateOptions options;
-        options.max_new_tokens = 6;
-        options.temperature = temperature;
-        options.top_k = top_k;
-        options.top_p = top_p;
-        options.seed = 3;
-        options.reports_sampling = true;
+        GenerateOptions options{.max_new_tokens = 6,
+                                .temperature = temperature,
+                                .top_k = top_k,
+                                .top_p = top_p,
+                                .seed = 3,
+                                .reports_sampling = true};
         std::vector<std::int32_t> ids = random_ids(5, 61, 3);
         const Continuation drawn = continued(engine, {ids}, options).front();
         ASSERT_EQ(drawn.readouts.size(), 6U);
         for (std::size_t n = 0; n < drawn.ids.size(); ++n) {
             const std::vector<float> all = engine.inspect_batch({ids}).at("logits").floats;
             const std::vector<float> logits(all.end() - 61, all.end());
-            GenerateOptions plain;
-            plain.temperature = 1;
+            GenerateOptions plain{.temperature = 1};
             const std::vector<double> before = filtered(logits, plain);
             const std::vector<double> after = filtered(logits, options);
             std::map<std::string, SignalChunk> signals;
@@ -206,8 +195,7 @@ TEST(Generation, SamplingIsReportedAsSoftmaxOfTheFilteredLogits) {
 
 TEST_P(EveryModelGenerates, GenerationStopsWhereItIsTold) {
     const auto prompt = random_ids(5, vocabulary, 12);
-    GenerateOptions options;
-    options.max_new_tokens = 10;
+    GenerateOptions options{.max_new_tokens = 10};
     const auto all = engine_->generate({prompt, prompt}, options);
     options.stop_ids = {all[0][3]};
     const auto stopped = engine_->generate({prompt}, options).front();
@@ -250,9 +238,7 @@ TEST_P(EveryModelGenerates, PromptsThatStopAtDifferentTokensGiveTogetherWhatEach
         expect_equal(together[3], last[1], tolerance(1e-4), what + ", batches of two");
     };
     GenerateOptions greedy;
-    GenerateOptions sampled;
-    sampled.temperature = 1.3;
-    sampled.seed = 11;
+    GenerateOptions sampled{.temperature = 1.3, .seed = 11};
     GenerateOptions anew = greedy;
     anew.use_cache = false;
     check(greedy, "greedy");

@@ -132,8 +132,7 @@ TEST_P(GoldenCase, IsAsGoodInHalfPrecisionAsTheCpu) {
         return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens;
     };
     const TokenColumns exact = scored(Engine::load(checkpoint));
-    LoadOptions on_cpu;
-    on_cpu.precision = testing::test_precision();
+    LoadOptions on_cpu{.precision = testing::test_precision()};
     const auto [cpu_error, cpu_tokens] = rms_difference(scored(Engine::load(checkpoint, on_cpu)), exact);
     const auto [error, tokens] = rms_difference(scored(testing::load_engine(checkpoint)), exact);
     std::printf("  RMS error of the NLL %.2e, on the CPU %.2e\n", error, cpu_error);

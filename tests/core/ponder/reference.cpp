@@ -86,9 +86,7 @@ NamedArray generate_like(const Engine& engine, const NamedArray& ids, const Name
         settings != description.end() && settings->is_object()) {
         prompt = std::clamp<std::int64_t>(settings->value("greedy_prompt_tokens", prompt), 1, ids.shape[1]);
     }
-    GenerateOptions options;
-    options.max_new_tokens = expected.shape.back();
-    options.use_cache = use_cache;
+    GenerateOptions options{.max_new_tokens = expected.shape.back(), .use_cache = use_cache};
     NamedArray result;
     result.dtype = DType::i64;
     result.shape = expected.shape;

@@ -199,8 +199,7 @@ TEST_P(Ways, StatesAreRecordedAndPutBackWhereTheyWere) {
 TEST_P(Ways, CachedDecodingIsTheWholeSequenceEachTime) {
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(6, vocabulary, 7),
                                                          random_ids(3, vocabulary, 8)};
-    GenerateOptions options;
-    options.max_new_tokens = 8;
+    GenerateOptions options{.max_new_tokens = 8};
     const auto cached = engine_->generate(prompts, options);
     options.use_cache = false;
     EXPECT_EQ(engine_->generate(prompts, options), cached);
@@ -337,8 +336,7 @@ TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
     const TemporaryFolder folder;
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto prompt = random_ids(6, vocabulary, 4);
-    GenerateOptions options;
-    options.max_new_tokens = 3;
+    GenerateOptions options{.max_new_tokens = 3};
     std::vector<std::vector<float>> written;
     const auto fresh = engine.generate({prompt}, options, RecordLevel::steps,
                                        [&](std::int64_t, std::int32_t, const WindowResult& result) {

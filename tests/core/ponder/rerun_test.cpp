@@ -2,7 +2,6 @@
 // Policies in the place of a model's own rule, and exits over the layers of vanilla models: what they decide
 // is recomputed from the run's own signals by rules written out here, what follows from it by computing
 // everything for every token.
-#include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/policy/policy.h"
 #include "core/policy/policy_spec.h"
@@ -12,7 +11,6 @@
 #include "core/ponder/halting/policy_halting.h"
 #include "core/ponder/schedule/flops.h"
 #include "core/ponder/schedule/layer_steps.h"
-#include "core/trace/reader.h"
 #include "tests/core/ponder/continuations.h"
 #include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
@@ -365,8 +363,7 @@ TEST_P(Exits, TheLastLayerIsTheModel) {
 
 TEST_P(Exits, AreTheSameWithACacheAndInABatch) {
     engine_->choose(&RunPlan::rule, rule_of(PolicySpec::parse("uniform:rate=1.2,seed=9"), *engine_));
-    GenerateOptions options;
-    options.max_new_tokens = 6;
+    GenerateOptions options{.max_new_tokens = 6};
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(9, vocabulary, 6),
                                                          random_ids(4, vocabulary, 7)};
     const auto cached = testing::continued(*engine_, prompts, options);

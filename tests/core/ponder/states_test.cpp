@@ -16,8 +16,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -364,8 +362,7 @@ TEST_P(States, AreOfTextsAndNotOfWhatIsBeingWritten) {
     if (single_stream()) {
         engine_->choose(&RunPlan::lens, true);
     }
-    GenerateOptions options;
-    options.max_new_tokens = 3;
+    GenerateOptions options{.max_new_tokens = 3};
     int readouts = 0;
     (void)engine_->generate({{ids_.begin(), ids_.begin() + 4}}, options, RecordLevel::steps,
                             [&](std::int64_t, std::int32_t, const WindowResult& result) {

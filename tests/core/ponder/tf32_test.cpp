@@ -31,9 +31,7 @@ protected:
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
     }
     [[nodiscard]] Engine load(const std::string& device, Precision precision) const {
-        LoadOptions options;
-        options.device = device;
-        options.precision = precision;
+        LoadOptions options{.device = device, .precision = precision};
         return Engine::load(*checkpoint_, options);
     }
     TemporaryFolder folder_;

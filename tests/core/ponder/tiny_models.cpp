@@ -198,9 +198,7 @@ Precision test_precision() {
 }
 
 Engine load_engine(const Checkpoint& checkpoint, std::optional<Precision> precision) {
-    LoadOptions options;
-    options.device = test_device();
-    options.precision = precision.value_or(test_precision());
+    LoadOptions options{.device = test_device(), .precision = precision.value_or(test_precision())};
     return Engine::load(checkpoint, options);
 }
 

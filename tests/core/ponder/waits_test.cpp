@@ -28,8 +28,7 @@ protected:
         const Subject subject = subjects().at(GetParam());
         checkpoint_ =
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
-        LoadOptions options;
-        options.device = "hostgpu";
+        LoadOptions options{.device = "hostgpu"};
         engine_ = std::make_unique<Engine>(Engine::load(*checkpoint_, options));
         if (!engine_->config().experts.layers.empty()) {
             GTEST_SKIP() << "the library's grouped product waits on this device";
@@ -122,9 +121,7 @@ TEST_P(Waiting, StepsOfDecodingThatAreAlikeAreCapturedOnce) {
     constexpr std::int64_t more = 12;
     for (const auto& [level, temperature] :
          {std::pair{RecordLevel::steps, 0.0}, {RecordLevel::basic, 1.2}, {RecordLevel::nll, 0.0}}) {
-        GenerateOptions options;
-        options.max_new_tokens = more;
-        options.temperature = temperature;
+        GenerateOptions options{.max_new_tokens = more, .temperature = temperature};
         const auto continued = [&](bool repeats, Told& told) {
             options.repeat_steps = repeats;
             return engine_->generate(prompts, options, level,
@@ -180,9 +177,7 @@ TEST_P(Waiting, StepsOfDecodingThatAreAlikeAreCapturedOnce) {
 
 TEST_P(Waiting, WhereACaptureFailsTheStepsGoOn) {
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(5, vocabulary, 84)};
-    GenerateOptions options;
-    options.max_new_tokens = 6;
-    options.repeat_steps = false;
+    GenerateOptions options{.max_new_tokens = 6, .repeat_steps = false};
     const auto expected = engine_->generate(prompts, options);
     options.repeat_steps = true;
     (void)take_graph_counts();

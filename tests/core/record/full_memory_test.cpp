@@ -2,7 +2,6 @@
 // A device whose memory is full: at loading, in a batch, in a text, in training; by what runs on it, or by
 // what somebody else put there meanwhile.
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/model/device.h"
 #include "core/record/session.h"
 #include "core/trace/reader.h"
@@ -18,7 +17,6 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -40,16 +38,13 @@ c10::CachingAllocator::Stat held() {
 class FullMemory : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::TinyCheckpoint model;
-        model.pondering_steps = 2;
-        model.max_positions = 512;
+        testing::TinyCheckpoint model{.max_positions = 512, .pondering_steps = 2};
         model.write(folder_ / "model");
     }
     void TearDown() override { set_host_memory(plenty); }
 
     [[nodiscard]] Engine load() const {
-        LoadOptions options;
-        options.device = "hostgpu:0";
+        LoadOptions options{.device = "hostgpu:0"};
         return Engine::load(Checkpoint::open(folder_ / "model"), options);
     }
 
@@ -155,8 +150,7 @@ TEST_F(FullMemory, SomebodyElseFillsItMeanwhile) {
 TEST_F(FullMemory, GenerationAndInspectionSayIt) {
     const Engine engine = load();
     const std::vector<std::vector<std::int32_t>> prompts{{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11}};
-    GenerateOptions options;
-    options.max_new_tokens = 12;
+    GenerateOptions options{.max_new_tokens = 12};
     const auto expected = engine.generate(prompts, options);
     const std::int64_t used = held().current;
     for (const std::int64_t moment : {0, 3, 100, 1000}) {
@@ -179,8 +173,8 @@ TEST_F(FullMemory, GenerationAndInspectionSayIt) {
 TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     const Recipe recipe = testing::written_recipe(folder_.path(), testing::small_recipe());
     TrainOptions options;
-    options.device = "hostgpu:0";
     options.output = folder_ / "out";
+    options.device = "hostgpu:0";
     double loss = 0;
     const std::int64_t all = taken_by([&] { loss = train(recipe, options).loss; });
     std::filesystem::remove_all(options.output);

@@ -2,7 +2,6 @@
 #include "core/record/jsonl.h"
 
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "core/trace/reader.h"
 #include "tests/core/checkpoint/support.h"

@@ -2,10 +2,8 @@
 // Requests: what they are answered, how texts are cut, and what a trace keeps of them.
 #include "core/record/scoring.h"
 
-#include "core/base/error.h"
-#include "core/base/json.h"
-#include "core/trace/tools/check.h"
 #include "core/trace/reader.h"
+#include "core/trace/tools/check.h"
 #include "core/trace/writer.h"
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
@@ -13,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -142,8 +139,7 @@ TEST_F(Scoring, RollingWindowsPredictEveryTokenOnce) {
 
 TEST_F(Scoring, GenerationStopsAtATextAndIsTheEnginesOwn) {
     const json request{{"type", "generate_until"}, {"context", "The ferry"}, {"max_tokens", 12}};
-    GenerateOptions how;
-    how.max_new_tokens = 12;
+    GenerateOptions how{.max_new_tokens = 12};
     const std::vector<std::int32_t> fresh = engine_.generate({ids("The ferry")}, how).front();
     const json whole = answers({request}).at(0);
     ASSERT_EQ(whole["tokens"].get<std::vector<std::int32_t>>(), fresh);

@@ -47,8 +47,7 @@ protected:
     void SetUp() override {
         TinyCheckpoint vanilla;
         vanilla.write(folder_ / "vanilla");
-        TinyCheckpoint pondering;
-        pondering.pondering_steps = 2;
+        TinyCheckpoint pondering{.pondering_steps = 2};
         pondering.write(folder_ / "ponderlm");
     }
 
@@ -76,10 +75,7 @@ protected:
 };
 
 TEST_F(Session, ForcedTokensAreThoseOfTheTextWhateverTheWindow) {
-    RecordOptions options;
-    options.context = 24;
-    options.stride = 10;
-    options.batch = 3;
+    RecordOptions options{.context = 24, .stride = 10, .batch = 3};
     const Recorded forced = record_story("ponderlm", "forced.ponder", options, [](Engine& engine) {
         engine.choose(&RunPlan::rule, forced_halting({{0, 30, 0}, {0, 31, 1}}, nullptr));
     });
@@ -123,10 +119,7 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
 }
 
 TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
-    RecordOptions options;
-    options.context = 24;
-    options.stride = 10;
-    options.batch = 3;
+    RecordOptions options{.context = 24, .stride = 10, .batch = 3};
     for (const std::string model : {"vanilla", "ponderlm"}) {
         const Recorded recorded = record_story(model, model + ".ponder", options);
         const std::string text = story;
@@ -167,8 +160,7 @@ TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
 }
 
 TEST_F(Session, PerStepReadOutsEndInTheTokensOwnNumbers) {
-    RecordOptions options;
-    options.context = 32;
+    RecordOptions options{.context = 32};
     const Recorded recorded = record_story("ponderlm", "steps.ponder", options);
     const TraceReader reader = TraceReader::open(folder_ / "steps.ponder");
     const auto nll = reader.signal(recorded.run.id, 0, signal::nll);
@@ -183,8 +175,7 @@ TEST_F(Session, PerStepReadOutsEndInTheTokensOwnNumbers) {
 }
 
 TEST_F(Session, RunsOfOneTraceGetDifferentNames) {
-    RecordOptions options;
-    options.run_name = "same";
+    RecordOptions options{.run_name = "same"};
     EXPECT_EQ(record_story("vanilla", "two.ponder", options).run.name, "same");
     const std::string second = record_story("ponderlm", "two.ponder", options).run.name;
     EXPECT_NE(second, "same");
@@ -200,9 +191,7 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
         text += story;
     }
     std::stop_source stop;
-    RecordOptions options;
-    options.context = 32;
-    options.batch = 1;
+    RecordOptions options{.context = 32, .batch = 1};
     TraceWriter writer(folder_ / "cut.ponder");
     const RecordReport report = record(
         engine, checkpoint, {sequence_from_prompt(text, tokenizer)}, &tokenizer, writer, options,
@@ -237,10 +226,7 @@ TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
     }
     const std::int64_t length = texts[0].length();
     std::stop_source stop;
-    RecordOptions options;
-    options.context = 32;
-    options.batch = 1;
-    options.finish = false;
+    RecordOptions options{.context = 32, .batch = 1, .finish = false};
     TraceWriter writer(folder_ / "cut.ponder");
     (void)record(
         engine, checkpoint, texts, &tokenizer, writer, options,
@@ -279,9 +265,7 @@ TEST_F(Session, WhateverEndsARunIsSaidInTheTrace) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     const Engine engine = Engine::load(checkpoint);
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
-    RecordOptions options;
-    options.context = 32;
-    options.batch = 1;
+    RecordOptions options{.context = 32, .batch = 1};
     TraceWriter writer(folder_ / "failed.ponder");
     // As a GPU does: in the middle, with a page of where.
     const auto fail = [](const Progress& progress) {
@@ -346,9 +330,7 @@ TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
     const Engine engine = Engine::load(checkpoint);
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
     Eventful source(sequence_from_prompt(story, tokenizer), [] { throw InputError("It ends here."); });
-    RecordOptions options;
-    options.batch = 1;
-    options.finish = false;
+    RecordOptions options{.batch = 1, .finish = false};
     TraceWriter writer(folder_ / "open.ponder");
     const std::int64_t training = writer.begin_training({}, {});
     EXPECT_THROW((void)record(engine, checkpoint, source, &tokenizer, writer, options), InputError);
@@ -360,8 +342,7 @@ TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
 }
 
 TEST_F(Session, IdsBeyondTheVocabularyAreRefusedBeforeAnythingIsWritten) {
-    TinyCheckpoint small;
-    small.vocab_size = 64;
+    TinyCheckpoint small{.vocab_size = 64};
     small.write(folder_ / "small", false);
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "small");
     const Engine engine = Engine::load(checkpoint);
@@ -389,9 +370,7 @@ TEST(Ids, JsonRowsFlatRowAndWhatIsWrong) {
 }
 
 TEST_F(Session, AStateIsPutInInEveryWindowThatHoldsItsToken) {
-    RecordOptions options;
-    options.context = 24;
-    options.stride = 12;
+    RecordOptions options{.context = 24, .stride = 12};
     const auto plain = record_story("ponderlm", "plain.ponder", options).tokens.nll;
     const auto patched =
         record_story("ponderlm", "patched.ponder", options, [](Engine& engine) {

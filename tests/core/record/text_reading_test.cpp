@@ -51,10 +51,7 @@ TEST(TextReading, EveryWindowBeginsWithTheStartToken) {
     const Checkpoint checkpoint = Checkpoint::open(folder / "model");
     const Engine engine = Engine::load(checkpoint);
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
-    RecordOptions options;
-    options.level = RecordLevel::basic;
-    options.context = 16;
-    options.stride = 8;
+    RecordOptions options{.level = RecordLevel::basic, .context = 16, .stride = 8};
     options.reading.bos = Bos::every_window;
     const SequenceInput sequence =
         sequence_from_prompt("One gull, two gulls, three gulls.", tokenizer, options.reading);

@@ -70,10 +70,10 @@ std::vector<double> series(Normal& draw, int tokens, double memory) {
 
 struct Rates {
     int tried = 0;
-    int naive = 0;      ///< intervals that take tokens as independent and do not hold the truth
-    int covered = 0;    ///< intervals of the default kind that hold it
-    int flips = 0;      ///< sign flips below 0.05
-    int classes = 0;    ///< the test of a class of tokens below 0.05
+    int naive = 0;   ///< intervals that take tokens as independent and do not hold the truth
+    int covered = 0; ///< intervals of the default kind that hold it
+    int flips = 0;   ///< sign flips below 0.05
+    int classes = 0; ///< the test of a class of tokens below 0.05
 
     [[nodiscard]] double share(int count) const { return 100.0 * count / tried; }
 };
@@ -85,10 +85,7 @@ void try_one(Rates& rates, const std::vector<double>& values, const TokenLayout&
     const Statistic mean = [](std::span<const double> total, std::int64_t tokens) {
         return total[0] / static_cast<double>(tokens);
     };
-    BootstrapOptions options;
-    options.replicates = replicates();
-    options.seed = seed;
-    options.threads = 1;
+    BootstrapOptions options{.replicates = replicates(), .seed = seed, .threads = 1};
     const std::span<const double> list[] = {values};
     const Resampling how = choose_resampling(layout, list, options);
     const Estimate found = bootstrap(sums, {&mean, 1}, how.apply(options)).front();
@@ -116,8 +113,7 @@ void try_one(Rates& rates, const std::vector<double>& values, const TokenLayout&
             steps.push_back(static_cast<std::int32_t>(std::lround(100 * values[at])));
         }
     }
-    GroupingOptions grouping;
-    grouping.bootstrap = how.apply(options);
+    GroupingOptions grouping{.bootstrap = how.apply(options)};
     const TokenGroups groups = testing::groups_of(ids, steps, std::vector<float>(ids.size(), 1.0F), layout,
                                                   1'000'000, {"a", "b"}, grouping);
     rates.classes += groups.types.front().p < 0.05 ? 1 : 0;
@@ -227,10 +223,8 @@ TEST(Calibration, BandsHoldTogether) {
                     }
                 }
                 const PrefixSums sums(values, estimates, layout);
-                BootstrapOptions options;
-                options.replicates = replicates();
-                options.seed = static_cast<std::uint64_t>(s);
-                options.threads = 1;
+                BootstrapOptions options{
+                    .replicates = replicates(), .seed = static_cast<std::uint64_t>(s), .threads = 1};
                 const Resampling how = choose_resampling(layout, {}, options);
                 std::vector<std::vector<double>> drawn(
                     estimates, std::vector<double>(static_cast<std::size_t>(options.replicates)));
@@ -286,10 +280,8 @@ TEST(Calibration, OverSeeds) {
         for (int s = 0; s < samples(); ++s) {
             SeedSample sample = equal_methods(splitmix64(91, static_cast<std::uint64_t>(s)), one.a, one.b,
                                               one.between, one.paired);
-            BootstrapOptions options;
-            options.replicates = replicates();
-            options.seed = static_cast<std::uint64_t>(s);
-            options.threads = 1;
+            BootstrapOptions options{
+                .replicates = replicates(), .seed = static_cast<std::uint64_t>(s), .threads = 1};
             const SeedComparison found = compare_seeds(sample, one.paired, options);
             rejected += found.p < 0.05 ? 1 : 0;
             const bool holds = found.difference.low <= 0 && 0 <= found.difference.high;

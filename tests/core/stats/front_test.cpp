@@ -36,8 +36,7 @@ std::vector<double> draws(std::uint64_t seed, std::size_t n, double offset) {
 }
 
 TEST(PairedDifferences, OfTheSameTokensAreExact) {
-    BootstrapOptions options;
-    options.replicates = 500;
+    BootstrapOptions options{.replicates = 500};
     const std::vector<double> reference = draws(1, 1000, 3);
     std::vector<std::vector<double>> others{reference};
     for (int i = 0; i < 10; ++i) { // more than are resampled together
@@ -61,8 +60,7 @@ TEST(PairedDifferences, OfTheSameTokensAreExact) {
 }
 
 TEST(PairedDifferences, HaveTheLongestBlockThatOneOfThemAsksFor) {
-    BootstrapOptions options;
-    options.replicates = 50;
+    BootstrapOptions options{.replicates = 50};
     const std::vector<double> reference = draws(1, 2000, 3);
     const std::vector<double> noise = draws(2, 2000, 0);
     std::vector<double> slow = reference; // by what remembers

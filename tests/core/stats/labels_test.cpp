@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/stats/labels.h"
 
-#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/stats/rank_correlation.h"
 #include "tests/core/trace/sample.h"
@@ -99,9 +98,7 @@ TEST_F(LabelFiles, EveryMistakeHasItsSentence) {
 class Labelled : public LabelFiles {
 protected:
     void SetUp() override {
-        TraceWriter writer(folder_ / "t.ponder");
-        testing::write_sample_run(writer, "run", 1, {40, 20}, 15);
-        writer.finish();
+        testing::add_sample_run(folder_ / "t.ponder", "run", 1, {40, 20}, 15);
         reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "t.ponder"));
         run_ = find_run(*reader_, "run");
     }
@@ -230,8 +227,7 @@ TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
     const fs::path trace = folder_ / "t.ponder";
     put_annotations(trace, run_, reader_->sequences(run_.id), {own, next});
     const auto annotations = AnnotationReader::beside(trace);
-    BootstrapOptions options;
-    options.replicates = 100;
+    BootstrapOptions options{.replicates = 100};
     for (const auto& [name, place] :
          {std::pair("own", LabelPlace::token), std::pair("next", LabelPlace::prediction)}) {
         const StepsCorrelation rho = correlate_steps(
@@ -267,9 +263,7 @@ TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {
         tokens.unlabelled += label < 0 ? 1 : 0;
     }
     tokens.layout = {2000};
-    BootstrapOptions options;
-    options.replicates = 500;
-    options.block = 64;
+    BootstrapOptions options{.block = 64, .replicates = 500};
     const std::vector<LabelledClass> classes = compare_classes(tokens, options);
     ASSERT_EQ(classes.size(), 2U); // no token is of the third
     const LabelledClass& high = classes[1];

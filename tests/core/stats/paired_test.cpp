@@ -81,8 +81,7 @@ TEST_F(Paired, ComparesWhatBothScored) {
     EXPECT_EQ(sample.layout.stretches, (std::vector<std::int64_t>{899, 299}));
     EXPECT_EQ(sample.only_a, 0);
     EXPECT_TRUE(sample.notices.empty());
-    BootstrapOptions options;
-    options.replicates = 1000;
+    BootstrapOptions options{.replicates = 1000};
     const PairedComparison result = compare_paired(sample, options);
     EXPECT_EQ(result.tokens, 1198);
     EXPECT_NEAR(result.mean_a.value, mean(sample.a), 1e-12);
@@ -140,8 +139,7 @@ TEST(PairedBlocks, AreAsLongAsTheDifferenceRemembers) {
         sample.bytes.push_back(1);
         sample.layout.add(0, i > 0);
     }
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     const std::span<const double> alone[] = {sample.a};
     EXPECT_LT(choose_resampling(sample.layout, alone, options).block, 16);
     EXPECT_GT(compare_paired(sample, options).resampling.block, 40);
@@ -158,9 +156,7 @@ TEST_F(Paired, StepsGoTogetherWithLossesOverTheStretchesOfTheText) {
             nll.push_back(static_cast<double>(sequence.nll[i]));
         }
     }
-    BootstrapOptions options;
-    options.replicates = 200;
-    options.block = 32;
+    BootstrapOptions options{.block = 32, .replicates = 200};
     const Estimate want = spearman_with_interval(steps, nll, {899, 299}, options);
     const std::vector<StepsCorrelation> found =
         study_run(reader, find_run(reader, "a"), {.bootstrap = options}).correlations;

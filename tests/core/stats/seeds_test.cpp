@@ -28,8 +28,7 @@ double mean_of(const std::vector<double>& values) {
 
 TEST(Seeds, EqualTheSlowWay) {
     const SeedSample sample = equal_methods(5, 6, 5, 0.1);
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     const SeedComparison found = compare_seeds(sample, false, options);
     ASSERT_EQ(found.means_a.size(), 6U);
     EXPECT_NEAR(found.means_b[1], mean_of(sample.b[1]), 1e-12);
@@ -64,8 +63,7 @@ TEST(Seeds, EqualTheSlowWay) {
 }
 
 TEST(Seeds, SayWhatFewOfThemMean) {
-    BootstrapOptions options;
-    options.replicates = 100;
+    BootstrapOptions options{.replicates = 100};
     const SeedComparison one = compare_seeds(equal_methods(5, 1, 4, 0.1), false, options);
     EXPECT_NE(one.notices.back().find("this checkpoint"), std::string::npos) << one.notices.back();
     EXPECT_TRUE(std::isnan(one.share_of_seeds));
@@ -116,8 +114,7 @@ TEST(Seeds, LieAroundTheirMeans) {
 }
 
 TEST(Seeds, FewerThanFiveHaveTheIntervalOfTheirError) {
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     for (const std::size_t seeds : {3U, 4U, 5U}) {
         const SeedComparison found = compare_seeds(equal_methods(9, seeds, seeds, 0.2), false, options);
         const Estimate& one = found.difference;
@@ -156,8 +153,7 @@ TEST(Seeds, ThatDifferByTheirTokensAloneHaveNoShare) {
                 (*runs)[1][t] -= apart;
             }
         }
-        BootstrapOptions options;
-        options.replicates = 100;
+        BootstrapOptions options{.replicates = 100};
         return compare_seeds(sample, false, options).share_of_seeds;
     };
     EXPECT_NEAR(share(0.8), 0, 1e-12);
@@ -218,8 +214,7 @@ TEST(Clusters, AreGroupsWhereTheyAreGiven) {
         layout.add(many.of(sequence), false);
         values.push_back(unit_interval(splitmix64(3, static_cast<std::uint64_t>(i))));
     }
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     const Statistic mean_of_all = [](std::span<const double> sums, std::int64_t tokens) {
         return sums[0] / static_cast<double>(tokens);
     };

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
@@ -157,9 +156,7 @@ TEST(RankCorrelation, AgreesWithSciPy) {
     const nlohmann::json want = reference()["spearman"];
     const auto steps = want["steps"].get<std::vector<double>>();
     const auto nll = want["nll"].get<std::vector<double>>();
-    BootstrapOptions options;
-    options.block = 8;
-    options.replicates = 1000;
+    BootstrapOptions options{.block = 8, .replicates = 1000};
     const Estimate rho = spearman_with_interval(steps, nll, TokenLayout{40, 20}, options);
     EXPECT_NEAR(rho.value, want["rho"].get<double>(), 1e-12);
     EXPECT_LT(rho.low, rho.value);
@@ -179,8 +176,7 @@ TEST(RankCorrelation, ItsErrorEqualsTheSlowWay) {
         steps.push_back(std::floor(4 * u * u));
         nll.push_back(u + 2 * unit_interval(splitmix64(42, i / 7)));
     }
-    BootstrapOptions options;
-    options.replicates = 200;
+    BootstrapOptions options{.replicates = 200};
     const Estimate found = spearman_with_interval(steps, nll, layout, options);
     const auto ranks = [](const std::vector<double>& values) {
         std::vector<double> all;

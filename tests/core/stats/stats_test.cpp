@@ -7,7 +7,6 @@
 #include "tests/support/test_data.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -98,10 +97,9 @@ TEST(Bootstrap, EqualsTheSlowWay) {
         {"spearman", correlation(5, 6, 7)},
     };
     for (const auto& [name, statistic] : statistics) {
-        BootstrapOptions options;
-        options.block = want["block"].get<std::int64_t>();
-        options.seed = want["seed"].get<std::uint64_t>();
-        options.replicates = want["replicates"].get<std::int64_t>();
+        BootstrapOptions options{.block = want["block"].get<std::int64_t>(),
+                                 .replicates = want["replicates"].get<std::int64_t>(),
+                                 .seed = want["seed"].get<std::uint64_t>()};
         const nlohmann::json& expected = want["estimates"][name];
         for (const int threads : {1, 3}) {
             options.threads = threads;
@@ -119,9 +117,7 @@ TEST(Bootstrap, OfSingleTokensAgreesWithSciPy) {
     const nlohmann::json want = reference_values()["single_tokens"];
     const auto values = want["values"].get<std::vector<double>>();
     const PrefixSums sums(values, 1, {static_cast<std::int64_t>(values.size())});
-    BootstrapOptions options;
-    options.block = 1;
-    options.replicates = 200'000;
+    BootstrapOptions options{.block = 1, .replicates = 200'000};
     std::vector<double> means(static_cast<std::size_t>(options.replicates));
     for_each_replicate(sums, choose_resampling(sums.layout(), {}, options), options,
                        [&](std::int64_t r, std::span<const double> total, std::int64_t tokens) {
@@ -148,11 +144,7 @@ TEST(Bootstrap, EveryStretchGivesAsMuchAsItHas) {
     values.insert(values.end(), 1000, 0.0);
     const PrefixSums sums(values, 1, stretches);
     double total = 0;
-    BootstrapOptions options;
-    options.unit = ResamplingUnit::blocks;
-    options.block = 64;
-    options.threads = 1;
-    options.replicates = 2000;
+    BootstrapOptions options{.unit = ResamplingUnit::blocks, .block = 64, .replicates = 2000, .threads = 1};
     const std::vector<Statistic> statistics = {[&](std::span<const double> s, std::int64_t n) {
         total += s[0] / static_cast<double>(n);
         return s[0] / static_cast<double>(n);
@@ -175,8 +167,7 @@ TEST(Bootstrap, OfClustersEqualsTheSlowWay) {
     }
     const PrefixSums sums(apart, 1, layout);
     const std::vector<Statistic> statistics = {mean_of(0)};
-    BootstrapOptions options;
-    options.replicates = 400;
+    BootstrapOptions options{.replicates = 400};
     const Estimate got = bootstrap(sums, statistics, options)[0]; // 40 clusters: they are drawn whole
     EXPECT_NEAR(got.value, want["value"].get<double>(), 1e-12);
     EXPECT_NEAR(got.low, want["expanded"][0].get<double>(), 1e-9);
@@ -238,9 +229,7 @@ TEST(BlockLength, AgreesWithArch) {
 TEST(Bootstrap, DegenerateSamplesAndOptions) {
     const std::vector<Statistic> statistics = {mean_of(0)};
     const std::vector<double> flat(200, 1.5);
-    BootstrapOptions short_blocks;
-    short_blocks.replicates = 50;
-    short_blocks.block = 64;
+    BootstrapOptions short_blocks{.block = 64, .replicates = 50};
     const Estimate same = bootstrap(PrefixSums(flat, 1, {200}), statistics, short_blocks)[0];
     EXPECT_EQ(same.value, 1.5);
     EXPECT_EQ(same.low, 1.5);
@@ -265,8 +254,7 @@ TEST(Bootstrap, DegenerateSamplesAndOptions) {
     }
     std::stop_source stop;
     stop.request_stop();
-    BootstrapOptions options;
-    options.stop = stop.get_token();
+    BootstrapOptions options{.stop = stop.get_token()};
     EXPECT_THROW(bootstrap(sums, statistics, options), Cancelled);
 }
 

@@ -50,8 +50,7 @@ TEST(Bootstrap, AnErrorOfAHelperIsThrownToTheCaller) {
     TokenLayout layout(std::vector<std::int64_t>(64, 1));
     const std::vector<double> values(64, 1.0);
     const PrefixSums sums(values, 1, layout);
-    BootstrapOptions options;
-    options.threads = 4;
+    BootstrapOptions options{.threads = 4};
     const Resampling how = choose_resampling(layout, {}, options);
     const std::thread::id caller = std::this_thread::get_id();
     std::atomic<bool> helped{false};

@@ -2,7 +2,6 @@
 // Against the ids that other implementations give to the same texts, and against what must hold for every
 // text.
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/splitmix.h"
 #include "core/base/utf8.h"

@@ -5,7 +5,6 @@
 // how many-th is tried (13; 1: each).
 #include "core/base/error.h"
 #include "core/base/files.h"
-#include "core/base/splitmix.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/writer.h"

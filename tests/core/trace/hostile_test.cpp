@@ -9,7 +9,6 @@
 #include "tests/support/errors.h"
 
 #include <fstream>
-#include <functional>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Training that goes on from a checkpoint.
-#include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/checkpoint/method_info.h"
 #include "core/model/parameters.h"

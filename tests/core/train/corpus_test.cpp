@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/train/corpus.h"
 
-#include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/sha256.h"
 #include "tests/core/train/small_recipe.h"
 #include "tests/support/errors.h"

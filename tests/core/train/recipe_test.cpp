@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/train/recipe.h"
 
-#include "core/base/error.h"
 #include "core/base/words.h"
 #include "tests/core/train/small_recipe.h"
 #include "tests/support/errors.h"

@@ -105,11 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::ask([&] { merge_runs({{path, ""}}, merged); });
     }
     if (draw % 16 == 1) {
-        fuzz::ask([&] {
-            TraceWriter writer(path);
-            testing::write_sample_run(writer, "appended", 2, {50}, 20);
-            writer.finish();
-        });
+        fuzz::ask([&] { testing::add_sample_run(path, "appended", 2, {50}, 20); });
     }
     if (draw % 16 == 2) { // a log that belongs to nothing
         fuzz::put("a.ponder-wal", fuzz::text_of(data, std::min<std::size_t>(size, 5000)));

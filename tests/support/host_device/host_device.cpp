@@ -25,7 +25,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include <torch/library.h>
 
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <tuple>
 

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 /// Inputs of the kernels' tests, and what they are compared with.
