@@ -363,32 +363,18 @@ void Parameters::requires_grad(bool on) {
     }
 }
 
-namespace {
-
-constexpr std::pair<DType, at::ScalarType> element_types[] = {
-    {DType::boolean, at::kBool}, {DType::u8, at::kByte},       {DType::i8, at::kChar},
-    {DType::i16, at::kShort},    {DType::i32, at::kInt},       {DType::i64, at::kLong},
-    {DType::f16, at::kHalf},     {DType::bf16, at::kBFloat16}, {DType::f32, at::kFloat},
-    {DType::f64, at::kDouble}};
-
-} // namespace
-
 at::ScalarType scalar_type_of(DType dtype) {
-    for (const auto& [stored, type] : element_types) {
+    constexpr std::pair<DType, at::ScalarType> types[] = {
+        {DType::boolean, at::kBool}, {DType::u8, at::kByte},       {DType::i8, at::kChar},
+        {DType::i16, at::kShort},    {DType::i32, at::kInt},       {DType::i64, at::kLong},
+        {DType::f16, at::kHalf},     {DType::bf16, at::kBFloat16}, {DType::f32, at::kFloat},
+        {DType::f64, at::kDouble}};
+    for (const auto& [stored, type] : types) {
         if (stored == dtype) {
             return type;
         }
     }
     throw InputError("Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
-}
-
-DType dtype_of(at::ScalarType type) {
-    for (const auto& [stored, known] : element_types) {
-        if (known == type) {
-            return stored;
-        }
-    }
-    throw InputError(std::string("Tensors of type ") + at::toString(type) + " cannot be stored.");
 }
 
 } // namespace ponderscope

@@ -117,9 +117,7 @@ private:
     std::vector<std::string> notices_;
 };
 
-/// Converts a file's element type to the torch type, and back. InputError names the type if models use no
-/// such torch type.
+/// The torch type of a file's elements. InputError names the type if torch has none.
 at::ScalarType scalar_type_of(DType dtype);
-DType dtype_of(at::ScalarType type);
 
 } // namespace ponderscope

@@ -54,6 +54,15 @@ TEST(Rotation, TurnsPairsByTheAngle) {
         << "fp32 inside, rounded once";
 }
 
+DType dtype_of(const at::Tensor& tensor) {
+    for (const DType dtype : {DType::u8, DType::i64, DType::f16, DType::bf16, DType::f64}) {
+        if (scalar_type_of(dtype) == tensor.scalar_type()) {
+            return dtype;
+        }
+    }
+    return DType::f32;
+}
+
 /// A Llama of one layer whose tensors a test changes before they are written.
 class Loading : public ::testing::Test {
 protected:
@@ -73,7 +82,7 @@ protected:
         std::vector<TensorView> views;
         for (const auto& [name, tensor] : tensors) {
             views.push_back({name,
-                             dtype_of(tensor.scalar_type()),
+                             dtype_of(tensor),
                              tensor.sizes().vec(),
                              {static_cast<const std::byte*>(tensor.const_data_ptr()),
                               static_cast<std::size_t>(tensor.nbytes())}});
