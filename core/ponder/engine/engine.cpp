@@ -169,79 +169,64 @@ namespace {
 /// What the model or another choice of the plan rules out. \p method: the one that runs. \p before: the plan
 /// that runs now.
 void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& method, const RunPlan& before) {
+    const auto refuse = [](bool wrong, const std::string& sentence, ErrorId id = ErrorId::input_invalid) {
+        if (wrong) {
+            throw InputError(id, sentence);
+        }
+    };
     const std::string name = to_string(config.ponder.method);
     const bool steps = method.max_steps() > 0 && !plan.layers_are_steps;
-    if (plan.rule && config.ponder.method == MethodKind::vanilla && !plan.layers_are_steps) {
-        throw InputError(ErrorId::policy_unsuited,
-                         "A vanilla model has no ponder steps that the policy " + plan.rule->name() +
-                             " could decide on; record it with --record layers, or leave --policy out.");
+    if (plan.rule) {
+        refuse(config.ponder.method == MethodKind::vanilla && !plan.layers_are_steps,
+               "A vanilla model has no ponder steps that the policy " + plan.rule->name() +
+                   " could decide on; record it with --record layers, or leave --policy out.",
+               ErrorId::policy_unsuited);
     }
-    if (plan.kv && (!steps || method.visibility() != VisibilityRule::per_step)) {
-        throw InputError("--kv: expected a method with the per-step rule, found " + name +
-                         (steps ? ", which has its own rule; leave --kv out."
-                                : ", which has no such steps; leave --kv out."));
-    }
+    refuse(plan.kv && (!steps || method.visibility() != VisibilityRule::per_step),
+           "--kv: expected a method with the per-step rule, found " + name +
+               (steps ? ", which has its own rule; leave --kv out."
+                      : ", which has no such steps; leave --kv out."));
     const std::int64_t prefix = plan.prefix.value_or(0);
-    if (prefix > 0 && !config.released.prefix_lm) {
-        throw InputError("--prefix: the model reads every token causally; only HRM-Text with prefix_lm sees "
-                         "its prompt in both directions. Leave --prefix out.");
-    }
-    if (prefix < 0) {
-        throw InputError("--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) +
-                         ".");
-    }
-    if (prefix > 0 && plan.kv && *plan.kv != KvPolicy::full && *plan.kv != KvPolicy::per_step) {
-        throw InputError(
-            "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
-    }
-    if (prefix > 0 && !plan.attention.none()) {
-        throw InputError(
-            "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
-    }
-    if (!plan.start_state.empty() && !config.has_start_state()) {
-        throw InputError(
-            "--initial-state: the method " + name +
-            " starts from the embedding; only huginn and parcae have a start state. Leave it out.");
-    }
-    if (plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method)) {
-        const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
-        throw InputError(ErrorId::usage_unsuited,
-                         "A model of the method " + name +
-                             (one_step
-                                  ? " that runs one step a token has nothing to refresh; leave --jacobi out."
-                                  : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and "
-                                    "ponderlm3."));
-    }
-    if (plan.refreshes.value_or(0) < 0) {
-        throw InputError("The number of Jacobi refreshes must be 0 or more, not " +
-                         std::to_string(*plan.refreshes) + ".");
-    }
+    refuse(prefix > 0 && !config.released.prefix_lm,
+           "--prefix: the model reads every token causally; only HRM-Text with prefix_lm sees its prompt in "
+           "both directions. Leave --prefix out.");
+    refuse(prefix < 0,
+           "--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) + ".");
+    refuse(prefix > 0 && plan.kv && *plan.kv != KvPolicy::full && *plan.kv != KvPolicy::per_step,
+           "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
+    refuse(prefix > 0 && !plan.attention.none(),
+           "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
+    refuse(!plan.start_state.empty() && !config.has_start_state(),
+           "--initial-state: the method " + name +
+               " starts from the embedding; only huginn and parcae have a start state. Leave it out.");
+    const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
+    refuse(plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method),
+           "A model of the method " + name +
+               (one_step
+                    ? " that runs one step a token has nothing to refresh; leave --jacobi out."
+                    : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and ponderlm3."),
+           ErrorId::usage_unsuited);
+    const std::int64_t refreshes = plan.refreshes.value_or(0);
+    refuse(refreshes < 0,
+           "The number of Jacobi refreshes must be 0 or more, not " + std::to_string(refreshes) + ".");
     if (plan.lens) {
         require_single_stream(config, "--record steps,layers");
     }
-    if (plan.experts != RecordedExperts::none && config.experts.layers.empty()) {
-        throw InputError(ErrorId::usage_unsuited,
-                         "--record experts needs a model with a mixture of experts, and " +
-                             to_string(config.architecture) + " has none. Leave experts out.");
-    }
-    if (!plan.layers_are_steps) {
-        return;
-    }
+    refuse(plan.experts != RecordedExperts::none && config.experts.layers.empty(),
+           "--record experts needs a model with a mixture of experts, and " + to_string(config.architecture) +
+               " has none. Leave experts out.",
+           ErrorId::usage_unsuited);
     // A step is one layer: its attention, its state, its read-out.
-    if (!plan.attention.none()) {
-        throw InputError(
-            ErrorId::usage_unsuited,
-            "Sequence attention cannot be recorded if the layers of a vanilla model are its steps; "
-            "record the exits and the attention in two runs.");
-    }
-    if (plan.states && !plan.states->layers.empty()) {
-        throw InputError("--record states:LAYERS: where the layers of a vanilla model are its steps, every "
-                         "step has the state of one layer; write --record layers,states.");
-    }
-    if (plan.lens) {
-        throw InputError(
-            "The layers of a vanilla model are read out as its steps already; leave layers out of --record.");
-    }
+    const bool layers = plan.layers_are_steps;
+    refuse(layers && !plan.attention.none(),
+           "Sequence attention cannot be recorded if the layers of a vanilla model are its steps; record the "
+           "exits and the attention in two runs.",
+           ErrorId::usage_unsuited);
+    refuse(layers && plan.states && !plan.states->layers.empty(),
+           "--record states:LAYERS: where the layers of a vanilla model are its steps, every step has the "
+           "state of one layer; write --record layers,states.");
+    refuse(layers && plan.lens,
+           "The layers of a vanilla model are read out as its steps already; leave layers out of --record.");
 }
 
 } // namespace
