@@ -82,7 +82,7 @@ std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs
         "\n" + std::string(page_template::data_and_text) + "\n" + std::string(page_template::view);
     // Nothing but this script may run in the page, whatever a trace holds.
     const Sha256::Digest digest = Sha256().update(script).finish();
-    std::string page(page_template::html);
+    std::string page(page_template::page);
     put(page, "@SCRIPT_HASH@",
         "sha256-" + to_base64({reinterpret_cast<const char*>(digest.data()), digest.size()}));
     put(page, "@SCRIPT@", script);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <string_view>
-
+/// The page's files, embedded by CMake.
 namespace ponderscope::page_template {
 
-/// The page's files of app/python/ponderscope, embedded by CMake in template.cpp.
-extern const std::string_view html;
-extern const std::string_view data_and_text;
-extern const std::string_view view;
+extern const char* const page;
+extern const char* const data_and_text;
+extern const char* const view;
 
 } // namespace ponderscope::page_template

@@ -42,13 +42,13 @@ std::vector<Table> tables_of(const char* script) {
 }
 
 const std::vector<Table>& tables() {
-    static const std::vector<Table> all = tables_of(trace_script);
+    static const std::vector<Table> all = tables_of(script::schema);
     return all;
 }
 
 std::vector<std::string> views() {
     Database memory("/", Database::Access::memory);
-    memory.execute(trace_script);
+    memory.execute(script::schema);
     std::vector<std::string> names;
     Statement rows = memory.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'");
     while (rows.step()) {

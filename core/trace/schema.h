@@ -53,8 +53,10 @@ struct Table {
 
 /// The SQL that makes an empty trace, and annotations beside one: schema.sql and annotations.sql in
 /// app/python/ponderscope, where meanings are comments, so that `.schema` explains the file.
-extern const char* const trace_script;
-extern const char* const annotations_script;
+namespace script {
+extern const char* const schema;
+extern const char* const annotations;
+} // namespace script
 /// The tables that a script makes, in its order.
 std::vector<Table> tables_of(const char* script);
 const std::vector<Table>& tables(); ///< of a trace

@@ -85,6 +85,19 @@ function(ponderscope_library name)
   ponderscope_precompile(${name} library)
 endfunction()
 
+# ponderscope_embed(HEADER NAMESPACE FILE ...): writes embedded.cpp into the build folder. It defines the content of each text file as a
+# `const char* const` with the file's name without the ending; HEADER declares them.
+function(ponderscope_embed header namespace)
+  set(source "#include \"${header}\"\nnamespace ${namespace} {\n")
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" text)
+    get_filename_component(name "${file}" NAME_WE)
+    string(APPEND source "const char* const ${name} = R\"embedded(${text})embedded\";\n")
+  endforeach()
+  file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/embedded.cpp" CONTENT "${source}} // namespace ${namespace}\n")
+endfunction()
+
 # ponderscope_gtest(NAME SOURCES ... LINK ... [LABELS ...]): one GoogleTest program, run by ctest as one test.
 function(ponderscope_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})

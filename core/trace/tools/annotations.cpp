@@ -145,7 +145,7 @@ AnnotationReader::AnnotationReader(fs::path path)
     database_->wait_for_locks(300);
     database_->execute(
         "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
-    static const std::vector<schema::Table> tables = schema::tables_of(schema::annotations_script);
+    static const std::vector<schema::Table> tables = schema::tables_of(schema::script::annotations);
     check_tables(*database_, path_, tables);
     Statement rows = database_->prepare("SELECT id, run, name, kind, text_digest, tokenizer_digest, "
                                         "sequences, tokens, created FROM annotation ORDER BY run, name");
@@ -292,7 +292,7 @@ public:
         guarded([&] {
             database_.execute(
                 "PRAGMA page_size=16384; PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; BEGIN");
-            database_.execute(schema::annotations_script);
+            database_.execute(schema::script::annotations);
             value_ = database_.prepare("INSERT INTO annotation_value VALUES (?,?,?,?)");
         });
     }

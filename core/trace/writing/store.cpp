@@ -43,7 +43,7 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool te
           return Database(path, exists ? Database::Access::write : Database::Access::create);
       }()) {
     if (database_.integer("PRAGMA schema_version") == 0) {
-        database_.execute(schema::trace_script);
+        database_.execute(schema::script::schema);
     } else {
         check_trace_tables(database_, path_);
     }

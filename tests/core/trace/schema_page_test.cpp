@@ -88,7 +88,7 @@ TEST_F(SchemaPage, NamesEveryView) {
 
 TEST_F(SchemaPage, TheScriptMakesAnEmptyTrace) {
     const fs::path own = folder / "own.ponder";
-    testing::sql(own, schema::trace_script);
+    testing::sql(own, schema::script::schema);
     EXPECT_TRUE(check_trace(own).faults.empty());
 }
 
