@@ -11,8 +11,8 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 
 bool Chart::empty() const {
-    return std::all_of(series.begin(), series.end(), [](const Chart::Series& one) {
-        return std::none_of(one.y.begin(), one.y.end(), [](double value) { return std::isfinite(value); });
+    return std::ranges::all_of(series, [](const Chart::Series& one) {
+        return std::ranges::none_of(one.y, [](double value) { return std::isfinite(value); });
     });
 }
 

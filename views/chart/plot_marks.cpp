@@ -24,7 +24,7 @@ void PlotMarks::setAxes(QCPAxis* key, QCPAxis* value) {
 }
 
 bool PlotMarks::isShown(std::size_t series) const {
-    return std::none_of(chart_.series.begin(), chart_.series.end(), [&](const Chart::Series& listed) {
+    return std::ranges::none_of(chart_.series, [&](const Chart::Series& listed) {
         return listed.listed && hidden_.contains(listed.name) &&
                is_hidden_with(listed, chart_.series[series]);
     });

@@ -62,7 +62,7 @@ void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
         y.append(there ? series.y[i] : nothing);
     }
     const QPen pen = line_pen(inks_, series, colour_of(inks_, series));
-    if (std::is_sorted(x.begin(), x.end())) {
+    if (std::ranges::is_sorted(x)) {
         auto* graph = new WholeGraph(key_, value_);
         graph->setData(x, y, true);
         graph->setPen(pen);
@@ -83,8 +83,7 @@ void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
         }
     }
     // A graph sorts by key; sorted here, the whiskers stay beside their points.
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return series.x[a] < series.x[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return series.x[a] < series.x[b]; });
     QVector<double> x;
     QVector<double> y;
     QVector<double> below;
@@ -172,8 +171,8 @@ void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
     if (count == 0) {
         return;
     }
-    const auto [left, right] = std::minmax_element(series.x.begin(), series.x.end());
-    const auto [low, high] = std::minmax_element(series.y.begin(), series.y.end());
+    const auto [left, right] = std::ranges::minmax_element(series.x);
+    const auto [low, high] = std::ranges::minmax_element(series.y);
     const auto cells = [](double from, double to, double apart) {
         return static_cast<int>(std::min(std::round((to - from) / apart) + 1, double{most_cells_along}));
     };

@@ -81,8 +81,7 @@ QToolButton* flat_button(const QString& text, const QString& tip, QWidget* paren
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen) {
     const QSignalBlocker quiet(box);
     const auto listed = [&](const QVariant& data) {
-        return std::any_of(entries.begin(), entries.end(),
-                           [&](const ChooserEntry& entry) { return entry.data == data; });
+        return std::ranges::any_of(entries, [&](const ChooserEntry& entry) { return entry.data == data; });
     };
     for (int i = box.count(); i-- > 0;) {
         if (!listed(box.itemData(i))) {
@@ -113,8 +112,7 @@ void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, cons
     while (box.count() > static_cast<int>(entries.size())) {
         box.removeItem(box.count() - 1);
     }
-    const auto current = std::find_if(entries.begin(), entries.end(),
-                                      [&](const ChooserEntry& entry) { return entry.data == chosen; });
+    const auto current = std::ranges::find(entries, chosen, &ChooserEntry::data);
     box.setCurrentIndex(current == entries.end() ? -1 : static_cast<int>(current - entries.begin()));
 }
 
@@ -219,8 +217,8 @@ int FlowLayout::flow(const QRect& rect, bool place) const {
     int high = 0;
     const auto end_row = [&] {
         if (place && !row.empty()) {
-            const auto growing = static_cast<int>(std::count_if(
-                row.begin(), row.end(), [](const QLayoutItem* item) { return expands(*item); }));
+            const auto growing = static_cast<int>(
+                std::ranges::count_if(row, [](const QLayoutItem* item) { return expands(*item); }));
             const int more = growing > 0 ? std::max(0, room.width() - used) / growing : 0;
             int left = room.left();
             for (QLayoutItem* item : row) {

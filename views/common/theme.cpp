@@ -181,7 +181,7 @@ void Theme::rebuildMaps() {
 }
 
 QColor Theme::runColour(const RunKey& run, const Selection& selection) {
-    auto place = std::find(seen_.begin(), seen_.end(), run);
+    auto place = std::ranges::find(seen_, run);
     if (place == seen_.end()) {
         place = seen_.insert(seen_.end(), run);
     }

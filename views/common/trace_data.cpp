@@ -279,8 +279,7 @@ struct TraceData::Impl {
 };
 
 const TokenAnnotation* SequenceData::annotation(const QString& name) const {
-    const auto found = std::find_if(annotations.begin(), annotations.end(),
-                                    [&](const TokenAnnotation& one) { return one.name == name; });
+    const auto found = std::ranges::find(annotations, name, &TokenAnnotation::name);
     return found == annotations.end() ? nullptr : &*found;
 }
 

@@ -58,7 +58,7 @@ double turned_names(const Style& style, double width, const Chart& chart) {
 }
 
 std::pair<double, double> extremes(const std::vector<double>& values) {
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    const auto [low, high] = std::ranges::minmax_element(values);
     return {*low, *high};
 }
 
@@ -269,7 +269,7 @@ void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& b
     const auto touch = [&] {
         double before = -std::numeric_limits<double>::infinity();
         std::vector<double> ticks = axis.ticks();
-        std::sort(ticks.begin(), ticks.end(), [&](double a, double b) {
+        std::ranges::sort(ticks, [&](double a, double b) {
             return frame.along(a, !frame.sideways) < frame.along(b, !frame.sideways);
         });
         for (const double tick : ticks) {
@@ -421,10 +421,9 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
     }
     std::size_t place = 0; // of the next one that is named in the specification
     for (const SeriesSpec& wanted : spec.series) {
-        const auto found =
-            std::find_if(chart.series.begin(), chart.series.end(), [&](const Chart::Series& series) {
-                return series.listed && series.name.toStdString() == wanted.name;
-            });
+        const auto found = std::ranges::find_if(chart.series, [&](const Chart::Series& series) {
+            return series.listed && series.name.toStdString() == wanted.name;
+        });
         if (found == chart.series.end()) {
             figure.notices.push_back("\"series\": the figure has none called \"" + wanted.name + "\", only " +
                                      (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +

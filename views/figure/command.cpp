@@ -32,9 +32,8 @@ void check_ending(const std::filesystem::path& path) {
 
 /// The table of a figure that is one; null: it is none.
 const Table* latex_table(const Figure& figure) {
-    const auto found = std::find_if(figure.tables.begin(), figure.tables.end(), [](const Table& table) {
-        return table.extension == "tex" && table.suffix.empty();
-    });
+    const auto found = std::ranges::find_if(
+        figure.tables, [](const Table& table) { return table.extension == "tex" && table.suffix.empty(); });
     return found == figure.tables.end() ? nullptr : &*found;
 }
 

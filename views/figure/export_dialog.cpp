@@ -216,9 +216,8 @@ void ExportDialog::fillEntries() {
         const QSignalBlocker quiet(entries_);
         entries_->clear();
         for (const std::string& name : maker_.figure()->entries) {
-            const bool hidden =
-                std::any_of(initial_.series.begin(), initial_.series.end(),
-                            [&](const SeriesSpec& one) { return one.name == name && !one.show; });
+            const bool hidden = std::ranges::any_of(
+                initial_.series, [&](const SeriesSpec& one) { return one.name == name && !one.show; });
             entries_->add(name, shown_name(initial_, name), !hidden);
         }
     }
@@ -355,8 +354,8 @@ std::vector<SeriesSpec> ExportDialog::namedSeries() const {
     }
     std::vector<SeriesSpec> named = entries_->changed(true);
     for (SeriesSpec& one : runs_->changed(false)) {
-        const bool known = std::any_of(named.begin(), named.end(),
-                                       [&](const SeriesSpec& other) { return other.name == one.name; });
+        const bool known =
+            std::ranges::any_of(named, [&](const SeriesSpec& other) { return other.name == one.name; });
         if (!known) {
             named.push_back(std::move(one));
         }

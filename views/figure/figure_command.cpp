@@ -31,11 +31,11 @@ FigureSpec window_figure(const TraceData& data, const Selection& selection, Figu
 const RunInfo* run_named(const TraceData& data, const RunName& name) {
     const QString trace = path_text(name.trace);
     const auto runs = data.runs(trace);
-    auto found = std::find_if(runs.begin(), runs.end(),
-                              [&](const RunInfo& run) { return run.name == name.run || name.run.empty(); });
+    auto found = std::ranges::find_if(
+        runs, [&](const RunInfo& run) { return run.name == name.run || name.run.empty(); });
     if (found == runs.end()) { // names go before numbers
-        found = std::find_if(runs.begin(), runs.end(),
-                             [&](const RunInfo& run) { return std::to_string(run.id) == name.run; });
+        found = std::ranges::find_if(runs,
+                                     [&](const RunInfo& run) { return std::to_string(run.id) == name.run; });
     }
     return found == runs.end() ? nullptr : data.run({trace, found->id});
 }
@@ -49,7 +49,7 @@ std::vector<std::int64_t> window_colours(const ViewContext& window, const std::v
         if (const RunInfo* info = run_named(window.data, run)) {
             const RunKey key{path_text(run.trace), info->id};
             const Selection nobody; // as which a run has the colour that the Library gave it
-            const auto place = std::find(others.begin(), others.end(), window.theme.runColour(key, nobody));
+            const auto place = std::ranges::find(others, window.theme.runColour(key, nobody));
             colour = key == window.selection.runA()   ? 0
                      : key == window.selection.runB() ? 1
                                                       : 2 + (place - others.begin());

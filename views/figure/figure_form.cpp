@@ -151,7 +151,7 @@ QStringList FigureForm::unusedRanges() const {
             continue;
         }
         const QList<QLineEdit*> ends = both->findChildren<QLineEdit*>();
-        if (std::any_of(ends.begin(), ends.end(), [](QLineEdit* end) { return !end->text().isEmpty(); })) {
+        if (std::ranges::any_of(ends, [](QLineEdit* end) { return !end->text().isEmpty(); })) {
             titles << QString::fromUtf8(field.title);
         }
     }

@@ -251,7 +251,7 @@ std::vector<RunName> FigurePanel::runs() const {
         for (const RunInfo& run : context_.data.runs(trace)) {
             const RunName name{path_of(trace), run_name(run).toStdString()};
             if (same_text(run, *a) && run.complete && run.scored_tokens > 0 &&
-                std::find(found.begin(), found.end(), name) == found.end()) {
+                std::ranges::find(found, name) == found.end()) {
                 found.push_back(name);
             }
         }
@@ -287,7 +287,7 @@ FigureSpec FigurePanel::spec() const {
 QString FigurePanel::stamp(const FigureSpec& wanted) const {
     const bool trains = kind_of(wanted) == FigureKind::training_curves;
     const auto is_in = [&](const QString& trace, const std::string& name, std::int64_t number) {
-        return std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const RunName& one) {
+        return std::ranges::any_of(wanted.runs, [&](const RunName& one) {
             return one.trace == path_of(trace) && (one.run == name || one.run == std::to_string(number));
         });
     };

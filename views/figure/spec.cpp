@@ -63,7 +63,7 @@ void refuse_unknown(const JsonObject& json) {
         known.push_back(one.form.key);
     }
     for (const std::string& key : json.keys()) {
-        if (std::find(known.begin(), known.end(), key) == known.end()) {
+        if (std::ranges::find(known, key) == known.end()) {
             throw InputError(json.source().string() + ": \"" + key + "\" is not a key of a figure" +
                              did_you_mean_or_list(key, known));
         }
@@ -131,7 +131,7 @@ FigureKind read_kind(const JsonObject& json) {
             json.source(), "a key \"kind\"", "none",
             "say " + joined(names, [](std::string_view name) { return "\"" + std::string(name) + "\""; }));
     }
-    const auto found = std::find(names.begin(), names.end(), *text);
+    const auto found = std::ranges::find(names, *text);
     if (found == names.end()) {
         refuse_value(json, "kind", *text, names);
     }
@@ -222,9 +222,8 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
     };
     nlohmann::ordered_json json;
     json["kind"] = name_of(spec.kind);
-    const bool one_trace = std::all_of(spec.runs.begin(), spec.runs.end(), [&](const RunName& run) {
-        return run.trace == spec.runs.front().trace;
-    });
+    const bool one_trace = std::ranges::all_of(
+        spec.runs, [&](const RunName& run) { return run.trace == spec.runs.front().trace; });
     if (spec.kind == FigureKind::panels) {
         json["panels"] = nlohmann::ordered_json::array();
         for (const FigureSpec& panel : spec.panels) {

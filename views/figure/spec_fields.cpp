@@ -131,7 +131,7 @@ auto one_of(const std::vector<std::string_view>& names) {
     return Reader{FieldForm{.editor = FieldForm::choice, .choices = names},
                   [names](const JsonObject& json, std::string_view key) {
                       auto chosen = json.text(key);
-                      if (chosen && std::find(names.begin(), names.end(), *chosen) == names.end()) {
+                      if (chosen && std::ranges::find(names, *chosen) == names.end()) {
                           refuse_value(json, key, *chosen, names);
                       }
                       return chosen;
@@ -298,8 +298,7 @@ const std::vector<Field>& fields() {
 namespace {
 
 const Field& field_of(std::string_view key) {
-    return *std::find_if(fields().begin(), fields().end(),
-                         [&](const Field& one) { return one.form.key == key; });
+    return *std::ranges::find_if(fields(), [&](const Field& one) { return one.form.key == key; });
 }
 
 } // namespace

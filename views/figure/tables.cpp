@@ -117,8 +117,7 @@ void gather_policy_table(const Gathering& figure) {
             continue;
         }
         reruns.push_back({rerun.policy, {spec.runs[i].trace, rerun}});
-        if (spec.policies.empty() &&
-            std::find(policies.begin(), policies.end(), rerun.policy) == policies.end()) {
+        if (spec.policies.empty() && std::ranges::find(policies, rerun.policy) == policies.end()) {
             policies.push_back(rerun.policy);
         }
     }

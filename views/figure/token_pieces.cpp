@@ -59,13 +59,12 @@ std::vector<TokenPiece> token_pieces(const RunRows& run) {
             continue;
         }
         const std::string bytes = has_span ? std::string(span.bytes) : token_bytes_of(run, token);
-        const auto first = std::find_if_not(bytes.begin(), bytes.end(), is_blank);
+        const auto first = std::ranges::find_if_not(bytes, is_blank);
         if (first == bytes.end()) {
             piece.text = blanks(bytes);
             piece.invisible = true;
             piece.starts_word = true;
-            piece.breaks =
-                static_cast<int>(std::min<std::ptrdiff_t>(2, std::count(bytes.begin(), bytes.end(), '\n')));
+            piece.breaks = static_cast<int>(std::min<std::ptrdiff_t>(2, std::ranges::count(bytes, '\n')));
         } else {
             const auto last = std::find_if_not(bytes.rbegin(), bytes.rend(), is_blank).base();
             piece.starts_word = after_break || first != bytes.begin() || !has_span;

@@ -43,7 +43,7 @@ std::vector<bool> classes_with_swatch(const TokenAnnotations& annotation, std::s
             --used[static_cast<std::size_t>(value)].first; // the most tokens come first
         }
     }
-    std::sort(used.begin(), used.end());
+    std::ranges::sort(used);
     std::vector<bool> shown(used.size());
     left_out = 0;
     for (std::size_t place = 0; place < used.size() && used[place].first < 0; ++place) {

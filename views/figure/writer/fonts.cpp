@@ -117,7 +117,7 @@ struct Fonts::Shelf {
                 order.fonts.push_back(order.set->fonts[i]);
             }
         }
-        std::stable_partition(order.fonts.begin(), order.fonts.end(), [](const FcPattern* font) {
+        std::ranges::stable_partition(order.fonts, [](const FcPattern* font) {
             return text_of(font, FC_FAMILY).rfind("Noto Sans", 0) == 0;
         });
         return order;
@@ -128,8 +128,8 @@ struct Fonts::Shelf {
         for (const FcPattern* font : order(bold, language).fonts) {
             FcCharSet* has = nullptr;
             if (FcPatternGetCharSet(font, FC_CHARSET, 0, &has) != FcResultMatch ||
-                !std::all_of(characters.begin(), characters.end(),
-                             [&](char32_t c) { return FcCharSetHasChar(has, c) != FcFalse; })) {
+                !std::ranges::all_of(characters,
+                                     [&](char32_t c) { return FcCharSetHasChar(has, c) != FcFalse; })) {
                 continue;
             }
             try {
@@ -154,7 +154,7 @@ struct Fonts::Shelf {
         }
         for (const FontFace* face : {own, before}) { // what stands beside each other looks alike
             if (face != nullptr &&
-                std::all_of(characters.begin(), characters.end(), [&](char32_t c) { return face->has(c); })) {
+                std::ranges::all_of(characters, [&](char32_t c) { return face->has(c); })) {
                 return face;
             }
         }
@@ -203,7 +203,7 @@ Fonts Fonts::load(const QString& family) {
     shelf->family = family;
     const auto nearest = [&](int weight) {
         // Usable fonts come first, then the nearest weight; the file's name decides between copies.
-        return *std::min_element(fonts.begin(), fonts.end(), [&](const FcPattern* a, const FcPattern* b) {
+        return *std::ranges::min_element(fonts, [&](const FcPattern* a, const FcPattern* b) {
             const auto key = [&](const FcPattern* font) {
                 return std::tuple(!is_usable(font), !is_upright(font),
                                   std::abs(integer_of(font, FC_WEIGHT, FC_WEIGHT_REGULAR) - weight),

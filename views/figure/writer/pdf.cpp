@@ -321,8 +321,8 @@ private:
     };
 
     const EmbeddedFont& font_of(const FontFace* face) const {
-        return *std::find_if(embedded_.begin(), embedded_.end(),
-                             [&](const EmbeddedFont& font) { return font.used.face == face; });
+        return *std::ranges::find_if(embedded_,
+                                     [&](const EmbeddedFont& font) { return font.used.face == face; });
     }
     /// Words end at spaces and where the direction changes.
     static std::size_t end_of_word(const QString& text, const std::vector<ShapedCluster>& clusters,
@@ -465,8 +465,7 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
         }
         const ShapedText& shaped = fonts.shape(text->text, text->style.bold);
         for (const ShapedCluster& cluster : shaped.clusters) {
-            auto used = std::find_if(faces.begin(), faces.end(),
-                                     [&](const UsedFace& one) { return one.face == cluster.face; });
+            auto used = std::ranges::find(faces, cluster.face, &UsedFace::face);
             if (used == faces.end()) {
                 used = faces.insert(faces.end(), UsedFace{cluster.face, {}, {}, false, false});
             }

@@ -128,7 +128,7 @@ void add_run(const QString& text, const Run& run, const char* language, ShapedTe
 BidiLevels bidi_levels(const QString& paragraph) {
     BidiLevels result;
     result.levels.assign(static_cast<std::size_t>(paragraph.size()), 0);
-    const bool plain = std::none_of(paragraph.begin(), paragraph.end(), [](QChar unit) {
+    const bool plain = std::ranges::none_of(paragraph, [](QChar unit) {
         return unit.unicode() >= 0x590 && !(unit.unicode() >= 0x2010 && unit.unicode() < 0x2028);
     });
     if (plain) {
