@@ -6,6 +6,7 @@
 
 #include <QClipboard>
 #include <QGuiApplication>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QRegularExpression>
@@ -67,6 +68,13 @@ QValidator::State NumberValidator::validate(QString& text, int&) const {
     }
     static const QRegularExpression begun(uR"re(^\s*[-+−]?\d*[.,]?\d*(?:[eE][-+−]?\d*)?\s*$)re"_s);
     return begun.match(text).hasMatch() ? Intermediate : Invalid;
+}
+
+QLabel* field_label(const QString& text, QWidget* field, QWidget* parent) {
+    auto* made = new QLabel(text, parent);
+    made->setForegroundRole(QPalette::PlaceholderText);
+    made->setBuddy(field);
+    return made;
 }
 
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+class QLabel;
 class QLineEdit;
 class QToolButton;
 
@@ -52,6 +53,9 @@ struct ChooserEntry {
 /// Fills \p box with \p entries and makes the entry with \p chosen current (or none). Changes only entries
 /// that differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
+
+/// The name of a field, in the soft colour.
+QLabel* field_label(const QString& text, QWidget* field, QWidget* parent);
 
 /// A button without a frame. If \p text is a single sign, screen readers read \p tip.
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent);

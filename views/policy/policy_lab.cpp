@@ -78,20 +78,14 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     hint_->setTextFormat(Qt::PlainText);
     hint_->setForegroundRole(QPalette::PlaceholderText);
     note_->setForegroundRole(QPalette::PlaceholderText);
-    const auto label = [this](const QString& text, QWidget* buddy) {
-        auto* made = new QLabel(text, body_);
-        made->setForegroundRole(QPalette::PlaceholderText);
-        made->setBuddy(buddy);
-        return made;
-    };
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(7);
-    grid->addWidget(label(u"Policy"_s, policy_), 0, 0);
+    grid->addWidget(field_label(u"Policy"_s, policy_, body_), 0, 0);
     auto* all = new QPushButton(u"Table…"_s, body_);
     all->setToolTip(u"Export a table of all policies (replay beside rerun) as a figure and CSV"_s);
     grid->addWidget(policy_, 0, 1, 1, 2);
-    grid->addWidget(label(u"Threshold"_s, slider_), 1, 0);
+    grid->addWidget(field_label(u"Threshold"_s, slider_, body_), 1, 0);
     grid->addWidget(slider_, 1, 1);
     grid->addLayout(make_row(nullptr, {}, 4, {threshold_, reset_}), 1, 2);
     grid->addWidget(summary_, 2, 0, 1, 3);

@@ -52,12 +52,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       model_(new TokenModel(context, this)),
       corpus_(new CorpusMap(context, this)) {
     buildZoom();
-    const auto label = [this](const QString& text, QWidget* buddy) {
-        auto* made = new QLabel(text, controls_);
-        made->setForegroundRole(QPalette::PlaceholderText);
-        made->setBuddy(buddy);
-        return made;
-    };
     colour_->setAccessibleName(u"Colour of the text"_s);
     colour_->setToolTip(u"Quantity that colours the text"_s);
     bars_->setAccessibleName(u"Bars under the text"_s);
@@ -66,16 +60,16 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     difference_->setToolTip(u"Colour by the difference of runs A and B"_s);
 
     // A name and its field stay together when the row wraps.
-    const auto pair = [this](QWidget* name, QWidget* field) {
+    const auto pair = [this](const QString& name, QWidget* field) {
         auto* both = new QWidget(controls_);
-        make_row(both, {0, 0, 4, 0}, 8, {name, field});
+        make_row(both, {0, 0, 4, 0}, 8, {field_label(name, field, both), field});
         return both;
     };
     auto* row = new FlowLayout(controls_);
     row->setContentsMargins(16, 6, 8, 6);
     row->setSpacing(8);
-    row->addWidget(pair(label(u"Colour"_s, colour_), colour_));
-    row->addWidget(pair(label(u"Bars"_s, bars_), bars_));
+    row->addWidget(pair(u"Colour"_s, colour_));
+    row->addWidget(pair(u"Bars"_s, bars_));
     row->addWidget(difference_);
     row->addWidget(zoomBox_);
     row->addWidget(legend_);
