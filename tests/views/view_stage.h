@@ -70,6 +70,18 @@ inline void move_mouse(QWidget* widget, QPointF to) {
     QCoreApplication::sendEvent(widget, &event);
 }
 
+/// Presses the left button, moves there in two steps and lets go.
+inline void drag(QWidget* widget, QPointF from, QPointF to, Qt::KeyboardModifiers keys = {}) {
+    const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons held) {
+        QMouseEvent event(type, at, widget->mapToGlobal(at), button, held, keys);
+        QCoreApplication::sendEvent(widget, &event);
+    };
+    send(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
+    send(QEvent::MouseMove, (from + to) / 2, Qt::NoButton, Qt::LeftButton);
+    send(QEvent::MouseMove, to, Qt::NoButton, Qt::LeftButton);
+    send(QEvent::MouseButtonRelease, to, Qt::LeftButton, Qt::NoButton);
+}
+
 /// Whether the widget took the turn. \p by: eighths of a degree.
 inline bool turn_wheel(QWidget* widget, QPointF at, QPoint by, Qt::KeyboardModifiers keys = {}) {
     QWheelEvent event(at, widget->mapToGlobal(at), {}, by, Qt::NoButton, keys, Qt::NoScrollPhase, false);

@@ -55,16 +55,6 @@ public:
     }
     [[nodiscard]] double width() const { return shownRange(true).high - shownRange(true).low; }
     void move(QPointF to) { testing::move_mouse(canvas(), to); }
-    void drag(QPointF from, QPointF to, Qt::KeyboardModifiers keys = {}) {
-        const auto send = [&](QEvent::Type type, QPointF at, Qt::MouseButton button, Qt::MouseButtons held) {
-            QMouseEvent event(type, at, canvas()->mapToGlobal(at), button, held, keys);
-            QCoreApplication::sendEvent(canvas(), &event);
-        };
-        send(QEvent::MouseButtonPress, from, Qt::LeftButton, Qt::LeftButton);
-        send(QEvent::MouseMove, (from + to) / 2, Qt::NoButton, Qt::LeftButton);
-        send(QEvent::MouseMove, to, Qt::NoButton, Qt::LeftButton);
-        send(QEvent::MouseButtonRelease, to, Qt::LeftButton, Qt::NoButton);
-    }
     [[nodiscard]] QAccessibleInterface* accessible() { return QAccessible::queryAccessibleInterface(this); }
 };
 
@@ -99,13 +89,13 @@ private Q_SLOTS:
         }
         QCOMPARE(plot.width(), whole); // nothing is beyond
         const QPointF from = plot.positionOf({1, 1});
-        plot.drag(from - QPointF(0, 40), from + QPointF(100, 40));
+        testing::drag(plot.canvas(), from - QPointF(0, 40), from + QPointF(100, 40));
         QVERIFY(std::abs(plot.shownRange(true).low - 1) < 0.02);
         QVERIFY(plot.width() < 0.5 * whole);
         // Shift moves the plot, which keeps its scale; a new chart of the same axes keeps the zoom.
         const double low = plot.shownRange(true).low;
         const double scale = plot.width();
-        plot.drag(at, at + QPointF(30, 0), Qt::ShiftModifier);
+        testing::drag(plot.canvas(), at, at + QPointF(30, 0), Qt::ShiftModifier);
         QVERIFY(plot.shownRange(true).low < low);
         QVERIFY(std::abs(plot.width() - scale) < 1e-9);
         Chart grown = lines();

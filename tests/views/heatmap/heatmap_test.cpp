@@ -213,12 +213,7 @@ private Q_SLOTS:
         QVERIFY(canvas->viewLast() - canvas->viewFirst() < 200);
         QVERIFY(std::abs(canvas->tokenAt(place) - before) <= 1);
         const double first = canvas->viewFirst();
-        QTest::mousePress(canvas, Qt::LeftButton, {}, plot.center());
-        QTest::mouseMove(canvas, plot.center() - QPoint(plot.width() / 4, 0));
-        QMouseEvent move(QEvent::MouseMove, QPointF(plot.center() - QPoint(plot.width() / 4, 0)),
-                         canvas->mapToGlobal(QPointF(plot.center())), Qt::NoButton, Qt::LeftButton, {});
-        QCoreApplication::sendEvent(canvas, &move);
-        QTest::mouseRelease(canvas, Qt::LeftButton, {}, plot.center() - QPoint(plot.width() / 4, 0));
+        testing::drag(canvas, plot.center(), plot.center() - QPoint(plot.width() / 4, 0));
         QVERIFY(canvas->viewFirst() > first);
         QCOMPARE(f.selection.token(), -1); // a drag is no click
         f.selection.setToken(399);

@@ -35,6 +35,10 @@ struct Stage : testing::Stage {
     }
 };
 
+constexpr int quantities = static_cast<int>(std::size(token_quantities));
+/// The column of B's NLL.
+constexpr int of_b = TokenModel::first_quantity + quantities;
+
 void wheel(QWidget* widget, int by, int sideways = 0) {
     testing::turn_wheel(widget, {40, 40}, {sideways, by}, Qt::ControlModifier);
 }
@@ -116,8 +120,7 @@ private Q_SLOTS:
         stage.selection.setRunB({});
         const int before = model->columnCount();
         model->show(block, block, &stage.panel.view().values());
-        QCOMPARE(model->columnCount(), before + static_cast<int>(std::size(token_quantities)));
-        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(token_quantities));
+        QCOMPARE(model->columnCount(), before + quantities);
         QCOMPARE(model->headerData(of_b, Qt::Horizontal, Qt::DisplayRole).toString(), u"NLL of B"_s);
         table.sortByColumn(of_b, Qt::DescendingOrder);
         QVERIFY(nll(0) >= nll(1) && nll(1) >= nll(498));
@@ -137,11 +140,10 @@ private Q_SLOTS:
         QTableView& table = stage.panel.table();
         auto* model = qobject_cast<TokenModel*>(table.model());
         const int alone = model->columnCount();
-        const int of_b = TokenModel::first_quantity + static_cast<int>(std::size(token_quantities));
         stage.selection.setToken(50);
         // Nothing is coloured by B, and it is read when it is asked for: its columns come all the same.
         stage.selection.setRunB(b);
-        QTRY_COMPARE(model->columnCount(), alone + static_cast<int>(std::size(token_quantities)));
+        QTRY_COMPARE(model->columnCount(), alone + quantities);
         QCOMPARE(table.currentIndex().row(), 50);
         const auto block = stage.data.sequence(b, 0);
         QCOMPARE(model->index(7, of_b).data().toString(),
