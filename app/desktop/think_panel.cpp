@@ -83,12 +83,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     status_->setForegroundRole(QPalette::PlaceholderText);
     status_->setWordWrap(true);
 
-    const auto label = [this](const QString& text, QWidget* buddy) {
-        auto* made = new QLabel(text, this);
-        made->setForegroundRole(QPalette::PlaceholderText);
-        made->setBuddy(buddy);
-        return made;
-    };
     // Beside the prompt in rows of two, so that a narrow window has room for it.
     auto* options = new QGridLayout;
     options->setHorizontalSpacing(8);
@@ -116,13 +110,13 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         {u"Top k, p"_s, cut},       {u"Seed"_s, seed_}};
     for (int i = 0; i < static_cast<int>(std::size(fields)); ++i) {
         const auto& [text, field] = fields[i];
-        options->addWidget(label(text, field), i / 2, i % 2 * 2);
+        options->addWidget(field_label(text, field, this), i / 2, i % 2 * 2);
         options->addWidget(field, i / 2, i % 2 * 2 + 1);
     }
     name(more_, u"Options"_s, about_options());
     more_->setObjectName(u"more"_s);
     more_->setPlaceholderText(u"--steps=4 --kv=skip"_s);
-    options->addWidget(label(u"Options"_s, more_), 3, 0);
+    options->addWidget(field_label(u"Options"_s, more_, this), 3, 0);
     options->addWidget(more_, 3, 1, 1, 3);
     for (QWidget* field : {static_cast<QWidget*>(topK_), static_cast<QWidget*>(topP_)}) {
         field->setMinimumWidth(74); // both can be read in the narrowest window

@@ -35,7 +35,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
                             u"Searches all sequences of the run. Enter goes to the next sequence with "
                             "hits. Send To sends the hits of all sequences"_s,
                             this)),
-      progress_(new QTimer(this)),
       delay_(new QTimer(this)),
       listed_(flat_button(u"List"_s, u"Lists all hits with the words around them"_s, this)),
       model_(new HitModel(context, this)),
@@ -56,8 +55,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     wholeRun_->setAccessibleName(u"Search the Whole Run"_s);
     wholeRun_->setCheckable(true);
     connect(wholeRun_, &QToolButton::toggled, this, [this] { search(false); });
-    progress_->setInterval(200);
-    connect(progress_, &QTimer::timeout, this, &FindBar::showStatus);
     listed_->setAccessibleName(u"List of hits"_s);
     listed_->setCheckable(true);
     list_->setModel(model_);
@@ -211,19 +208,26 @@ void FindBar::searchRun() {
     foundBy_ = wanted;
     found_.reset();
     send_->setEnabled(false);
-    searched_ = std::make_shared<std::atomic<qint64>>(0);
-    progress_->start();
-    inRun_.start([a, query, way, searched = searched_](
-                     const std::stop_token& stop) { return find_in_run(a, query, way, *searched, stop); },
-                 [this](FoundInRun found) {
-                     found_ = std::move(found);
-                     send_->setEnabled(!found_->rows.empty());
-                     showStatus();
-                 },
-                 [this](const QString& sentence) {
-                     problem_ = sentence;
-                     showStatus();
-                 });
+    searched_ = 0;
+    inRun_.start(
+        [this, a, query, way](const std::stop_token& stop, const Task::Tell& tell) {
+            const auto progress = [&](qint64 done) {
+                tell([this, done] {
+                    searched_ = done;
+                    showStatus();
+                });
+            };
+            return find_in_run(a, query, way, progress, stop);
+        },
+        [this](FoundInRun found) {
+            found_ = std::move(found);
+            send_->setEnabled(!found_->rows.empty());
+            showStatus();
+        },
+        [this](const QString& sentence) {
+            problem_ = sentence;
+            showStatus();
+        });
 }
 
 TokenSubset FindBar::subset() const {
@@ -309,13 +313,10 @@ void FindBar::showStatus() {
         said +=
             u" · "_s +
             u"searching, %1 of %2 sequences"_s.arg(
-                format_count(searched_->load()),
+                format_count(searched_),
                 format_count(static_cast<qint64>(context_.data.sequences(context_.selection.runA()).size())));
     }
     status_->setText(said);
-    if (!inRun_.isBusy()) {
-        progress_->stop();
-    }
 }
 
 void FindBar::keyPressEvent(QKeyEvent* event) {

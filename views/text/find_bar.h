@@ -9,7 +9,6 @@
 #include <QAbstractListModel>
 #include <QWidget>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -86,8 +85,7 @@ private:
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< query of found_, or of the running search
     qint64 arriving_ = 0; ///< direction into the next sequence: select its first (1) or last (-1) hit
-    std::shared_ptr<std::atomic<qint64>> searched_; ///< sequences searched so far
-    QTimer* progress_;
+    qint64 searched_ = 0; ///< sequences of the run searched so far
     QTimer* delay_;
     QToolButton* listed_;
     HitModel* model_;

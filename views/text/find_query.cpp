@@ -12,6 +12,7 @@
 #include <QRegularExpression>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -220,14 +221,18 @@ qint64 FoundInRun::size() const {
 }
 
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
-                       std::atomic<qint64>& done, const std::stop_token& stop) {
+                       const std::function<void(qint64)>& tell, const std::stop_token& stop) {
     constexpr qint64 most_found = 2'000'000; // places that are kept; more are no selection
     const TraceReader reader = TraceReader::open(path_of(run.trace));
     const std::optional<AnnotationReader> annotations = open_annotations(reader);
     std::atomic<bool> stopped = false;
     const std::stop_callback stops(stop, [&stopped] { stopped = true; });
     FoundInRun found;
-    for (const SequenceInfo& sequence : reader.sequences(run.run)) {
+    const std::vector<SequenceInfo> sequences = reader.sequences(run.run);
+    for (const SequenceInfo& sequence : sequences) {
+        if (const auto done = &sequence - sequences.data(); done % (std::ssize(sequences) / 100 + 1) == 0) {
+            tell(done);
+        }
         const auto block = read_sequence(reader, annotations, run, sequence.number, nullptr, stopped);
         if (!block) {
             throw Cancelled();
@@ -247,7 +252,6 @@ FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attr
                 found.rows[sequence.number].push_back(row);
             }
         }
-        ++done;
     }
     return found;
 }

@@ -7,8 +7,8 @@
 #include <QString>
 #include <QStringList>
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
@@ -73,9 +73,9 @@ struct FoundInRun {
     [[nodiscard]] qint64 size() const;
 };
 
-/// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p done: number
-/// of searched sequences, readable by other threads. InputErrors of TraceReader. \p stop throws Cancelled.
+/// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p tell gets the
+/// number of searched sequences, at most 100 times. InputErrors of TraceReader. \p stop throws Cancelled.
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
-                       std::atomic<qint64>& done, const std::stop_token& stop);
+                       const std::function<void(qint64 done)>& tell, const std::stop_token& stop);
 
 } // namespace ponderscope
