@@ -20,13 +20,13 @@ constexpr std::int64_t queries_at_once = 64;
 
 class AttentionRecorder final : public PartRecorder {
 public:
-    AttentionRecorder(AttentionChoice choice, at::Tensor values, const ReportedTokens& reported)
+    AttentionRecorder(AttentionChoice choice, at::Tensor values, at::Tensor place)
         : choice_(std::move(choice)),
           values_(std::move(values)),
           longest_(values_.size(-1)),
           key_steps_(values_.dim() > 5 ? values_.size(4) : 1),
           heads_(send(choice_.heads, values_.device())),
-          place_(reported.place) {}
+          place_(std::move(place)) {}
 
     [[nodiscard]] bool wants(std::string_view name) const override { return name == signal::attention; }
 
@@ -150,8 +150,8 @@ private:
 } // namespace
 
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
-                                                 const ReportedTokens& reported) {
-    return std::make_unique<AttentionRecorder>(choice, values, reported);
+                                                 const at::Tensor& place) {
+    return std::make_unique<AttentionRecorder>(choice, values, place);
 }
 
 } // namespace ponderscope

@@ -242,7 +242,7 @@ std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbo
         parts.push_back(std::make_unique<DepthRecorder>(config, of_depth));
     }
     if (!plan.attention.none() && reported.count > 0) {
-        parts.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported));
+        parts.push_back(attention_recorder(plan.attention, signals.at(signal::attention), reported.place));
     }
     if (plan.states) {
         parts.push_back(std::make_unique<StateRecorder>(*plan.states, signals.at(signal::state)));

@@ -64,8 +64,8 @@ std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbo
 /// Records the attention weights of chosen layers and heads. attend() never computes the whole matrix, so
 /// this recorder computes the product itself, for some queries at a time. Only the result grows with the
 /// square of the text length. \p values counts `back` from the query's token to the key's. Only for tokens
-/// without a past in a cache.
+/// without a past in a cache. \p place: ReportedTokens::place.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
-                                                 const ReportedTokens& reported);
+                                                 const at::Tensor& place);
 
 } // namespace ponderscope

@@ -57,9 +57,9 @@ TEST(AttentionRecorder, PlainlyCausalSequencesAndWindows) {
         attending.visibility.causal = {{0, 70, 0, 0}, {70, 26, 70, 0}};
         attending.visibility.window = window;
         // Only the tokens from 40 on are reported, at step 1.
-        const at::Tensor reported = at::arange(40, rows);
+        const at::Tensor place = at::arange(rows) - 40;
         const at::Tensor values = at::zeros({56, 2, 2, 2, 70}, at::kHalf);
-        const auto recorder = attention_recorder(choice, values, rows, reported);
+        const auto recorder = attention_recorder(choice, values, place.clamp_min(-1));
         attending.step = 1;
         recorder->attends(attending);
         attending.layer = 1; // nobody asked for it
@@ -104,7 +104,7 @@ TEST(AttentionRecorder, InterleavedSlotsWithBiases) {
     attending.tokens = packed.tokens;
     attending.steps = packed.steps;
     const at::Tensor values = at::zeros({tokens, 3, 2, 2, 3, tokens}, at::kHalf);
-    const auto recorder = attention_recorder(choice, values, tokens, {});
+    const auto recorder = attention_recorder(choice, values, {});
     recorder->attends(attending);
     const at::Tensor expected = reference(attending);
     at::Tensor wanted = at::zeros({tokens, 3, 2, 3, tokens}); // token, step, head, key step, back
@@ -138,7 +138,7 @@ TEST(AttentionRecorder, HaltedTokensAreSeenWhereTheyStopped) {
     const StepRows zero = planner.next({});
     const StepRows one = planner.next(integers(active));
     const at::Tensor values = at::zeros({tokens, 2, 2, 2, 2, tokens}, at::kHalf);
-    const auto recorder = attention_recorder(choice, values, tokens, {});
+    const auto recorder = attention_recorder(choice, values, {});
     Attending attending = random_attention(tokens);
     attending.visibility.ranges = zero.ranges;
     attending.rows = zero.rows;
