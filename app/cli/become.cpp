@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/become.h"
-
+#include "app/cli/verbs.h"
 #include "core/base/error.h"
 
 #include <cerrno>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Describes a checkpoint or a trace in words, or with --json for programs.
 #include "app/cli/console.h"
-#include "app/cli/inspect_trace.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"

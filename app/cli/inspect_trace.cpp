@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/inspect_trace.h"
-
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"

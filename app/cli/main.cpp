@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // ponderscope: the command line. What reads traces runs here, in a program that starts at once and needs no
 // LibTorch; a verb that computes is the engine's, and this program becomes it.
-#include "app/cli/become.h"
 #include "app/cli/console.h"
-#include "app/cli/inspect_trace.h"
 #include "app/cli/verbs.h"
 
 #include <string_view>

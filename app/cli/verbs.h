@@ -5,9 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ponderscope::cli {
 
@@ -44,6 +47,22 @@ const char* verb_of(int argc, char** argv);
 /// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns the exit code of
 /// the error.
 int fail(const Error& error, bool prints_json = false);
+/// Whether `inspect` treats the path as a trace (a file or shards). Other paths are checkpoints.
+bool is_trace(const std::filesystem::path& path);
+/// Prints a description of a trace, as text or JSON.
+void inspect_trace(const std::filesystem::path& path, bool json);
+/// `inspect` for traces only, which needs no LibTorch.
+void add_inspect_trace(CLI::App& program);
+
+/// Replaces this process by ponderscope-desktop with these arguments: the program beside this one, or the one
+/// on PATH. InputError: not found.
+[[noreturn]] void become_desktop(std::vector<std::string> arguments);
+/// Replaces this process by ponderscope-engine with this program's arguments: the program beside this one or
+/// in ../lib/ponderscope. Uses the LibTorch with which the engine was built. If that is missing, searches for
+/// the same version in Torch_DIR, LIBTORCH and the folder of ./run. InputError: the engine or LibTorch is
+/// missing.
+[[noreturn]] void become_engine(char** argv);
+
 /// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/lineage/attention_match.h"
-
 #include "core/base/error.h"
 #include "core/lineage/assignment.h"
+#include "core/lineage/measures.h"
 
 #include <ATen/ATen.h>
 

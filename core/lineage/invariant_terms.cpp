@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/lineage/invariant_terms.h"
-
 #include "core/base/error.h"
+#include "core/lineage/measures.h"
 
 #include <ATen/ATen.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/lineage/lineage.h"
 
-#include "core/lineage/attention_match.h"
-#include "core/lineage/invariant_terms.h"
+#include "core/lineage/measures.h"
 #include "core/lineage/stored_weights.h"
 
 #include <ATen/core/grad_mode.h>

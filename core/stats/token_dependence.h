@@ -24,10 +24,6 @@ public:
     /// A layer with a smaller share is flagged. methods.md section 3 asks for a threshold; this value is our
     /// choice.
     static constexpr double usual_threshold = 0.05;
-    /// NaN is never flagged.
-    [[nodiscard]] bool hardly_depends(double threshold = usual_threshold) const {
-        return share_between_tokens() < threshold;
-    }
 
 private:
     std::int64_t tokens_ = 0;

@@ -4,6 +4,7 @@
 #include "core/base/utf8.h"
 
 #include <array>
+#include <cstdint>
 
 namespace ponderscope {
 
@@ -36,22 +37,11 @@ constexpr Alphabet alphabet = make_alphabet();
 
 } // namespace
 
-char32_t byte_level_character(std::uint8_t byte) {
-    return alphabet.character[byte];
-}
-
-std::optional<std::uint8_t> byte_level_byte(char32_t character) {
-    if (character >= alphabet.byte.size() || alphabet.byte[character] < 0) {
-        return std::nullopt;
-    }
-    return static_cast<std::uint8_t>(alphabet.byte[character]);
-}
-
 std::string to_byte_level(std::string_view bytes) {
     std::string text;
     text.reserve(bytes.size() * 2);
     for (const char b : bytes) {
-        append_utf8(text, byte_level_character(static_cast<std::uint8_t>(b)));
+        append_utf8(text, alphabet.character[static_cast<std::uint8_t>(b)]);
     }
     return text;
 }
@@ -61,11 +51,10 @@ std::optional<std::string> from_byte_level(std::string_view text) {
     bytes.reserve(text.size());
     for (std::size_t i = 0; i < text.size();) {
         const Utf8Character c = utf8_at(text, i);
-        const auto byte = byte_level_byte(c.code);
-        if (!byte) {
+        if (c.code >= alphabet.byte.size() || alphabet.byte[c.code] < 0) {
             return std::nullopt;
         }
-        bytes.push_back(static_cast<char>(*byte));
+        bytes.push_back(static_cast<char>(alphabet.byte[c.code]));
         i += c.bytes;
     }
     return bytes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,10 +9,6 @@ namespace ponderscope {
 
 /// GPT-2's printable alphabet for bytes: printable bytes map to themselves, the others to U+0100 and above,
 /// in order. Byte-level tokenizers write their vocabularies in this alphabet ("Ġthe").
-char32_t byte_level_character(std::uint8_t byte);
-std::optional<std::uint8_t> byte_level_byte(char32_t character);
-
-/// \p bytes written in the alphabet.
 std::string to_byte_level(std::string_view bytes);
 /// Converts \p text back to bytes. No value: a character is not in the alphabet.
 std::optional<std::string> from_byte_level(std::string_view text);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/text/normalized_text.h"
+
+#include <cstdint>
 #include <string>
 
 namespace ponderscope::characters {
@@ -14,5 +17,10 @@ bool is_mark(char32_t c);        ///< general categories M*
 
 /// Appends the full lower-case form (one character; two for U+0130).
 void append_lower_case(std::string& out, char32_t c);
+
+/// Normalisation forms of Unicode Standard Annex 15.
+enum class Form : std::uint8_t { nfc, nfd, nfkc, nfkd };
+/// Edits are only the characters that the form changes, and the characters that combine with them.
+void normalize(NormalizedText& normalized, Form form);
 
 } // namespace ponderscope::characters

@@ -5,7 +5,6 @@
 #include "core/text/character_map.h"
 #include "core/text/characters.h"
 #include "core/text/pattern.h"
-#include "core/text/unicode_forms.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,10 +14,10 @@ namespace ponderscope {
 
 namespace {
 
-constexpr std::pair<std::string_view, UnicodeForm> forms[] = {{"NFC", UnicodeForm::nfc},
-                                                              {"NFD", UnicodeForm::nfd},
-                                                              {"NFKC", UnicodeForm::nfkc},
-                                                              {"NFKD", UnicodeForm::nfkd}};
+constexpr std::pair<std::string_view, characters::Form> forms[] = {{"NFC", characters::Form::nfc},
+                                                                   {"NFD", characters::Form::nfd},
+                                                                   {"NFKC", characters::Form::nfkc},
+                                                                   {"NFKD", characters::Form::nfkd}};
 
 /// Calls \p rewrite(rewriter, character) for each character; it keeps or replaces that character.
 template <class Rewrite>
@@ -93,7 +92,8 @@ void Normalizer::add(const JsonObject& object, const std::string& type) {
     if (const auto* const form = std::find_if(std::begin(forms), std::end(forms),
                                               [&](const auto& one) { return one.first == type; });
         form != std::end(forms)) {
-        steps_.emplace_back([form = form->second](NormalizedText& text) { normalize_unicode(text, form); });
+        steps_.emplace_back(
+            [form = form->second](NormalizedText& text) { characters::normalize(text, form); });
     } else if (type == "Lowercase") {
         steps_.emplace_back(lower_case);
     } else if (type == "StripAccents") {
