@@ -129,8 +129,7 @@ void OpenTraces::chooseRuns() {
         // A run that ponders is what the program is for; else the first.
         RunKey first;
         RunKey pondering;
-        const QStringList traces = data_.traces();
-        for (const QString& trace : traces) {
+        for (const QString& trace : data_.traces()) {
             for (const RunInfo& run : data_.runs(trace)) {
                 const RunKey key{trace, run.id};
                 first = first.isValid() ? first : key;
@@ -147,8 +146,7 @@ void OpenTraces::chooseRuns() {
 
 void OpenTraces::compareOverTheSameText() {
     const RunInfo* a = data_.run(selection_.runA());
-    const QStringList traces = data_.traces();
-    for (const QString& trace : traces) {
+    for (const QString& trace : data_.traces()) {
         for (const RunInfo& run : data_.runs(trace)) {
             const RunKey key{trace, run.id};
             if (a != nullptr && key != selection_.runA() && run.text_digest == a->text_digest) {
@@ -206,7 +204,7 @@ void OpenTraces::poll() {
 
 void OpenTraces::follow(const TraceWatch::Change& change) {
     const auto with_traces = [&](auto&& call) {
-        for (const QString& trace : data_.traces()) {
+        for (const QString& trace : QStringList(data_.traces())) { // a call may change the list
             if (data_.files(trace).contains(change.trace)) {
                 call(trace);
             }

@@ -130,8 +130,7 @@ void RunEdits::keepTree(const std::vector<RunKey>& keys) {
 
 std::vector<RunKey> RunEdits::runsNotKept() const {
     std::vector<RunKey> keys;
-    const QStringList traces = data_.traces();
-    for (const QString& trace : traces) {
+    for (const QString& trace : data_.traces()) {
         for (const RunInfo& run : data_.runs(trace)) {
             if (const RunKey key{trace, run.id}; data_.isScratch(trace) && !kept_.contains(key)) {
                 keys.push_back(key);

@@ -143,8 +143,7 @@ void TopBar::fill() {
                            QVariant::fromValue(RunKey{live, run.id})});
         }
     }
-    const QStringList traces = context_.data.traces();
-    for (const QString& trace : traces) {
+    for (const QString& trace : context_.data.traces()) {
         const QString stem =
             context_.data.isScratch(trace) ? u"scratch"_s : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
@@ -152,7 +151,7 @@ void TopBar::fill() {
             // The trace's name tells runs apart. It is left out if only one trace is open, unless that is
             // Scratch.
             QString name = QString::fromStdString(run.name);
-            if (traces.size() > 1 || context_.data.isScratch(trace)) {
+            if (context_.data.traces().size() > 1 || context_.data.isScratch(trace)) {
                 name += u" · "_s + stem;
             }
             ofA.push_back({name,

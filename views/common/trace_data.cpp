@@ -428,7 +428,7 @@ std::size_t TraceData::cachedBytes() const {
     return impl_->cached;
 }
 
-QStringList TraceData::traces() const {
+const QStringList& TraceData::traces() const {
     return impl_->order;
 }
 

@@ -87,7 +87,7 @@ public:
     /// Whether no read is running or waiting. Replies may still be in the event loop.
     [[nodiscard]] bool idle() const;
 
-    [[nodiscard]] QStringList traces() const; ///< absolute paths, in the order of opening
+    [[nodiscard]] const QStringList& traces() const; ///< absolute paths, in the order of opening
     /// The files of a trace: itself, or its shards.
     [[nodiscard]] QStringList files(const QString& trace) const;
     [[nodiscard]] std::vector<RunInfo> runs(const QString& trace) const;           ///< after traceOpened

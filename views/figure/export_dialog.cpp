@@ -201,8 +201,7 @@ void ExportDialog::fillRuns() {
             digest = digest.empty() ? info->text_digest : digest;
         }
     }
-    const QStringList traces = data_.traces();
-    for (const QString& trace : traces) {
+    for (const QString& trace : data_.traces()) {
         for (const RunInfo& info : data_.runs(trace)) {
             if (info.text_digest == digest && !listed.contains({trace, info.id})) {
                 add(path_of(trace), info.name, false);

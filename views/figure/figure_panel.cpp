@@ -229,7 +229,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec) {
 std::vector<RunName> FigurePanel::runs() const {
     const FigureKind kind = kind_of(spec_);
     std::vector<RunName> found;
-    const QStringList traces = context_.data.traces();
+    const QStringList& traces = context_.data.traces();
     if (kind == FigureKind::training_curves) {
         for (const QString& trace : traces) {
             for (const TrainingInfo& training : context_.data.trainings(trace)) {
@@ -285,23 +285,16 @@ FigureSpec FigurePanel::spec() const {
 /// The inputs of the numbers besides the specification: how far its own runs and trainings have grown. Growth
 /// of other runs must not restart the figure.
 QString FigurePanel::stamp(const FigureSpec& wanted) const {
-    const bool trains = kind_of(wanted) == FigureKind::training_curves;
-    const auto is_in = [&](const QString& trace, const std::string& name, std::int64_t number) {
-        return std::ranges::any_of(wanted.runs, [&](const RunName& one) {
-            return one.trace == path_of(trace) && (one.run == name || one.run == std::to_string(number));
-        });
-    };
     QString text;
-    const QStringList traces = context_.data.traces();
-    for (const QString& trace : traces) {
-        for (const RunInfo& run : context_.data.runs(trace)) {
-            if (!trains && is_in(trace, run_name(run).toStdString(), run.id)) {
-                text += run_stamp(run) + u'\n';
+    if (kind_of(wanted) != FigureKind::training_curves) {
+        for (const RunName& name : wanted.runs) {
+            if (const RunInfo* run = run_named(context_.data, name)) {
+                text += run_stamp(*run) + u'\n';
             }
         }
-        if (!trains) {
-            continue;
-        }
+        return text;
+    }
+    for (const QString& trace : context_.data.traces()) {
         for (const TrainingInfo& training : context_.data.trainings(trace)) {
             text += u"%1 %2 %3 %4\n"_s.arg(training.step)
                         .arg(training.seconds, 0, 'g', 17)

@@ -58,8 +58,7 @@ void PolicyData::findReruns() {
     const RunKey key = selection_.runA();
     if (const RunInfo* known = data_.run(key)) {
         const RunInfo run = *known;
-        const QStringList traces = data_.traces();
-        for (const QString& trace : traces) {
+        for (const QString& trace : data_.traces()) {
             for (const RunInfo& other : data_.runs(trace)) {
                 if (RunKey{trace, other.id} != key && is_rerun_of(other, run, other.policy)) {
                     found[QString::fromStdString(other.policy)] = {trace, other.id}; // the newest
