@@ -47,9 +47,7 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     caveat_->setContentsMargins(14, 4, 14, 5);
     caveat_->hide();
     make_column(this, {}, 0, {{shown, 1}, caveat_});
-    const auto dress = [this, &theme] { caveat_->setFont(theme.small()); };
-    dress();
-    connect(&theme, &Theme::changed, this, dress);
+    theme.dress(this, [this, &theme] { caveat_->setFont(theme.small()); });
 }
 
 void PanelFrame::resizeEvent(QResizeEvent* event) {
@@ -81,13 +79,11 @@ DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& he
         made->setFixedSize(22, 20);
         ++buttons_;
         made->setFont(theme.small());
-        const auto dress = [made, &theme] {
+        theme.dress(made, [made, &theme] {
             QPalette quiet = made->palette();
             quiet.setColor(QPalette::ButtonText, theme.colours().soft);
             made->setPalette(quiet);
-        };
-        dress();
-        connect(&theme, &Theme::changed, made, dress);
+        });
         row->addWidget(made);
         return made;
     };

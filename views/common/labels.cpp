@@ -13,15 +13,11 @@ Readout::Readout(Theme& theme, QWidget* parent) : QLabel(parent) {
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     setAccessibleName(u"Numbers"_s);
-    const auto dress = [this, &theme] {
-        QPalette colours = palette();
-        colours.setColor(QPalette::WindowText, theme.colours().soft);
-        setPalette(colours);
+    setForegroundRole(QPalette::PlaceholderText);
+    theme.dress(this, [this, &theme] {
         setFont(theme.small());
         say(said_);
-    };
-    dress();
-    connect(&theme, &Theme::changed, this, dress);
+    });
 }
 
 void Readout::say(const QString& text) {

@@ -134,13 +134,11 @@ void furnish_table(QTableView& table, Theme& theme) {
     table.verticalHeader()->hide();
     table.setCornerWidget(new QWidget(&table)); // empty, between two scroll bars
     table.horizontalHeader()->setHighlightSections(false);
-    const auto dress = [&table, &theme] {
+    theme.dress(&table, [&table, &theme] {
         table.setFont(theme.body());
         table.verticalHeader()->setDefaultSectionSize(QFontMetrics(theme.body()).height() + 7);
         table.horizontalHeader()->setFont(theme.small());
-    };
-    dress();
-    QObject::connect(&theme, &Theme::changed, &table, dress);
+    });
     const std::pair<const char*, TableForm> forms[] = {{"Copy the table", TableForm::text},
                                                        {"Copy as CSV", TableForm::csv},
                                                        {"Copy as Markdown", TableForm::markdown}};

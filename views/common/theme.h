@@ -84,6 +84,13 @@ public:
     /// Colours for runs other than A and B, in the order of assignment; then they repeat.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
+    /// Calls \p set now and after each change, until \p owner is destroyed.
+    template <class Set>
+    void dress(QObject* owner, Set set) {
+        set();
+        connect(this, &Theme::changed, owner, set);
+    }
+
 Q_SIGNALS:
     void changed();
 

@@ -30,9 +30,7 @@ SubsetChip::SubsetChip(Theme& theme, QWidget* parent) : QWidget(parent), label_(
     auto* shut = flat_button(u"×"_s, u"Show All Tokens"_s, this);
     make_row(this, {}, 4, {{label_, 1}, shut});
     connect(shut, &QToolButton::clicked, this, &SubsetChip::released);
-    const auto dress = [this, &theme] { label_->setFont(theme.strong()); };
-    dress();
-    connect(&theme, &Theme::changed, this, dress);
+    theme.dress(this, [this, &theme] { label_->setFont(theme.strong()); });
     setVisible(false);
 }
 

@@ -98,12 +98,10 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 
     model_->setColours([this](int row) { return theme_.runColour(key(row), selection_); });
     model_->setTips([this](int row, int of) { return tip(row, of); });
-    const auto dress = [this] {
+    theme_.dress(this, [this] {
         message_->setFont(theme_.small());
         model_->coloursChanged();
-    };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
+    });
     connect(cancel_, &QPushButton::clicked, this, &CompareView::cancel);
     pending_.setSingleShot(true);
     connect(&pending_, &QTimer::timeout, this, &CompareView::begin);

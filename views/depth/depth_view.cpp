@@ -47,12 +47,10 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     what_->addItem(u"SD over tokens"_s);
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     layOut();
-    const auto dress = [this] {
+    theme_.dress(this, [this] {
         mapTitle_->setFont(theme_.small());
         chooser_->setFont(theme_.strong());
-    };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
+    });
     connectAll();
     renew();
 }

@@ -28,9 +28,7 @@ MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
     line_->addWidget(chooser_);
     line_->addWidget(scale_);
     line_->addWidget(readout_);
-    const auto dress = [this] { chooser_->setFont(theme_.strong()); };
-    dress();
-    connect(&theme_, &Theme::changed, this, dress);
+    theme_.dress(this, [this] { chooser_->setFont(theme_.strong()); });
 }
 
 void MapHeader::showScale(const QString& unit, bool halted) {
@@ -49,8 +47,7 @@ void MapHeader::setRanges(ColourRanges& ranges) {
     connect(&ranges, &ColourRanges::changed, this, [this] { showScale(unit_, halted_); });
     auto* ends = flat_button(u"Set Ends of the Scale…"_s,
                              u"Sets the ends of the scale for this signal, in every map and run"_s, this);
-    ends->setFont(theme_.small());
-    connect(&theme_, &Theme::changed, ends, [this, ends] { ends->setFont(theme_.small()); });
+    theme_.dress(ends, [this, ends] { ends->setFont(theme_.small()); });
     connect(ends, &QToolButton::clicked, this, [this] {
         if (canvas_.map() != nullptr) {
             HeldRange range = ranges_->held(signalName());

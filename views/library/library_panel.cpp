@@ -117,7 +117,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         showSequence();
         showCounts();
     });
-    const auto dress = [this] {
+    context_.theme.dress(this, [this] {
         sequenceHeader_->setFont(context_.theme.caps());
         QPalette pale = runs_->palette();
         pale.setColor(QPalette::Highlight, context_.theme.colours().selected);
@@ -125,9 +125,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         runs_->setPalette(pale);
         runs_->viewport()->update();
         sequences_->viewport()->update();
-    };
-    dress();
-    connect(&context_.theme, &Theme::changed, this, dress);
+    });
     runs_->expandAll();
     showRun();
     showSequence();

@@ -101,14 +101,12 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     front_->setOnScreen(false); // until there are policies
     make_column(this, {14, 10, 14, 8}, -1, {{body_, 1}, {hint_, 1}});
 
-    const auto dress = [this] {
+    context_.theme.dress(this, [this] {
         note_->setFont(context_.theme.small());
         threshold_->setFont(context_.theme.mono());
         summary_->setFont(context_.theme.body());
         rerunLabel_->setFont(context_.theme.body());
-    };
-    dress();
-    connect(&context_.theme, &Theme::changed, this, dress);
+    });
     connect(policy_, &QComboBox::currentIndexChanged, this, [this] {
         exact_.clear();
         choosePolicy();
