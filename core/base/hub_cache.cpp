@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <string>
 
 namespace ponderscope {
@@ -66,26 +67,22 @@ bool is_hub_name(std::string_view text) {
            (slash == std::string_view::npos || is_part(text.substr(slash + 1)));
 }
 
-std::optional<fs::path> hub_snapshot(const fs::path& path) {
+fs::path local_model_folder(const fs::path& path) {
     std::error_code error;
     if (fs::exists(path, error)) {
         const bool is_cached =
             fs::is_directory(path / "snapshots", error) && !fs::exists(path / "config.json", error);
-        return is_cached ? snapshot_in(path) : std::nullopt;
+        return is_cached ? snapshot_in(path).value_or(path) : path;
     }
     const std::optional<fs::path> cache = cache_folder();
     if (!cache || !is_hub_name(path.native())) {
-        return std::nullopt;
+        return path;
     }
     std::string folder = "models--" + path.native();
     if (const std::size_t slash = folder.find('/'); slash != std::string::npos) {
         folder.replace(slash, 1, "--");
     }
-    return snapshot_in(*cache / folder);
-}
-
-fs::path local_model_folder(const fs::path& path) {
-    return hub_snapshot(path).value_or(path);
+    return snapshot_in(*cache / folder).value_or(path);
 }
 
 } // namespace ponderscope

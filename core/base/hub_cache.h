@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string_view>
 
 namespace ponderscope {
@@ -13,10 +12,7 @@ bool is_hub_name(std::string_view text);
 /// The local folder of a downloaded model. If \p path does not exist and is a hub name, the function searches
 /// the hub's local cache (HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or
 /// ~/.cache/huggingface/hub). \p path may also be a folder of this cache ("models--organisation--name"). Of
-/// several snapshots, refs/main wins, else the newest. No value if neither form applies.
-std::optional<std::filesystem::path> hub_snapshot(const std::filesystem::path& path);
-
-/// The result of hub_snapshot(), or \p path itself if there is none.
+/// several snapshots, refs/main wins, else the newest. \p path itself if neither form applies.
 std::filesystem::path local_model_folder(const std::filesystem::path& path);
 
 } // namespace ponderscope

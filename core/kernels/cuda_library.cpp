@@ -2,12 +2,14 @@
 #include "core/kernels/cuda_library.h"
 
 #include "core/base/error.h"
-#include "core/base/plugin.h"
 
 #include <ATen/detail/CUDAHooksInterface.h>
 
+#include <dlfcn.h>
+
 #include <mutex>
 #include <stdexcept>
+#include <string>
 
 namespace ponderscope {
 
@@ -24,10 +26,12 @@ void load_cuda() {
     if (loaded != nullptr) {
         return;
     }
-    std::string why;
-    void* door = function_of_plugin("libponderscope_cuda.so", "ponderscope_cuda_kernels", why);
+    void* opened = dlopen("libponderscope_cuda.so", RTLD_NOW | RTLD_LOCAL); // stays loaded
+    void* door = opened != nullptr ? dlsym(opened, "ponderscope_cuda_kernels") : nullptr;
     if (door == nullptr) {
-        throw InputError("cannot load the CUDA code of Ponderscope (" + why +
+        const char* why = dlerror(); // NOLINT(concurrency-mt-unsafe): of this thread
+        throw InputError("cannot load the CUDA code of Ponderscope (" +
+                         std::string(why != nullptr ? why : "it is not there") +
                          "). Use --device cpu, or build it with: ./run build --cuda");
     }
     // LibTorch looks for its CUDA half when it is asked for a GPU for the first time, as by a gradient, and
