@@ -61,13 +61,12 @@ public:
         pack_steps();
         pack_words();
         pack_numbers();
-        json distinct = json::array();
+        json& distinct = head_["notices"] = json::array();
         for (const std::string& notice : notices_) {
             if (std::find(distinct.begin(), distinct.end(), notice) == distinct.end()) {
                 distinct.push_back(notice);
             }
         }
-        head_["notices"] = std::move(distinct);
         head_["arrays"] = std::move(arrays_);
         const std::string text = head_.dump(-1, ' ', false, json::error_handler_t::replace);
         std::string packed;
@@ -264,18 +263,13 @@ private:
                                  {"flops_per_token", number_or_null(mean_flops(run))}});
     }
 
-    [[nodiscard]] const SignalInfo* find(std::size_t r, const std::string& name,
-                                         const std::vector<std::string>& axes) const {
-        for (const SignalInfo& info : signals_[r]) {
-            if (info.name == name && info.axes == axes) {
-                return &info;
-            }
-        }
-        return nullptr;
-    }
-
     /// The first token's values: the type and shape of a signal that every shown sequence has whole.
-    [[nodiscard]] std::optional<SignalChunk> probe(std::size_t r, const std::string& name) const {
+    [[nodiscard]] std::optional<SignalChunk> probe(std::size_t r, const std::string& name,
+                                                   const std::vector<std::string>& axes) const {
+        if (std::none_of(signals_[r].begin(), signals_[r].end(),
+                         [&](const SignalInfo& info) { return info.name == name && info.axes == axes; })) {
+            return std::nullopt;
+        }
         std::optional<SignalChunk> first;
         for (const Shown& shown : shown_) {
             if (tokens_there(r, shown.number) < shown.tokens) {
@@ -312,61 +306,54 @@ private:
     }
 
     void pack_steps() {
-        std::int64_t left = step_budget;
-        std::vector<std::string> left_out;
-        pack_nll(left, left_out);
-        pack_candidates(left, left_out);
+        pack_nll();
+        pack_candidates();
         for (std::size_t r = 0; r < runs_.size(); ++r) {
             for (const SignalInfo& info : signals_[r]) {
-                if (info.axes.size() == 1 && probe(r, info.name)) {
-                    head_["runs"][r]["scalars"].push_back(entry(info));
+                if (probe(r, info.name, {"token"})) {
+                    head_["runs"][r]["scalars"].push_back(
+                        {{"name", info.name}, {"title", info.shown_name()}, {"unit", info.unit}});
                     add_real(std::to_string(r) + ".scalar." + info.name, values_of(r, info.name));
                 }
             }
         }
-        if (!left_out.empty()) {
-            notices_.push_back("To stay small the page leaves out " + joined(left_out) +
+        if (!left_out_.empty()) {
+            notices_.push_back("To stay small the page leaves out " + joined(left_out_) +
                                " by step; the trace has them.");
         }
     }
 
-    static json entry(const SignalInfo& info) {
-        return {
-            {"name", info.name}, {"title", info.title.empty() ? info.name : info.title}, {"unit", info.unit}};
+    /// Whether what costs so many bytes is kept.
+    bool afford(std::int64_t cost, const char* what) {
+        if (cost > left_) {
+            left_out_.emplace_back(what);
+            return false;
+        }
+        left_ -= cost;
+        return true;
     }
 
-    void pack_nll(std::int64_t& left, std::vector<std::string>& left_out) {
+    void pack_nll() {
         std::vector<std::size_t> having;
         std::int64_t cost = 0;
         for (std::size_t r = 0; r < runs_.size(); ++r) {
-            if (runs_[r].max_steps > 0 && find(r, signal::nll, {"token", "step"}) != nullptr) {
-                const std::optional<SignalChunk> first = probe(r, signal::nll);
-                if (first && is_real(first->dtype)) {
-                    having.push_back(r);
-                    cost += 2 * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1);
-                }
+            const std::optional<SignalChunk> first = probe(r, signal::nll, {"token", "step"});
+            if (runs_[r].max_steps > 0 && first && is_real(first->dtype)) {
+                having.push_back(r);
+                cost += 2 * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1);
             }
         }
-        if (cost > left) {
-            left_out.emplace_back("NLL");
-            return;
-        }
-        left -= cost;
-        for (const std::size_t r : having) {
+        for (const std::size_t r : afford(cost, "NLL") ? having : std::vector<std::size_t>()) {
             add_real(std::to_string(r) + ".nll_by_step", values_of(r, signal::nll));
         }
     }
 
-    void pack_candidates(std::int64_t& left, std::vector<std::string>& left_out) {
+    void pack_candidates() {
         const std::vector<std::string> axes{"token", "step", "candidate"};
         std::map<std::size_t, std::int64_t> recorded;
         for (std::size_t r = 0; r < runs_.size(); ++r) {
-            if (find(r, signal::candidate_ids, axes) == nullptr ||
-                find(r, signal::candidate_probabilities, axes) == nullptr) {
-                continue;
-            }
-            const std::optional<SignalChunk> ids = probe(r, signal::candidate_ids);
-            const std::optional<SignalChunk> shares = probe(r, signal::candidate_probabilities);
+            const std::optional<SignalChunk> ids = probe(r, signal::candidate_ids, axes);
+            const std::optional<SignalChunk> shares = probe(r, signal::candidate_probabilities, axes);
             if (ids && shares && !is_real(ids->dtype) && ids->shape == shares->shape) {
                 recorded[r] = ids->shape[2];
             }
@@ -377,13 +364,10 @@ private:
             cost +=
                 candidate_bytes * static_cast<std::int64_t>(ids_.size()) * (runs_[r].max_steps + 1) * count;
         }
-        if (cost > left) {
-            left_out.emplace_back("candidates");
-            return;
-        }
-        left -= cost;
-        for (const auto& [r, count] : recorded) {
-            keep_candidates(r, count);
+        if (afford(cost, "candidates")) {
+            for (const auto& [r, count] : recorded) {
+                keep_candidates(r, count);
+            }
         }
     }
 
@@ -498,6 +482,8 @@ private:
     std::vector<std::string> notices_;
     std::vector<std::int32_t> ids_;
     bool without_text_ = false;
+    std::int64_t left_ = step_budget;                             ///< bytes for what is kept for each step
+    std::vector<std::string> left_out_;                           ///< of that
     std::map<std::size_t, std::vector<std::int64_t>> candidates_; ///< kept ids by run
 };
 
