@@ -476,32 +476,30 @@ Looked read_looked(const std::string& payload) {
 
 namespace {
 
-/// Reports an answer that breaks the protocol as an EnvironmentError.
+/// What \p read makes of the answer to a question about a path. EnvironmentError: an answer that breaks the
+/// protocol.
 template <class Read>
-auto understand(const Host& host, Read read) {
+auto ask_about(const std::string& url, Question question, const Read& read) {
+    const Address address = parse_address(url);
+    const auto host = Host::of(address);
+    const Host::Answer answer = host->ask(question, std::move(Packer().text(address.path).data));
     try {
-        return read();
+        return read(answer.payload);
     } catch (const ProtocolFault& fault) {
-        throw EnvironmentError(host.machine() + ": expected an answer of ponderscope, found " + fault.what() +
-                               "; install the same ponderscope on both sides.");
+        throw EnvironmentError(host->machine() + ": expected an answer of ponderscope, found " +
+                               fault.what() + "; install the same ponderscope on both sides.");
     }
 }
 
 } // namespace
 
 Looked look(const std::string& url) {
-    const Address address = parse_address(url);
-    const auto host = Host::of(address);
-    const Host::Answer answer = host->ask(Question::look, std::move(Packer().text(address.path).data));
-    return understand(*host, [&] { return read_looked(answer.payload); });
+    return ask_about(url, Question::look, read_looked);
 }
 
 std::vector<std::string> list(const std::string& url) {
-    const Address address = parse_address(url);
-    const auto host = Host::of(address);
-    const Host::Answer answer = host->ask(Question::list, std::move(Packer().text(address.path).data));
-    return understand(*host, [&] {
-        Unpacker fields(answer.payload);
+    return ask_about(url, Question::list, [](const std::string& payload) {
+        Unpacker fields(payload);
         const std::uint32_t count = fields.u32();
         if (count > max_entries) {
             throw ProtocolFault("a folder of " + std::to_string(count) + " entries");

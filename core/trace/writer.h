@@ -15,7 +15,7 @@
 namespace ponderscope {
 
 /// Appends runs to a trace file. A separate thread has the only write connection. The functions below pass
-/// values to this thread and return; they wait only while more than `max_queued_bytes` are queued. One writer
+/// values to this thread and return; they wait only while more than 256 MiB are queued. One writer
 /// for each file. One thread calls.
 ///
 /// A failure on the writer thread (disk full, no permission) is thrown as EnvironmentError by the next call
@@ -26,10 +26,8 @@ namespace ponderscope {
 class TraceWriter {
 public:
     struct Options {
-        std::size_t max_queued_bytes = 256U << 20;
         bool compress = false; ///< compress signals by zstd if this makes them smaller (packed_values.h)
-        bool append = true;    ///< add runs to an existing trace; false: an existing file is an InputError
-        /// For a temporary file: its final name in messages.
+        /// For a new, temporary file: its final name in messages.
         std::filesystem::path final_path = {};
     };
 

@@ -213,7 +213,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
     const TemporaryDatabase passing(output.string() + ".merging-" + std::to_string(::getpid()));
     const TemporaryDatabase passing_annotations(annotations_path(passing.path));
     {
-        TraceWriter writer(passing.path, {.compress = compress, .append = false, .final_path = output});
+        TraceWriter writer(passing.path, {.compress = compress, .final_path = output});
         Merge copies(writer, progress, stop);
         for (const Input& input : opened) {
             for (const RunInfo& run : input.runs) {

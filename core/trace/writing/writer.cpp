@@ -19,6 +19,7 @@ namespace {
 using Commit = QueuedCall::Commit;
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t most_queued_bytes = 256U << 20;
 /// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
 /// empty, at once.
 constexpr auto commit_interval = std::chrono::milliseconds(100);
@@ -54,7 +55,7 @@ void TraceWriter::Impl::open() {
         const bool empty = fs::is_regular_file(absolute, error) && fs::file_size(absolute, error) == 0;
         if (!empty) {
             check_trace_header(path);
-            if (!options.append) {
+            if (!options.final_path.empty()) {
                 throw InputError(ErrorId::file_exists, path, "an unused name", "a trace",
                                  "choose another name or append to it");
             }
@@ -94,9 +95,8 @@ void TraceWriter::Impl::push(Commit commit, std::function<void(TraceStore&)> cal
     bytes += sizeof(QueuedCall);
     std::unique_lock guard(mutex);
     // One call may be larger than the whole limit: it passes when it is alone.
-    room.wait(guard, [&] {
-        return failure || queued_bytes == 0 || queued_bytes + bytes <= options.max_queued_bytes;
-    });
+    room.wait(guard,
+              [&] { return failure || queued_bytes == 0 || queued_bytes + bytes <= most_queued_bytes; });
     if (failure) {
         std::rethrow_exception(failure);
     }

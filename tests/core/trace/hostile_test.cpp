@@ -103,9 +103,11 @@ TEST_F(Hostile, OtherVersionsAreLeftAlone) {
     }
 }
 
-TEST_F(Hostile, NoOverwritingWithoutAppend) {
+TEST_F(Hostile, ATemporaryTraceIsNew) {
     const std::string before = read_file(path);
-    EXPECT_NE(testing::error_of([&] { TraceWriter writer(path, {.append = false}); }).find("[file.exists]"),
+    EXPECT_NE(testing::error_of([&] {
+                  TraceWriter writer(path, {.final_path = "final.ponder"});
+              }).find("[file.exists]"),
               std::string::npos);
     EXPECT_EQ(read_file(path), before);
 }
