@@ -7,6 +7,7 @@
 #include "core/trace/recorded_choices.h"
 #include "tests/core/cli/run_program.h"
 #include "tests/support/correlation.h"
+#include "tests/support/golden_policy.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -48,28 +49,14 @@ protected:
     }
 };
 
-std::string spec_of(const nlohmann::json& description, const std::string& name) {
-    for (const nlohmann::json& entry : description["replay"]) {
-        if (entry["name"] == name) {
-            const std::string policy = entry["policy"];
-            const std::string rest =
-                entry.contains("threshold")
-                    ? (policy.starts_with("calm") ? "lambda=" : "theta=") + entry["threshold"].dump()
-                : entry.contains("rate") ? "rate=" + entry["rate"].dump() + ",seed=" + entry["seed"].dump()
-                                         : "n=" + entry["steps"].dump();
-            return policy + ":" + rest;
-        }
-    }
-    return "unknown";
-}
-
 TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
     const nlohmann::json description = read_json_file(golden / "case.json");
     std::vector<std::string> arguments{"--rerun",     model,
                                        "--per-token", (folder / "tokens.csv").string(),
                                        "--csv",       (folder / "points.csv").string()};
     for (const nlohmann::json& entry : description["rerun"]) {
-        arguments.insert(arguments.end(), {"--policy", spec_of(description, entry["name"])});
+        arguments.insert(arguments.end(),
+                         {"--policy", testing::golden_policy_named(description, entry["name"])});
     }
     const nlohmann::json report = policy(arguments);
     ASSERT_EQ(report["points"].size(), 1 + description["rerun"].size()) << report.dump(1);

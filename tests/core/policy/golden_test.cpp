@@ -4,6 +4,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/policy/replay.h"
+#include "tests/support/golden_policy.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>
@@ -108,29 +109,6 @@ ReplayTable table_of(const Golden& golden) {
     return table;
 }
 
-std::string spec_of(const nlohmann::json& entry) {
-    const std::string policy = entry["policy"];
-    std::string text = policy;
-    char separator = ':';
-    const auto add = [&](const std::string& key, const nlohmann::json& value) {
-        text += separator + key + "=" + value.dump();
-        separator = ',';
-    };
-    if (entry.contains("threshold")) {
-        add(policy.starts_with("calm") ? "lambda" : "theta", entry["threshold"]);
-    }
-    if (entry.contains("steps")) {
-        add("n", entry["steps"]);
-    }
-    if (entry.contains("rate") && entry["rate_from"] == "given") {
-        add("rate", entry["rate"]);
-    }
-    if (entry.contains("seed")) {
-        add("seed", entry["seed"]);
-    }
-    return text;
-}
-
 class ReplayGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ReplayGolden, StepsAreEqualAndNllIsClose) {
@@ -141,7 +119,7 @@ TEST_P(ReplayGolden, StepsAreEqualAndNllIsClose) {
     int replays = 0;
     for (const nlohmann::json& entry : golden.description["replay"]) {
         const std::string name = entry["name"];
-        const std::string text = spec_of(entry);
+        const std::string text = testing::golden_policy(entry, true);
         SCOPED_TRACE(name + " = " + text);
         const PolicySpec spec = PolicySpec::parse(text);
         EXPECT_EQ(PolicySpec::parse(spec.text()), spec);

@@ -12,6 +12,7 @@
 #include "core/trace/reader.h"
 #include "tests/core/ponder/reference_arrays.h"
 #include "tests/core/ponder/tiny_models.h"
+#include "tests/support/golden_policy.h"
 
 #include <cmath>
 #include <optional>
@@ -124,30 +125,6 @@ std::string our_name(const std::string& theirs) {
     return found != others.end()              ? found->second
            : theirs.starts_with("input.step") ? "embeds" + theirs.substr(5)
                                               : theirs;
-}
-
-/// The policy of a rerun, as the case describes it among its replays.
-std::string policy_of(const nlohmann::json& description, const std::string& name) {
-    for (const nlohmann::json& entry : description.value("replay", nlohmann::json::array())) {
-        if (entry.value("name", "") != name) {
-            continue;
-        }
-        const std::string policy = entry.value("policy", "");
-        std::string text = policy;
-        char separator = ':';
-        const auto add = [&](const char* key, const char* field) {
-            if (entry.contains(field)) {
-                text += separator + std::string(key) + "=" + entry[field].dump();
-                separator = ',';
-            }
-        };
-        add(policy.starts_with("calm") ? "lambda" : "theta", "threshold");
-        add("n", "steps");
-        add("rate", "rate");
-        add("seed", "seed");
-        return text;
-    }
-    return "full";
 }
 
 /// The same ids, with the whole sequence computed for each.
@@ -296,7 +273,8 @@ void compute_policies(Engine& engine, const std::vector<std::vector<std::int32_t
     }
     for (const nlohmann::json& entry : description.value("rerun", nlohmann::json::array())) {
         const std::string name = entry.value("name", "");
-        engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse(policy_of(description, name)), engine));
+        engine.choose(&RunPlan::rule,
+                      rule_of(PolicySpec::parse(golden_policy_named(description, name)), engine));
         ArrayMap arrays = compute(engine, rows);
         for (const char* const what : {"steps", "nll", "logits"}) {
             ours["rerun." + name + "." + what] = std::move(arrays.at(what));
