@@ -81,9 +81,7 @@ struct Outcome {
 
 Outcome outcome_of(const TemporaryFolder& folder, const json& recipe) {
     Outcome outcome;
-    TrainOptions options;
-    options.output = folder / "out";
-    options.existing = ExistingOutput::overwrite;
+    TrainOptions options = testing::into(folder / "out", ExistingOutput::overwrite);
     options.notice = [&](const std::string& sentence) { outcome.notices.push_back(sentence); };
     options.logged = [&](const TrainLogRow& row) { outcome.losses.push_back(row.loss); };
     outcome.complaint = testing::error_of(
@@ -318,8 +316,7 @@ TEST(Continue, RefusesMethodsThatAreNotTrainedBeforeAnythingIsComputed) {
         json recipe = testing::small_recipe();
         recipe.erase("model");
         recipe["initialization"] = {{"from", entry.path().string()}};
-        TrainOptions options;
-        options.output = folder / "out";
+        TrainOptions options = testing::into(folder / "out");
         int computed = 0;
         options.progress = [&](const Progress&) { ++computed; };
         const std::string said =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/train/recipe.h"
+#include "core/train/trainer.h"
 #include "tests/support/test_data.h"
 
 #include <nlohmann/json.hpp>
@@ -24,6 +25,30 @@ inline nlohmann::json small_recipe() {
             {"optimizer", {{"learning_rate", 0.01}, {"warmup_steps", 2}}},
             {"log", {{"every", 3}}},
             {"output", {{"dtype", "float32"}}}};
+}
+
+/// The same with our own section for a method, and its penalty.
+inline nlohmann::json recipe_of(const std::string& method) {
+    nlohmann::json recipe = small_recipe();
+    recipe["model"]["pondering"] = {{"method", method}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}};
+    if (method == "adaponderlm") {
+        recipe["penalty"] = {{"lambda", 0.1}, {"k_max", 0.3}, {"ramp_start", 2}, {"ramp_end", 8}};
+    } else if (method == "adaptive_latent_cot") {
+        recipe["penalty"] = {{"lambda", 0.01}, {"beta", 0.5}};
+    } else if (method == "ponderlm3") {
+        recipe["penalty"] = {{"lambda", 0.01}};
+    } else if (method == "pause") {
+        recipe["model"]["pause_token_id"] = 0;
+    }
+    return recipe;
+}
+
+inline TrainOptions into(const std::filesystem::path& output,
+                         ExistingOutput existing = ExistingOutput::refuse) {
+    TrainOptions options;
+    options.output = output;
+    options.existing = existing;
+    return options;
 }
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) {

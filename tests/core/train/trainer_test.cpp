@@ -27,6 +27,8 @@ namespace {
 [[maybe_unused]] const bool gpu_is_there = device_for("auto", 0).is_cuda();
 
 using nlohmann::json;
+using testing::into;
+using testing::recipe_of;
 using testing::small_recipe;
 using testing::TemporaryFolder;
 
@@ -35,23 +37,6 @@ json ponderlm_recipe() {
     recipe["model"]["ponderinglm"] = true;
     recipe["model"]["pondering_steps"] = 2;
     recipe["model"]["scale_embeds"] = true;
-    return recipe;
-}
-
-/// With our own section for a method.
-json recipe_of(const std::string& method) {
-    json recipe = small_recipe();
-    recipe["model"]["pondering"] = {{"method", method}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}};
-    if (method == "adaponderlm") {
-        recipe["penalty"] = {{"lambda", 0.1}, {"k_max", 0.3}, {"ramp_start", 2}, {"ramp_end", 8}};
-    } else if (method == "adaptive_latent_cot") {
-        recipe["penalty"] = {{"lambda", 0.01}, {"beta", 0.5}};
-    } else if (method == "ponderlm3") {
-        recipe["penalty"] = {{"lambda", 0.01}};
-    }
-    if (method == "pause") {
-        recipe["model"]["pause_token_id"] = 0;
-    }
     return recipe;
 }
 
@@ -68,12 +53,6 @@ json mixing_recipe(const json& keys) {
     json recipe = llama_recipe();
     recipe["model"].update(keys);
     return recipe;
-}
-
-TrainOptions into(const std::filesystem::path& output) {
-    TrainOptions options;
-    options.output = output;
-    return options;
 }
 
 const std::vector<std::string> finished_files{"config.json", "model.safetensors", "tokenizer.json",
@@ -170,8 +149,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
         EXPECT_FALSE(provenance.at("complete").get<bool>());
         EXPECT_LT(provenance.at("steps").get<int>(), 11);
     }
-    TrainOptions options = into(folder / "pieces");
-    options.existing = ExistingOutput::resume;
+    TrainOptions options = into(folder / "pieces", ExistingOutput::resume);
     const TrainResult pieces = train(read, options);
 
     EXPECT_EQ(read_file(folder / "pieces" / "model.safetensors"),
@@ -314,8 +292,7 @@ TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
     EXPECT_NE(refused.find("--overwrite"), std::string::npos) << refused;
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), "precious");
 
-    TrainOptions options = into(folder / "out");
-    options.existing = ExistingOutput::resume;
+    TrainOptions options = into(folder / "out", ExistingOutput::resume);
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos);
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), "precious");
 
@@ -331,8 +308,7 @@ TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
 /// Ended by a signal before it had a state: a loop that says --resume gets its training all the same.
 TEST_F(Train, BeginsAgainWhereNothingWasSaved) {
     const Recipe recipe = testing::written_recipe(folder.path());
-    TrainOptions options = into(folder / "out");
-    options.existing = ExistingOutput::resume;
+    TrainOptions options = into(folder / "out", ExistingOutput::resume);
     std::filesystem::create_directory(folder / "out");
     testing::write_text(folder / "out" / "config.json", "{}");
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos) << "whose?";
@@ -345,8 +321,7 @@ TEST_F(Train, DoesNotReplaceWhatItReads) {
     json document = small_recipe();
     static_cast<void>(train(testing::written_recipe(folder.path(), document), into(folder / "out")));
     const std::string weights = read_file(folder / "out" / "model.safetensors");
-    TrainOptions options = into(folder / "out");
-    options.existing = ExistingOutput::overwrite;
+    TrainOptions options = into(folder / "out", ExistingOutput::overwrite);
     document["tokenizer"] = "out/tokenizer.json";
     EXPECT_EQ(complaint(testing::written_recipe(folder.path(), document), options), "");
     document.erase("model");
@@ -366,8 +341,7 @@ TEST_F(Train, DoesNotReplaceWhatItReads) {
 TEST_F(Train, ResumesOnlyWhatWasBegunAlike) {
     Recipe recipe = testing::written_recipe(folder.path());
     std::stop_source source;
-    TrainOptions options = into(folder / "out");
-    options.existing = ExistingOutput::resume;
+    TrainOptions options = into(folder / "out", ExistingOutput::resume);
     options.stop = source.get_token();
     options.logged = [&](const TrainLogRow&) { source.request_stop(); };
     EXPECT_THROW(train(recipe, options), Cancelled);

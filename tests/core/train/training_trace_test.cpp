@@ -26,20 +26,11 @@ using testing::TemporaryFolder;
 
 /// A model of two steps that halts, or not, with held-out text.
 json recipe_of(const std::string& method) {
-    json recipe = small_recipe();
+    json recipe = method == "vanilla" ? testing::small_recipe() : testing::recipe_of(method);
     recipe["texts"]["held_out_fraction"] = 0.2;
     recipe["evaluation"] = {{"every", 4}, {"windows", 3}};
-    if (method == "vanilla") {
-        return recipe;
-    }
-    recipe["model"]["pondering"] = {{"method", method}, {"max_steps", 2}, {"embed_scale", "sqrt_d"}};
     if (method == "adaponderlm") {
         recipe["model"]["pondering"]["threshold"] = 0.88; // fresh gates stand at sigmoid(2) = 0.8808
-        recipe["penalty"] = {{"lambda", 0.1}, {"k_max", 0.3}, {"ramp_start", 2}, {"ramp_end", 8}};
-    } else if (method == "adaptive_latent_cot") {
-        recipe["penalty"] = {{"lambda", 0.01}, {"beta", 0.5}};
-    } else if (method == "ponderlm3") {
-        recipe["penalty"] = {{"lambda", 0.01}};
     }
     return recipe;
 }
@@ -61,10 +52,7 @@ protected:
     TemporaryFolder folder;
     Recipe recipe(const json& document) { return testing::written_recipe(folder.path(), document); }
     TrainOptions into(const char* name, ExistingOutput existing = ExistingOutput::refuse) {
-        TrainOptions options;
-        options.output = folder / name;
-        options.existing = existing;
-        return options;
+        return testing::into(folder / name, existing);
     }
 };
 
