@@ -103,12 +103,10 @@ void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, cons
     };
     for (int i = 0; i < static_cast<int>(entries.size()); ++i) {
         const ChooserEntry& entry = entries[static_cast<std::size_t>(i)];
-        while (i < box.count() && box.itemData(i) != entry.data &&
-               std::any_of(entries.begin(), entries.begin() + i,
-                           [&](const ChooserEntry& before) { return before.data == box.itemData(i); })) {
-            box.removeItem(i); // it stands further up now
-        }
-        if (i >= box.count() || box.itemData(i) != entry.data) {
+        if (const int known = box.findData(entry.data); known != i) {
+            if (known > i) {
+                box.removeItem(known);
+            }
             box.insertItem(i, entry.text, entry.data);
         }
         set(i, entry.text, Qt::DisplayRole);

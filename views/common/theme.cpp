@@ -64,15 +64,6 @@ Theme::Theme(Appearance appearance, bool systemDark, QObject* parent)
     rebuildMaps();
 }
 
-void Theme::setAppearance(Appearance appearance) {
-    if (appearance == appearance_) {
-        return;
-    }
-    appearance_ = appearance;
-    rebuildMaps();
-    Q_EMIT changed();
-}
-
 bool Theme::dark() const {
     return appearance_ == Appearance::dark || (appearance_ == Appearance::system && systemDark_);
 }
@@ -153,24 +144,6 @@ QFont Theme::mono() const {
 
 int Theme::scaled(int pixels) const {
     return std::max(pixels, pixels * QFontMetrics(body()).height() / 16);
-}
-
-void Theme::setTextSize(int pixels) {
-    pixels = std::clamp(pixels, 9, 48);
-    if (pixels == textSize_) {
-        return;
-    }
-    textSize_ = pixels;
-    Q_EMIT changed();
-}
-
-void Theme::setMagnitude(MagnitudeMap map) {
-    if (map == magnitude_) {
-        return;
-    }
-    magnitude_ = map;
-    rebuildMaps();
-    Q_EMIT changed();
 }
 
 void Theme::rebuildMaps() {

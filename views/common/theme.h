@@ -9,6 +9,8 @@
 #include <QObject>
 #include <QPalette>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace ponderscope {
@@ -47,7 +49,7 @@ public:
     explicit Theme(Appearance appearance, bool systemDark = false, QObject* parent = nullptr);
 
     [[nodiscard]] Appearance appearance() const { return appearance_; }
-    void setAppearance(Appearance appearance);
+    void setAppearance(Appearance appearance) { set(appearance_, appearance); }
     [[nodiscard]] bool dark() const;
     [[nodiscard]] const Palette& colours() const;
     [[nodiscard]] QPalette qtPalette() const;
@@ -65,10 +67,10 @@ public:
 
     /// Pixels at 96 dots per inch, 9 to 48; the default is 19.
     [[nodiscard]] int textSize() const { return textSize_; }
-    void setTextSize(int pixels);
+    void setTextSize(int pixels) { set(textSize_, std::clamp(pixels, 9, 48)); }
 
     [[nodiscard]] MagnitudeMap magnitude() const { return magnitude_; }
-    void setMagnitude(MagnitudeMap map);
+    void setMagnitude(MagnitudeMap map) { set(magnitude_, map); }
     /// For heatmaps.
     [[nodiscard]] const ColourMap& magnitudeMap() const { return magnitudeMap_; }
     /// Behind text; 0 is the panel's colour.
@@ -95,6 +97,13 @@ Q_SIGNALS:
     void changed();
 
 private:
+    template <class Value>
+    void set(Value& own, Value value) {
+        if (std::exchange(own, value) != value) {
+            rebuildMaps();
+            Q_EMIT changed();
+        }
+    }
     void rebuildMaps();
     [[nodiscard]] QFont sized(double share) const; ///< relative to the body font
 

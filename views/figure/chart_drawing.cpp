@@ -269,9 +269,7 @@ void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& b
     const auto touch = [&] {
         double before = -std::numeric_limits<double>::infinity();
         std::vector<double> ticks = axis.ticks();
-        std::ranges::sort(ticks, [&](double a, double b) {
-            return frame.along(a, !frame.sideways) < frame.along(b, !frame.sideways);
-        });
+        std::ranges::sort(ticks, {}, [&](double tick) { return frame.along(tick, !frame.sideways); });
         for (const double tick : ticks) {
             const double half = style.fonts.width(axis.label(tick), style.small) / 2;
             const double middle = middle_of(tick, half);

@@ -13,10 +13,9 @@ namespace {
 
 SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::int64_t index) {
     const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
-    for (const SequenceInfo& sequence : sequences) {
-        if (sequence.number == index) {
-            return sequence;
-        }
+    if (const auto found = std::ranges::find(sequences, index, &SequenceInfo::number);
+        found != sequences.end()) {
+        return *found;
     }
     if (sequences.empty()) {
         throw InputError(reader.path(), "a run with a sequence", "run \"" + run.name + "\" without any",

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -59,6 +61,10 @@ FontSet list_fonts(const Pattern& pattern) {
                          FC_VARIABLE, nullptr),
         &FcObjectSetDestroy);
     return {FcFontList(nullptr, pattern.get(), wanted.get()), &FcFontSetDestroy};
+}
+
+std::span<FcPattern*> fonts_of(const FontSet& set) {
+    return set ? std::span(set->fonts, static_cast<std::size_t>(set->nfont)) : std::span<FcPattern*>();
 }
 
 Pattern family_pattern(const QString& family) {
@@ -112,11 +118,8 @@ struct Fonts::Shelf {
         FcDefaultSubstitute(pattern.get());
         FcResult result = FcResultMatch;
         order.set.reset(FcFontSort(nullptr, pattern.get(), FcFalse, nullptr, &result));
-        for (int i = 0; order.set && i < order.set->nfont; ++i) {
-            if (is_usable(order.set->fonts[i]) && is_upright(order.set->fonts[i])) {
-                order.fonts.push_back(order.set->fonts[i]);
-            }
-        }
+        std::ranges::copy_if(fonts_of(order.set), std::back_inserter(order.fonts),
+                             [](const FcPattern* font) { return is_usable(font) && is_upright(font); });
         std::ranges::stable_partition(order.fonts, [](const FcPattern* font) {
             return text_of(font, FC_FAMILY).rfind("Noto Sans", 0) == 0;
         });
@@ -176,9 +179,9 @@ QStringList Fonts::families() {
     const Pattern all(FcPatternCreate(), &FcPatternDestroy);
     const FontSet set = list_fonts(all);
     QStringList families;
-    for (int i = 0; set && i < set->nfont; ++i) {
-        if (is_usable(set->fonts[i])) {
-            families << QString::fromStdString(text_of(set->fonts[i], FC_FAMILY));
+    for (const FcPattern* font : fonts_of(set)) {
+        if (is_usable(font)) {
+            families << QString::fromStdString(text_of(font, FC_FAMILY));
         }
     }
     families.sort();
@@ -188,10 +191,7 @@ QStringList Fonts::families() {
 
 Fonts Fonts::load(const QString& family) {
     const FontSet set = list_fonts(family_pattern(family));
-    std::vector<const FcPattern*> fonts;
-    for (int i = 0; set && i < set->nfont; ++i) {
-        fonts.push_back(set->fonts[i]);
-    }
+    const std::span<FcPattern*> fonts = fonts_of(set);
     if (fonts.empty()) {
         throw EnvironmentError("The font \"" + family.toStdString() +
                                "\", the typeface of the figure, was not found on this machine; install it" +
@@ -281,15 +281,13 @@ std::vector<char32_t> missing_characters(const DisplayList& list, const Fonts& f
         if (const auto* text = std::get_if<TextItem>(&item)) {
             const ShapedText& shaped = fonts.shape(text->text, text->style.bold);
             for (const ShapedCluster& cluster : shaped.clusters) {
-                for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end; ++i) {
-                    if (shaped.glyphs[i].number != 0) {
-                        continue;
-                    }
-                    for (const char32_t one :
-                         text->text.mid(cluster.from, cluster.to - cluster.from).toUcs4()) {
-                        if (!cluster.face->has(one) && !ignorable(one)) {
-                            missing.insert(one);
-                        }
+                const std::span glyphs(&shaped.glyphs[cluster.glyphs], cluster.glyphs_end - cluster.glyphs);
+                if (std::ranges::count(glyphs, 0U, &ShapedGlyph::number) == 0) {
+                    continue;
+                }
+                for (const char32_t one : text->text.mid(cluster.from, cluster.to - cluster.from).toUcs4()) {
+                    if (!cluster.face->has(one) && !ignorable(one)) {
+                        missing.insert(one);
                     }
                 }
             }
