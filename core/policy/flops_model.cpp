@@ -73,6 +73,36 @@ constexpr const char* visibility_names[] = {"per_step", "interleaved", "two_dime
 constexpr std::int64_t most_in_field = std::int64_t{1} << 46;
 constexpr std::size_t most_entries = 4096;
 
+template <typename Value>
+struct ModelField {
+    const char* name;
+    Value FlopsModel::*value;
+    bool optional = false; ///< left out if it is zero or empty
+};
+
+constexpr ModelField<std::int64_t> number_fields[] = {
+    {"key", &FlopsModel::key},
+    {"input", &FlopsModel::input},
+    {"read_out", &FlopsModel::read_out},
+    {"prelude", &FlopsModel::prelude, true},
+    {"prelude_layers", &FlopsModel::prelude_layers, true},
+    {"coda_layers", &FlopsModel::coda_layers, true},
+};
+constexpr ModelField<std::vector<std::int64_t>> list_fields[] = {
+    {"steps", &FlopsModel::steps},
+    {"windows", &FlopsModel::windows},
+    {"decisions", &FlopsModel::decisions},
+    {"exited", &FlopsModel::exited},
+    {"prelude_windows", &FlopsModel::prelude_windows, true},
+    {"coda_windows", &FlopsModel::coda_windows, true},
+};
+
+bool is_number(const nlohmann::json& value) {
+    return value.is_number_integer() &&
+           (!value.is_number_unsigned() || value.get<std::uint64_t>() <= most_in_field) &&
+           value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= most_in_field;
+}
+
 } // namespace
 
 std::map<std::int64_t, std::int64_t> FlopsModel::layers_by_window() const {
@@ -157,40 +187,6 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
         }
     }
 }
-
-namespace {
-
-template <typename Value>
-struct ModelField {
-    const char* name;
-    Value FlopsModel::*value;
-    bool optional = false; ///< left out if it is zero or empty
-};
-
-constexpr ModelField<std::int64_t> number_fields[] = {
-    {"key", &FlopsModel::key},
-    {"input", &FlopsModel::input},
-    {"read_out", &FlopsModel::read_out},
-    {"prelude", &FlopsModel::prelude, true},
-    {"prelude_layers", &FlopsModel::prelude_layers, true},
-    {"coda_layers", &FlopsModel::coda_layers, true},
-};
-constexpr ModelField<std::vector<std::int64_t>> list_fields[] = {
-    {"steps", &FlopsModel::steps},
-    {"windows", &FlopsModel::windows},
-    {"decisions", &FlopsModel::decisions},
-    {"exited", &FlopsModel::exited},
-    {"prelude_windows", &FlopsModel::prelude_windows, true},
-    {"coda_windows", &FlopsModel::coda_windows, true},
-};
-
-bool is_number(const nlohmann::json& value) {
-    return value.is_number_integer() &&
-           (!value.is_number_unsigned() || value.get<std::uint64_t>() <= most_in_field) &&
-           value.get<std::int64_t>() >= 0 && value.get<std::int64_t>() <= most_in_field;
-}
-
-} // namespace
 
 std::string FlopsModel::to_json() const {
     nlohmann::json json{{"visibility", visibility_names[static_cast<std::size_t>(visibility)]},

@@ -242,6 +242,20 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
     }
 }
 
+const PolicyKind* kind_with_threshold(const std::string& rule) {
+    const PolicyKind* kind = find_policy_kind(rule == blind_rule ? "fixed" : rule);
+    if (kind == nullptr || kind->parameters.empty()) {
+        throw InputError("expected a rule with a threshold, found \"" + rule +
+                         "\"; ponderscope policy --help-all lists the rules.");
+    }
+    return kind;
+}
+
+std::string name_of_price(double price, CostAxis axis) {
+    return axis == CostAxis::steps ? "oracle:lambda=" + rounded(price)
+                                   : "oracle at " + rounded(price * 1e9) + " nats a GFLOP";
+}
+
 } // namespace
 
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
@@ -365,24 +379,6 @@ std::vector<double> even_costs(double reached, int parts) {
     }
     return costs;
 }
-
-namespace {
-
-const PolicyKind* kind_with_threshold(const std::string& rule) {
-    const PolicyKind* kind = find_policy_kind(rule == blind_rule ? "fixed" : rule);
-    if (kind == nullptr || kind->parameters.empty()) {
-        throw InputError("expected a rule with a threshold, found \"" + rule +
-                         "\"; ponderscope policy --help-all lists the rules.");
-    }
-    return kind;
-}
-
-std::string name_of_price(double price, CostAxis axis) {
-    return axis == CostAxis::steps ? "oracle:lambda=" + rounded(price)
-                                   : "oracle at " + rounded(price * 1e9) + " nats a GFLOP";
-}
-
-} // namespace
 
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs) {

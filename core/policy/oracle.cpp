@@ -29,6 +29,26 @@ std::int32_t cheapest_step(const SignalColumns& columns, std::size_t token, std:
     return best;
 }
 
+/// No step can be refused without having seen the later ones.
+class OraclePolicy final : public Policy {
+public:
+    explicit OraclePolicy(double price) : price_(price) {}
+    void stops(const SignalColumns&, std::size_t, std::int64_t, std::span<const double>,
+               std::span<std::uint8_t> stop) const override {
+        std::fill(stop.begin(), stop.end(), std::uint8_t{0});
+    }
+    void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace>,
+                std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const override {
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            steps[i] = cheapest_step(columns, first + i, ran[i], price_,
+                                     [](std::int64_t k) { return static_cast<double>(k); });
+        }
+    }
+
+private:
+    double price_;
+};
+
 } // namespace
 
 Oracle::Oracle(const ReplayTable& table, CostAxis axis) : table_(table) {
@@ -154,30 +174,6 @@ std::vector<double> oracle_prices(Oracle::Turns found, int most, std::span<const
     }
     return result;
 }
-
-namespace {
-
-/// No step can be refused without having seen the later ones.
-class OraclePolicy final : public Policy {
-public:
-    explicit OraclePolicy(double price) : price_(price) {}
-    void stops(const SignalColumns&, std::size_t, std::int64_t, std::span<const double>,
-               std::span<std::uint8_t> stop) const override {
-        std::fill(stop.begin(), stop.end(), std::uint8_t{0});
-    }
-    void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace>,
-                std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const override {
-        for (std::size_t i = 0; i < steps.size(); ++i) {
-            steps[i] = cheapest_step(columns, first + i, ran[i], price_,
-                                     [](std::int64_t k) { return static_cast<double>(k); });
-        }
-    }
-
-private:
-    double price_;
-};
-
-} // namespace
 
 std::unique_ptr<Policy> oracle_policy(double price) {
     return std::make_unique<OraclePolicy>(price);

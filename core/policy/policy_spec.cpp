@@ -177,6 +177,16 @@ std::pair<const PolicyKind&, Pairs> split_policy(std::string_view text) {
     return {*kind, std::move(pairs)};
 }
 
+/// The nearest number of twelve significant digits.
+double to_twelve_digits(double value) {
+    std::array<char, 32> text{};
+    const auto end =
+        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 12);
+    double result = value;
+    std::from_chars(text.data(), end.ptr, result);
+    return result;
+}
+
 } // namespace
 
 const PolicyKind& PolicySpec::named_kind(std::string_view text) {
@@ -261,20 +271,6 @@ const PolicyKind* find_policy_kind(std::string_view name) {
     const auto found = std::ranges::find(policy_kinds(), name, &PolicyKind::name);
     return found != policy_kinds().end() ? &*found : nullptr;
 }
-
-namespace {
-
-/// The nearest number of twelve significant digits.
-double to_twelve_digits(double value) {
-    std::array<char, 32> text{};
-    const auto end =
-        std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 12);
-    double result = value;
-    std::from_chars(text.data(), end.ptr, result);
-    return result;
-}
-
-} // namespace
 
 Sweep Sweep::parse(std::string_view text) {
     const auto wrong = [&](const std::string& found) {

@@ -55,6 +55,33 @@ Flips flips_of(const PairedSample& sample, const Estimate& difference, const Uni
     return flips;
 }
 
+/// Tokens read at once, so that a sequence of any length takes the same memory.
+constexpr std::int64_t tokens_a_page = 1 << 16;
+
+void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceReader& trace_b,
+                     const RunInfo& b, const std::string& both) {
+    if (a.text_digest != b.text_digest) {
+        throw InputError(both + ": expected two runs of one text, found runs of " +
+                         (a.text_source == b.text_source ? "two versions of " + a.text_source
+                                                         : a.text_source + " and of " + b.text_source) +
+                         "; record both on the same text.");
+    }
+    if (!have_same_tokens(trace_a, a, trace_b, b)) {
+        throw InputError(
+            both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
+                   "that ponderscope stats prints for each.");
+    }
+}
+
+std::vector<std::int64_t> common_tokens(const std::vector<SequenceInfo>& a,
+                                        const std::vector<SequenceInfo>& b) {
+    std::vector<std::int64_t> tokens;
+    for (std::size_t s = 0; s < std::min(a.size(), b.size()); ++s) {
+        tokens.push_back(std::min(a[s].tokens, b[s].tokens));
+    }
+    return tokens;
+}
+
 } // namespace
 
 double mean_of_values(const std::vector<double>& values) {
@@ -133,37 +160,6 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     }
     return result;
 }
-
-namespace {
-
-/// Tokens read at once, so that a sequence of any length takes the same memory.
-constexpr std::int64_t tokens_a_page = 1 << 16;
-
-void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceReader& trace_b,
-                     const RunInfo& b, const std::string& both) {
-    if (a.text_digest != b.text_digest) {
-        throw InputError(both + ": expected two runs of one text, found runs of " +
-                         (a.text_source == b.text_source ? "two versions of " + a.text_source
-                                                         : a.text_source + " and of " + b.text_source) +
-                         "; record both on the same text.");
-    }
-    if (!have_same_tokens(trace_a, a, trace_b, b)) {
-        throw InputError(
-            both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
-                   "that ponderscope stats prints for each.");
-    }
-}
-
-std::vector<std::int64_t> common_tokens(const std::vector<SequenceInfo>& a,
-                                        const std::vector<SequenceInfo>& b) {
-    std::vector<std::int64_t> tokens;
-    for (std::size_t s = 0; s < std::min(a.size(), b.size()); ++s) {
-        tokens.push_back(std::min(a[s].tokens, b[s].tokens));
-    }
-    return tokens;
-}
-
-} // namespace
 
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b) {

@@ -88,6 +88,25 @@ void label_runs(std::vector<RunComparison::Run>& runs, const ComparisonRequest& 
     }
 }
 
+/// Ids of the tokens that the compared rows predict, -1 where they have none.
+std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const TraceReader& reader,
+                                        const RunInfo& run, const std::stop_token& stop) {
+    std::vector<std::int32_t> ids;
+    ids.reserve(comparison.places.size());
+    TokenColumns tokens;
+    std::int32_t sequence = -1;
+    for (const RunComparison::Place& place : comparison.places) {
+        if (place.sequence != sequence) {
+            throw_if_stopped(stop);
+            sequence = place.sequence;
+            tokens = reader.tokens(run.id, sequence);
+        }
+        const auto at = static_cast<std::size_t>(place.row) + 1;
+        ids.push_back(at < tokens.size() ? tokens.id[at] : -1);
+    }
+    return ids;
+}
+
 } // namespace
 
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress,
@@ -279,29 +298,6 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
     }
     return result;
 }
-
-namespace {
-
-/// Ids of the tokens that the compared rows predict, -1 where they have none.
-std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const TraceReader& reader,
-                                        const RunInfo& run, const std::stop_token& stop) {
-    std::vector<std::int32_t> ids;
-    ids.reserve(comparison.places.size());
-    TokenColumns tokens;
-    std::int32_t sequence = -1;
-    for (const RunComparison::Place& place : comparison.places) {
-        if (place.sequence != sequence) {
-            throw_if_stopped(stop);
-            sequence = place.sequence;
-            tokens = reader.tokens(run.id, sequence);
-        }
-        const auto at = static_cast<std::size_t>(place.row) + 1;
-        ids.push_back(at < tokens.size() ? tokens.id[at] : -1);
-    }
-    return ids;
-}
-
-} // namespace
 
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop) {

@@ -30,6 +30,23 @@ using Binomial = boost::math::binomial_distribution<double, Quiet>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// Calls \p use with the sum of \p values under each choice of signs but the first value's, whose sign stays:
+/// the other half mirrors these. One sign changes at a time (a Gray code).
+template <typename Use>
+void for_each_signed_sum(std::span<const double> values, Use use) {
+    double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    std::vector<double> sign(values.size(), 1.0);
+    const std::uint64_t choices = std::uint64_t{1} << (values.size() - 1);
+    for (std::uint64_t i = 0; i < choices; ++i) {
+        if (i > 0) {
+            const auto flipped = static_cast<std::size_t>(std::countr_zero(i)) + 1;
+            sign[flipped] = -sign[flipped];
+            sum += 2 * sign[flipped] * values[flipped];
+        }
+        use(sum);
+    }
+}
+
 } // namespace
 
 double normal_cdf(double z) {
@@ -97,27 +114,6 @@ double detectable_shift(double units, double alpha, double power) {
     }
     return high;
 }
-
-namespace {
-
-/// Calls \p use with the sum of \p values under each choice of signs but the first value's, whose sign stays:
-/// the other half mirrors these. One sign changes at a time (a Gray code).
-template <typename Use>
-void for_each_signed_sum(std::span<const double> values, Use use) {
-    double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    std::vector<double> sign(values.size(), 1.0);
-    const std::uint64_t choices = std::uint64_t{1} << (values.size() - 1);
-    for (std::uint64_t i = 0; i < choices; ++i) {
-        if (i > 0) {
-            const auto flipped = static_cast<std::size_t>(std::countr_zero(i)) + 1;
-            sign[flipped] = -sign[flipped];
-            sum += 2 * sign[flipped] * values[flipped];
-        }
-        use(sum);
-    }
-}
-
-} // namespace
 
 void Moments::add(double value) {
     ++count;

@@ -83,6 +83,14 @@ TaskOption read_option(const TraceReader& trace, const RunInfo& run, std::int64_
     return option;
 }
 
+void require_documents(const std::string& task, std::size_t documents) {
+    if (documents < 2) {
+        throw InputError("Task " + task + ": expected at least two documents, found " +
+                         std::to_string(documents) +
+                         "; intervals are over documents, so record more of them.");
+    }
+}
+
 } // namespace
 
 bool TaskDocument::is_right(std::int64_t step, bool by_length) const {
@@ -156,18 +164,6 @@ std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
     }
     return samples;
 }
-
-namespace {
-
-void require_documents(const std::string& task, std::size_t documents) {
-    if (documents < 2) {
-        throw InputError("Task " + task + ": expected at least two documents, found " +
-                         std::to_string(documents) +
-                         "; intervals are over documents, so record more of them.");
-    }
-}
-
-} // namespace
 
 TaskReport report_task(const TaskSample& sample, const BootstrapOptions& given) {
     require_documents(sample.task, sample.documents.size());

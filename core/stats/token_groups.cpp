@@ -28,6 +28,30 @@ bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
+/// Types by their number of tokens, most first; equal numbers by id.
+std::vector<std::pair<std::int32_t, std::int64_t>> counted(std::span<const std::int32_t> ids) {
+    std::unordered_map<std::int32_t, std::int64_t> counts;
+    for (const std::int32_t id : ids) {
+        ++counts[id];
+    }
+    std::vector<std::pair<std::int32_t, std::int64_t>> types(counts.begin(), counts.end());
+    std::sort(types.begin(), types.end(), [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    return types;
+}
+
+TokenGrouping grouped_by_id(std::span<const std::int32_t> ids, std::vector<TokenGrouping::Group> names,
+                            const std::unordered_map<std::int32_t, std::int32_t>& groups) {
+    TokenGrouping result{std::move(names), {}};
+    result.group.reserve(ids.size());
+    for (const std::int32_t id : ids) {
+        const auto found = groups.find(id);
+        result.group.push_back(found == groups.end() ? -1 : found->second);
+    }
+    return result;
+}
+
 } // namespace
 
 std::string token_class(std::string_view bytes) {
@@ -174,34 +198,6 @@ std::vector<std::string> vocabulary_by_id(const TraceReader& trace, const RunInf
     }
     return bytes;
 }
-
-namespace {
-
-/// Types by their number of tokens, most first; equal numbers by id.
-std::vector<std::pair<std::int32_t, std::int64_t>> counted(std::span<const std::int32_t> ids) {
-    std::unordered_map<std::int32_t, std::int64_t> counts;
-    for (const std::int32_t id : ids) {
-        ++counts[id];
-    }
-    std::vector<std::pair<std::int32_t, std::int64_t>> types(counts.begin(), counts.end());
-    std::sort(types.begin(), types.end(), [](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
-    return types;
-}
-
-TokenGrouping grouped_by_id(std::span<const std::int32_t> ids, std::vector<TokenGrouping::Group> names,
-                            const std::unordered_map<std::int32_t, std::int32_t>& groups) {
-    TokenGrouping result{std::move(names), {}};
-    result.group.reserve(ids.size());
-    for (const std::int32_t id : ids) {
-        const auto found = groups.find(id);
-        result.group.push_back(found == groups.end() ? -1 : found->second);
-    }
-    return result;
-}
-
-} // namespace
 
 TokenGrouping group_by_class(std::span<const std::int32_t> ids,
                              const std::function<std::string(std::int32_t)>& bytes) {

@@ -56,6 +56,30 @@ std::vector<AddedToken> special_tokens(const JsonObject& config) {
     return tokens;
 }
 
+/// The types of the steps of a canonical_component().
+std::string step_names(const nlohmann::json& component) {
+    if (component.is_null()) {
+        return "none";
+    }
+    return joined(component.value("sequence", nlohmann::json::array({component})),
+                  [](const nlohmann::json& step) { return step.value("type", std::string("?")); });
+}
+
+/// The class that transformers 5 registers for a model_type. Empty: the class that the folder names, or else
+/// a general one, which reads tokenizer.json as it is.
+struct RegisteredClass {
+    std::string_view model_type, name;
+    bool wins = false; ///< whatever class the folder names
+};
+constexpr std::string_view general_class = "TokenizersBackend";
+constexpr RegisteredClass registered_classes[] = {
+    {"gpt2", "GPT2Tokenizer"},           {"gpt_neox", "GPTNeoXTokenizer"}, {"olmo", "GPTNeoXTokenizer"},
+    {"olmoe", "GPTNeoXTokenizer"},       {"opt", "GPT2Tokenizer"},         {"phi", "GPT2Tokenizer"},
+    {"qwen2", "Qwen2Tokenizer", true},   {"qwen2_moe", "Qwen2Tokenizer"},  {"qwen3", "Qwen2Tokenizer"},
+    {"qwen3_moe", "Qwen2Tokenizer"},     {"mistral", general_class, true}, {"ministral", general_class, true},
+    {"ministral3", general_class, true}, {"mixtral", general_class, true}, {"olmo2", general_class, true},
+    {"olmo3", general_class, true},      {"phi3", general_class, true},    {"granite", general_class, true}};
+
 } // namespace
 
 nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space) {
@@ -232,34 +256,6 @@ void TokenizerConfig::put_around(TokenizerParts& parts) const {
     parts.prefix = wanted("add_bos_token", "bos_token");
     parts.suffix = wanted("add_eos_token", "eos_token");
 }
-
-namespace {
-
-/// The types of the steps of a canonical_component().
-std::string step_names(const nlohmann::json& component) {
-    if (component.is_null()) {
-        return "none";
-    }
-    return joined(component.value("sequence", nlohmann::json::array({component})),
-                  [](const nlohmann::json& step) { return step.value("type", std::string("?")); });
-}
-
-/// The class that transformers 5 registers for a model_type. Empty: the class that the folder names, or else
-/// a general one, which reads tokenizer.json as it is.
-struct RegisteredClass {
-    std::string_view model_type, name;
-    bool wins = false; ///< whatever class the folder names
-};
-constexpr std::string_view general_class = "TokenizersBackend";
-constexpr RegisteredClass registered_classes[] = {
-    {"gpt2", "GPT2Tokenizer"},           {"gpt_neox", "GPTNeoXTokenizer"}, {"olmo", "GPTNeoXTokenizer"},
-    {"olmoe", "GPTNeoXTokenizer"},       {"opt", "GPT2Tokenizer"},         {"phi", "GPT2Tokenizer"},
-    {"qwen2", "Qwen2Tokenizer", true},   {"qwen2_moe", "Qwen2Tokenizer"},  {"qwen3", "Qwen2Tokenizer"},
-    {"qwen3_moe", "Qwen2Tokenizer"},     {"mistral", general_class, true}, {"ministral", general_class, true},
-    {"ministral3", general_class, true}, {"mixtral", general_class, true}, {"olmo2", general_class, true},
-    {"olmo3", general_class, true},      {"phi3", general_class, true},    {"granite", general_class, true}};
-
-} // namespace
 
 bool TokenizerConfig::names_class() const {
     return config().has("tokenizer_class");
