@@ -189,8 +189,7 @@ void AttentionView::showReach() {
     }
     // The token sees neither later tokens nor tokens before its window.
     const std::vector<float> all = row_->weights(step(), -1, -1);
-    const auto first =
-        std::find_if(all.begin(), all.end(), [](float weight) { return weight > 0; }) - all.begin();
+    const auto first = std::ranges::find_if(all, [](float weight) { return weight > 0; }) - all.begin();
     const auto seen = static_cast<double>(row_->row() + 1 - std::min<std::int64_t>(first, row_->row()));
     const double end = static_cast<double>(row_->row()) + 2 + seen / 32;
     map_->setView(end - std::max(seen * 33 / 32 + 1, 16.0), end);
@@ -219,8 +218,7 @@ ViewCommand AttentionView::viewCommand() const {
                           u"Open a run recorded with --attention and choose a word first."_s);
     }
     const int layer = rows_->currentData().toInt();
-    const bool by_key_step =
-        std::find(info_->axes.begin(), info_->axes.end(), "key_step") != info_->axes.end();
+    const bool by_key_step = std::ranges::find(info_->axes, "key_step") != info_->axes.end();
     QStringList lines;
     lines << u"weights = a.signal(%1, %2, %3, %4)[0, %5].astype(np.float32)  # layer, head, %6back"_s.arg(
         python_quoted(QString::fromStdString(info_->name)), QString::number(sequence_->sequence),

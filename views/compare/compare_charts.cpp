@@ -151,7 +151,7 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
     chart.y.label = u"Accuracy"_s;
     std::vector<std::string> names;
     for (const TaskPoint& point : points) {
-        if (std::find(names.begin(), names.end(), point.series) == names.end()) {
+        if (std::ranges::find(names, point.series) == names.end()) {
             names.push_back(point.series);
         }
     }
@@ -165,8 +165,8 @@ Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops)
         const auto cost = [&](const TaskPoint* point) {
             return over_flops ? point->report.flops.value : point->report.steps.value;
         };
-        std::stable_sort(of_series.begin(), of_series.end(),
-                         [&](const TaskPoint* a, const TaskPoint* b) { return cost(a) < cost(b); });
+        std::ranges::stable_sort(of_series,
+                                 [&](const TaskPoint* a, const TaskPoint* b) { return cost(a) < cost(b); });
         auto marks =
             Chart::Series::of(Chart::Mark::point, static_cast<int>(s), QString::fromStdString(names[s]));
         for (const TaskPoint* point : of_series) {

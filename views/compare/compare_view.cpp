@@ -129,10 +129,9 @@ std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
     const RunInfo first = *a;
     const auto add = [&](const RunKey& key, const RunInfo& info) {
         const std::filesystem::path trace = path_of(key.trace);
-        const bool known =
-            std::any_of(wanted.runs.begin(), wanted.runs.end(), [&](const ComparisonRequest::Run& run) {
-                return run.trace == trace && run.run == info.name;
-            });
+        const bool known = std::ranges::any_of(wanted.runs, [&](const ComparisonRequest::Run& run) {
+            return run.trace == trace && run.run == info.name;
+        });
         if (!known && info.scored_tokens > 0 && same_text(first, info)) {
             wanted.runs.push_back({trace, info.name});
             keys.push_back(key);

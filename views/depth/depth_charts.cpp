@@ -22,7 +22,7 @@ namespace {
 std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {
     const std::vector<std::string>& labels = map.source_labels();
     const auto find = [&](const std::string& label) -> std::optional<std::int64_t> {
-        const auto found = std::find(labels.begin(), labels.end(), label);
+        const auto found = std::ranges::find(labels, label);
         return found == labels.end() ? std::nullopt : std::optional<std::int64_t>(found - labels.begin());
     };
     const auto anchor = find(std::to_string(source));
@@ -160,7 +160,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
         effects.push_back({candidate.name, what, weight_of(map, averages, what),
                            compare_runs(request, {}, options.stop).runs[1].difference});
     }
-    std::sort(effects.begin(), effects.end(), [](const AblationEffect& a, const AblationEffect& b) {
+    std::ranges::sort(effects, [](const AblationEffect& a, const AblationEffect& b) {
         return std::tuple(a.what.layer.value_or(-1), a.what.source) <
                std::tuple(b.what.layer.value_or(-1), b.what.source);
     });

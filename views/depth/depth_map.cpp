@@ -15,7 +15,7 @@ namespace {
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 bool has_axis(const SignalInfo& info, const char* name) {
-    return std::find(info.axes.begin(), info.axes.end(), name) != info.axes.end();
+    return std::ranges::find(info.axes, name) != info.axes.end();
 }
 
 } // namespace
@@ -132,7 +132,7 @@ double DepthMap::token_share(std::int64_t layer, std::int64_t step, std::int64_t
                 weights.push_back(at(row, step, layer, source, h));
             }
         }
-        if (std::all_of(weights.begin(), weights.end(), [](float value) { return std::isfinite(value); })) {
+        if (std::ranges::all_of(weights, [](float value) { return std::isfinite(value); })) {
             dependence.add(weights);
         }
     }

@@ -117,8 +117,7 @@ void DepthView::renew() {
                                QString::fromStdString(info.description)});
         }
     }
-    if (std::none_of(entries.begin(), entries.end(),
-                     [this](const ChooserEntry& entry) { return entry.data == signal_; })) {
+    if (std::ranges::none_of(entries, [this](const ChooserEntry& entry) { return entry.data == signal_; })) {
         signal_ = entries.empty() ? QString() : entries.front().data.toString();
     }
     fill_chooser(*chooser_, entries, signal_);
@@ -127,7 +126,7 @@ void DepthView::renew() {
 
 void DepthView::refreshData() {
     const auto infos = data_.signalsOf(selection_.runA());
-    const auto info = std::find_if(infos.begin(), infos.end(), [this](const SignalInfo& one) {
+    const auto info = std::ranges::find_if(infos, [this](const SignalInfo& one) {
         return !signal_.isEmpty() && one.name == signal_.toStdString();
     });
     const RunKey run = selection_.runA();
@@ -255,7 +254,7 @@ void DepthView::refreshChart() {
         }
         values = row >= 0 && row_ ? row_->grid(0, step, head) : depth_->grid(-1, step, head);
         title = u"token %1"_s.arg(format_count(token));
-        if (std::all_of(values.begin(), values.end(), [](float value) { return std::isnan(value); })) {
+        if (std::ranges::all_of(values, [](float value) { return std::isnan(value); })) {
             chart_->setHint(token < 0
                                 ? u"Select a token to see its weights, or choose the mean over tokens."_s
                                 : u"Token %1 has no weights here."_s.arg(format_count(token)));
@@ -322,7 +321,7 @@ ViewCommand DepthView::viewCommand() const {
         return no_command(data_, selection_, u"This run has no depth mixing."_s);
     }
     const auto has = [this](const char* name) {
-        return std::find(info_.axes.begin(), info_.axes.end(), name) != info_.axes.end();
+        return std::ranges::find(info_.axes, name) != info_.axes.end();
     };
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);

@@ -117,8 +117,8 @@ void ExpertsView::refreshMap() {
                 {u"Experts of layer %1"_s.arg(QString::fromStdString(layer)), QString::fromStdString(layer)});
         }
         const QVariant before = layer_->count() > 0 ? layer_->currentData() : entries.front().data;
-        const bool known = std::any_of(entries.begin(), entries.end(),
-                                       [&](const ChooserEntry& entry) { return entry.data == before; });
+        const bool known =
+            std::ranges::any_of(entries, [&](const ChooserEntry& entry) { return entry.data == before; });
         fill_chooser(*layer_, entries, known ? before : entries.front().data);
         std::vector<std::int32_t> steps = sequence->tokens.steps;
         if (selection_.step() >= 0) {

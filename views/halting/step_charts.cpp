@@ -147,7 +147,7 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     const auto compared = [&](const Spread& spread) {
         return !compares_with_steps_before(signal) || spread.all().mean != 0 || spread.all().squares != 0;
     };
-    const auto first = std::find_if(spreads.begin(), spreads.end(), compared);
+    const auto first = std::ranges::find_if(spreads, compared);
     chart.series =
         spread_series(spreads, static_cast<std::size_t>(first - spreads.begin()),
                       [&](std::size_t k, double mean, double low, double high) {

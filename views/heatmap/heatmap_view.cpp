@@ -71,9 +71,7 @@ void HeatmapView::screenChanged() {
 
 const SignalInfo* HeatmapView::info() const {
     const auto known = data_.signalsOf(selection_.runA());
-    const auto found = std::find_if(known.begin(), known.end(), [this](const SignalInfo& one) {
-        return one.name == signal_.toStdString();
-    });
+    const auto found = std::ranges::find(known, signal_.toStdString(), &SignalInfo::name);
     return found == known.end() ? nullptr : &*found;
 }
 
@@ -86,8 +84,7 @@ void HeatmapView::renew() {
         }
     }
     const auto has = [&](const QString& name) {
-        return std::any_of(entries.begin(), entries.end(),
-                           [&](const ChooserEntry& entry) { return entry.data == name; });
+        return std::ranges::any_of(entries, [&](const ChooserEntry& entry) { return entry.data == name; });
     };
     if (!entries.empty() && !has(signal_)) {
         // Prefer the signal that the method decides by (gate), then its outcome.
@@ -101,7 +98,7 @@ void HeatmapView::renew() {
     fill_chooser(*chooser_, entries, signal_);
     chooser_->setVisible(!entries.empty());
     const auto known = data_.signalsOf(selection_.runA());
-    layers_->setVisible(std::any_of(known.begin(), known.end(), [](const SignalInfo& info) {
+    layers_->setVisible(std::ranges::any_of(known, [](const SignalInfo& info) {
         return info.axes == std::vector<std::string>{"token", "step", "layer"};
     }));
     screenChanged();

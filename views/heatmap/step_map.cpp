@@ -27,9 +27,8 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float
       values_(std::move(values)) {
     if (info_.of_target && !is_real(info_.dtype)) {
         // 0 says that the token was not scored, below that, that the step did not run.
-        std::replace_if(
-            values_.begin(), values_.end(), [](float rank) { return rank < 1; },
-            std::numeric_limits<float>::quiet_NaN());
+        std::ranges::replace_if(
+            values_, [](float rank) { return rank < 1; }, std::numeric_limits<float>::quiet_NaN());
     }
     values_.resize(static_cast<std::size_t>(recorded_ * steps_));
     for (std::int64_t row = 0; row < recorded_; ++row) {

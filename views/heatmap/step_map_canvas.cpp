@@ -66,7 +66,7 @@ void StepMapCanvas::fitScale(const HeldRange& held) {
                 drawn.push_back(cell.value);
             }
         }
-        std::sort(drawn.begin(), drawn.end());
+        std::ranges::sort(drawn);
         if (!drawn.empty()) {
             const auto at = [&](double share) {
                 return static_cast<double>(

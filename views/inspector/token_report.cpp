@@ -141,8 +141,8 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
         }
         // The true word that is none of those recorded: its probability is that of the NLL.
         const auto at = static_cast<std::size_t>(step);
-        const bool listed = std::any_of(entry.candidates.begin(), entry.candidates.end(),
-                                        [](const TokenReport::Candidate& one) { return one.target; });
+        const bool listed = std::ranges::any_of(entry.candidates,
+                                                [](const TokenReport::Candidate& one) { return one.target; });
         if (!entry.candidates.empty() && !listed && target >= 0 && at < nll.size() && !std::isnan(nll[at]) &&
             at < rank.size() && rank[at] > static_cast<double>(width)) {
             const auto place = static_cast<int>(rank[at]);
@@ -166,9 +166,8 @@ void add_curves(TokenReport& report, TraceData& data, const Side& a, const Side&
         curve.title = QString::fromStdString(info.title.empty() ? info.name : info.title);
         curve.unit = QString::fromStdString(info.unit);
         curve.a = values_by_step(report, data, a, info);
-        const bool also_b = std::any_of(of_b.begin(), of_b.end(), [&](const SignalInfo& other) {
-            return other.is_by_step() && other.name == info.name;
-        });
+        const bool also_b = std::ranges::any_of(
+            of_b, [&](const SignalInfo& other) { return other.is_by_step() && other.name == info.name; });
         if (also_b) {
             curve.b = values_by_step(report, data, b, info);
         }
@@ -253,8 +252,7 @@ TokenReport token_report(TraceData& data, const Selection& selection, int most) 
         return report;
     }
     const auto infos = data.signalsOf(a.key);
-    if (!data.isBeginning(a.key) &&
-        std::none_of(infos.begin(), infos.end(), std::mem_fn(&SignalInfo::is_by_step))) {
+    if (!data.isBeginning(a.key) && std::ranges::none_of(infos, std::mem_fn(&SignalInfo::is_by_step))) {
         report.notes.push_back(u"This run has no read-outs by step. Record the run again with “steps” to "
                                "see candidates and curves."_s);
     }

@@ -70,7 +70,7 @@ void LibraryModel::synchronise(const QString& path) {
     const auto id = [&](int row) { return trace->child(row)->data(KeyRole).value<RunKey>().run; };
     // Row by row, so that the chosen row and the place that was scrolled to stay. Both ascend by id.
     for (int row = trace->rowCount(); row-- > 0;) {
-        if (std::none_of(fresh.begin(), fresh.end(), [&](const RunInfo& run) { return run.id == id(row); })) {
+        if (std::ranges::none_of(fresh, [&](const RunInfo& run) { return run.id == id(row); })) {
             trace->removeRow(row);
         }
     }

@@ -29,9 +29,8 @@ Chart::Series blind_line(const PolicyFront& front, bool flops) {
     const std::vector<FrontPoint> hull = convex_front(depths);
     constexpr int places = 48;
     const double low = hull.front().cost;
-    const double high = std::max_element(depths.begin(), depths.end(), [](const auto& a, const auto& b) {
-                            return a.cost < b.cost;
-                        })->cost;
+    const double high =
+        std::ranges::max_element(depths, [](const auto& a, const auto& b) { return a.cost < b.cost; })->cost;
     for (int i = 0; i <= places; ++i) {
         const double cost = low + (high - low) * i / places;
         const double nll = loss_at(hull, cost);
@@ -69,11 +68,11 @@ Chart::Series series_of_run(const RunPoint& run, double cost) {
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look) {
     Chart chart;
-    const bool flops =
-        look.cost == "compute" && std::all_of(fronts.begin(), fronts.end(), [](const PolicyFront& front) {
-            return std::all_of(front.points.begin(), front.points.end(),
-                               [](const PolicyPoint& point) { return std::isfinite(point.flops); });
-        });
+    const bool flops = look.cost == "compute" && std::ranges::all_of(fronts, [](const PolicyFront& front) {
+                           return std::ranges::all_of(front.points, [](const PolicyPoint& point) {
+                               return std::isfinite(point.flops);
+                           });
+                       });
     chart.title = u"Perplexity against compute"_s;
     const bool time = look.cost == "time";
     chart.x.label = time    ? u"seconds per token, as recorded"_s

@@ -116,12 +116,12 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
     for (std::string& rule : rules) {
-        if (std::find(known.begin(), known.end(), rule) == known.end()) {
+        if (std::ranges::find(known, rule) == known.end()) {
             rule = kind_of(table, rule).name; // or says what there is
         }
     }
     for (const std::string& always : {std::string(blind_rule), look.against}) {
-        if (std::find(rules.begin(), rules.end(), always) == rules.end()) {
+        if (std::ranges::find(rules, always) == rules.end()) {
             rules.insert(rules.begin(), always);
         }
     }
@@ -141,8 +141,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     for (const MatchedRule& one : look.plain) {
         costs.flops.push_back(layout.mean(one.settings.front().flops));
     }
-    const auto base =
-        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), look.against) - rules.begin());
+    const auto base = static_cast<std::size_t>(std::ranges::find(rules, look.against) - rules.begin());
     const MatchedComparison found = compare_matched(
         rules.size() + look.plain.size(),
         [&](std::size_t i, const MatchedCosts& at) {

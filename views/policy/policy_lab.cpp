@@ -480,7 +480,7 @@ void PolicyLab::fillFigure(figure::FigureSpec& spec) const {
     for (const PolicyRerun& rerun : shared_.storedReruns()) {
         const PolicyKind* kind = PolicySpec::kind_of(rerun.policy);
         if (kind != nullptr && shared_.table()->can(*kind) &&
-            std::find(spec.policies.begin(), spec.policies.end(), rerun.policy) == spec.policies.end()) {
+            std::ranges::find(spec.policies, rerun.policy) == spec.policies.end()) {
             spec.policies.push_back(rerun.policy);
         }
         spec.runs.push_back({rerun.stored.trace, run_name(rerun.stored.run).toStdString()});

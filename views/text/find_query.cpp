@@ -52,8 +52,8 @@ bool is_same_name(const QString& a, const QString& b) {
 }
 
 auto annotation_called(const QString& name, const std::vector<TokenAnnotation>& annotations) {
-    return std::find_if(annotations.begin(), annotations.end(),
-                        [&](const TokenAnnotation& one) { return is_same_name(one.name, name); });
+    return std::ranges::find_if(annotations,
+                                [&](const TokenAnnotation& one) { return is_same_name(one.name, name); });
 }
 
 /// Classes have no order.
@@ -199,9 +199,8 @@ bool Condition::holds(const SequenceData& data, std::size_t token, Attribution a
         return has_row ? quantity_of(one.quantity, tokens, row) : std::numeric_limits<double>::quiet_NaN();
     };
     const auto meets = [&](const Comparison& one) { return one.test(value_of(one), one.value); };
-    return std::any_of(any_of_all_.begin(), any_of_all_.end(), [&](const std::vector<Comparison>& all) {
-        return std::all_of(all.begin(), all.end(), meets);
-    });
+    return std::ranges::any_of(
+        any_of_all_, [&](const std::vector<Comparison>& all) { return std::ranges::all_of(all, meets); });
 }
 
 std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,

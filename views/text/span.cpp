@@ -84,8 +84,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     check_can_annotate(path);
     const TraceReader reader = TraceReader::open(path);
     const std::vector<RunInfo> runs = reader.runs();
-    const auto run =
-        std::find_if(runs.begin(), runs.end(), [&](const RunInfo& one) { return one.id == key.run; });
+    const auto run = std::ranges::find(runs, key.run, &RunInfo::id);
     if (run == runs.end()) {
         throw InputError(path, "the run that is labelled", "no such run", "open the trace again");
     }
@@ -112,7 +111,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     }
     double value = not_a_number;
     if (!name.isEmpty()) {
-        const auto known = std::find(labels.classes.begin(), labels.classes.end(), name.toStdString());
+        const auto known = std::ranges::find(labels.classes, name.toStdString());
         value = static_cast<double>(known - labels.classes.begin());
         if (known == labels.classes.end()) {
             labels.classes.push_back(name.toStdString());

@@ -261,7 +261,7 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
         }
     }
     made.direction = directionOf(all);
-    made.number = std::any_of(all.begin(), all.end(), [](QChar c) { return c.isDigit(); });
+    made.number = std::ranges::any_of(all, [](QChar c) { return c.isDigit(); });
     QTextLayout layout(all, font_);
     QTextOption option;
     option.setWrapMode(QTextOption::NoWrap);
@@ -486,8 +486,8 @@ std::vector<TextLayout::PlacedToken> TextLayout::tokens(qint64 line) const {
         seen.push_back(&placed);
     }
     const auto leftmost = [](const PlacedToken* a, const PlacedToken* b) { return a->left < b->left; };
-    if (!std::is_sorted(seen.begin(), seen.end(), leftmost)) {
-        std::sort(seen.begin(), seen.end(), leftmost);
+    if (!std::ranges::is_sorted(seen, leftmost)) {
+        std::ranges::sort(seen, leftmost);
     }
     for (std::size_t i = 0; i < seen.size(); ++i) {
         const bool apart = i == 0 || seen[i]->left - seen[i - 1]->right > gap_ / 2;

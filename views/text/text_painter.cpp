@@ -103,8 +103,7 @@ void TextPainter::paint(QPainter& painter, qint64 line, qreal top, qreal height,
 
 void TextPainter::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
     // Adjacent boxes share one outline; words of two directions may lie apart.
-    std::sort(boxes.begin(), boxes.end(),
-              [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
+    std::ranges::sort(boxes, [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
     std::vector<QRectF> outlines;
     for (const QRectF& box : boxes) {
         if (!outlines.empty() && box.left() - outlines.back().right() < layout.gap()) {

@@ -146,7 +146,7 @@ void TextPanel::fillBoxes() {
     }
     bars.push_back({u"None"_s, none});
     const auto offer = [&colours](const QString& name) {
-        if (!name.isEmpty() && std::none_of(colours.begin(), colours.end(), [&](const ChooserEntry& one) {
+        if (!name.isEmpty() && std::ranges::none_of(colours, [&](const ChooserEntry& one) {
                 return one.data == QVariant(name);
             })) {
             colours.push_back({name, name, u"An annotation of the tokens"_s});

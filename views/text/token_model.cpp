@@ -163,7 +163,7 @@ void TokenModel::reorder() {
         const auto text = [&](std::uint32_t token) {
             return token_bytes(block_->tokens, block_->text, token);
         };
-        std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+        std::ranges::stable_sort(order_, [&](std::uint32_t a, std::uint32_t b) {
             return up ? text(a) < text(b) : text(b) < text(a);
         });
     } else {
@@ -172,8 +172,8 @@ void TokenModel::reorder() {
             const double value = columns_[static_cast<std::size_t>(sorted_)].value(i);
             values[i] = std::isnan(value) ? std::numeric_limits<double>::infinity() : up ? value : -value;
         }
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+        std::ranges::stable_sort(order_,
+                                 [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
     }
     for (std::size_t row = 0; row < count; ++row) {
         rows_[order_[row]] = static_cast<std::uint32_t>(row);

@@ -48,8 +48,8 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
         return shown;
     }
     shown.breakAfter = bytes.find('\n') != std::string_view::npos;
-    const bool blank = std::all_of(bytes.begin(), bytes.end(),
-                                   [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+    const bool blank =
+        std::ranges::all_of(bytes, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
     if (!blank && bytes.front() == ' ') {
         shown.spaceBefore = true;
         bytes.remove_prefix(1);

@@ -159,8 +159,7 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
 /// curve are visible. There is room below and above.
 Chart finished(Chart chart) {
     // Faint series lie behind all others.
-    std::stable_partition(chart.series.begin(), chart.series.end(),
-                          [](const Chart::Series& series) { return series.faint; });
+    std::ranges::stable_partition(chart.series, [](const Chart::Series& series) { return series.faint; });
     double last = 0;
     double low = std::numeric_limits<double>::infinity();
     double high = -low;
@@ -186,15 +185,14 @@ Chart finished(Chart chart) {
 } // namespace
 
 const TrainingCurve* TrainingRecord::curve(std::string_view name, std::int64_t place) const {
-    const auto found = std::find_if(curves.begin(), curves.end(), [&](const TrainingCurve& one) {
+    const auto found = std::ranges::find_if(curves, [&](const TrainingCurve& one) {
         return one.quantity == name && one.place == place && one.size() > 0;
     });
     return found == curves.end() ? nullptr : &*found;
 }
 
 const TrainingQuantity* TrainingRecord::quantity(std::string_view name) const {
-    const auto found = std::find_if(quantities.begin(), quantities.end(),
-                                    [&](const TrainingQuantity& one) { return one.name == name; });
+    const auto found = std::ranges::find(quantities, name, &TrainingQuantity::name);
     return found == quantities.end() ? nullptr : &*found;
 }
 
@@ -288,17 +286,16 @@ std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord>
     std::vector<TrainingQuantity> further;
     for (const TrainingRecord& training : trainings) {
         for (const TrainingQuantity& one : training.quantities) {
-            const bool written =
-                std::any_of(training.curves.begin(), training.curves.end(), [&](const TrainingCurve& curve) {
-                    return curve.quantity == one.name && curve.size() > 0;
-                });
+            const bool written = std::ranges::any_of(training.curves, [&](const TrainingCurve& curve) {
+                return curve.quantity == one.name && curve.size() > 0;
+            });
             if (written && seen.insert(one.name).second) {
                 further.push_back(one);
             }
         }
     }
-    std::stable_sort(further.begin(), further.end(),
-                     [](const auto& a, const auto& b) { return !a.axis.empty() && b.axis.empty(); });
+    std::ranges::stable_sort(further,
+                             [](const auto& a, const auto& b) { return !a.axis.empty() && b.axis.empty(); });
     return further;
 }
 
