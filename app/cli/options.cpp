@@ -297,12 +297,16 @@ std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
         }
         return sequences;
     }
-    const Tokenizer& found = require_tokenizer(checkpoint, tokenizer);
+    return read_texts(require_tokenizer(checkpoint, tokenizer));
+}
+
+std::vector<SequenceInput> InputOptions::read_texts(const Tokenizer& tokenizer) const {
+    std::vector<SequenceInput> sequences;
     if (!prompt.empty()) {
-        sequences.push_back(sequence_from_prompt(prompt, found, reading));
+        sequences.push_back(sequence_from_prompt(prompt, tokenizer, reading));
     }
     for (const std::filesystem::path& file : texts) {
-        sequences.push_back(sequence_from_text_file(file, found, reading));
+        sequences.push_back(sequence_from_text_file(file, tokenizer, reading));
     }
     return sequences;
 }

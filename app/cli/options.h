@@ -65,6 +65,8 @@ struct InputOptions {
     void check() const;
     [[nodiscard]] std::vector<SequenceInput> read(const Tokenizer* tokenizer,
                                                   const Checkpoint& checkpoint) const;
+    /// The prompt, or the text files.
+    [[nodiscard]] std::vector<SequenceInput> read_texts(const Tokenizer& tokenizer) const;
     [[nodiscard]] std::string source() const;
 };
 

@@ -35,15 +35,8 @@ void TokenizeVerb::run() const {
         return;
     }
     input.check();
-    std::vector<SequenceInput> sequences;
-    if (!input.prompt.empty()) {
-        sequences.push_back(sequence_from_prompt(input.prompt, tokenizer, input.reading));
-    }
-    for (const std::filesystem::path& file : input.texts) {
-        sequences.push_back(sequence_from_text_file(file, tokenizer, input.reading));
-    }
     nlohmann::json rows = nlohmann::json::array();
-    for (const SequenceInput& sequence : sequences) {
+    for (const SequenceInput& sequence : input.read_texts(tokenizer)) {
         if (!spans) {
             rows.push_back(sequence.ids);
             continue;

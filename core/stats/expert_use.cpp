@@ -7,7 +7,6 @@
 #include "core/trace/tools/step_columns.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -194,8 +193,8 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
     for (std::size_t l = 0; l < layers.size(); ++l) {
         layers[l].layer = labels[l];
         const auto tokens = static_cast<double>(layers[l].tokens);
-        layers[l].common = layers[l].tokens > 0 ? layers[l].common / tokens : std::nan("");
-        layers[l].same = layers[l].tokens > 0 ? layers[l].same / tokens : std::nan("");
+        layers[l].common /= tokens; // NaN without tokens
+        layers[l].same /= tokens;
     }
     return layers;
 }

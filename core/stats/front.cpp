@@ -5,18 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 
 namespace ponderscope {
 namespace {
-
-void check_lengths(std::size_t found, std::size_t expected) {
-    if (found != expected) {
-        throw InputError("expected " + std::to_string(expected) + " values of paired tokens, found " +
-                         std::to_string(found) + ".");
-    }
-}
 
 /// Order of the points by cost, then loss, then place; without NaN.
 std::vector<std::size_t> by_cost(std::span<const FrontPoint> points) {
@@ -42,12 +36,12 @@ PairedDifferences paired_differences(std::span<const double> reference,
     constexpr std::size_t together = 8;
     const auto difference = [&](std::size_t alternative) {
         const std::vector<double>& other = alternatives[alternative];
-        check_lengths(other.size(), reference.size());
-        // Identical settings differ by exactly nothing.
-        std::vector<double> values(reference.size());
-        for (std::size_t i = 0; i < reference.size(); ++i) {
-            values[i] = other[i] - reference[i];
+        if (other.size() != reference.size()) {
+            throw InputError("expected " + std::to_string(reference.size()) +
+                             " values of paired tokens, found " + std::to_string(other.size()) + ".");
         }
+        std::vector<double> values(reference.size());
+        std::ranges::transform(other, reference, values.begin(), std::minus()); // of equals: exactly 0
         return values;
     };
     // All with one block: the longest that one of them asks for.

@@ -46,10 +46,6 @@ constexpr double entropy_cell = 0.5;      ///< nats, of the density
 constexpr std::size_t entropy_cells = 40; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double probability_cell = 0.05;
 
-HaltingStats::Bins empty_bins(double width, std::size_t count) {
-    return {width, std::vector<std::int64_t>(count, 0)};
-}
-
 std::optional<SignalInfo> gate_of(const std::vector<SignalInfo>& infos) {
     for (const char* name : {signal::gate, signal::halting_mass}) {
         for (const SignalInfo& info : infos) {
@@ -92,8 +88,9 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     stats.max_steps = info.max_steps;
     const auto steps = static_cast<std::size_t>(info.max_steps) + 1;
     stats.nll_by_step.resize(steps);
-    stats.entropy_by_step.assign(steps, empty_bins(entropy_cell, entropy_cells));
-    stats.probability_by_step.assign(steps, empty_bins(probability_cell, 20));
+    using Counts = std::vector<std::int64_t>;
+    stats.entropy_by_step.assign(steps, {entropy_cell, Counts(entropy_cells)});
+    stats.probability_by_step.assign(steps, {probability_cell, Counts(20)});
     const std::optional<SignalInfo> gate =
         info.max_steps > 0 ? gate_of(reader.signal_infos(info.id)) : std::nullopt;
     if (gate) {

@@ -287,8 +287,7 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
             part.token_nll.push_back(run.token_nll[i]);
         }
         part.nll = mean_of([&](std::size_t i) { return static_cast<double>(run.token_nll[i]); });
-        part.perplexity = {std::exp(part.nll.value), std::exp(part.nll.low), std::exp(part.nll.high),
-                           not_a_number, not_a_number};
+        part.perplexity = exponential(part.nll);
         part.difference = &run == &comparison.runs.front() ? unknown_estimate : mean_of([&](std::size_t i) {
             return static_cast<double>(first[i]) - static_cast<double>(run.token_nll[i]);
         });
