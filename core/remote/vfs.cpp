@@ -19,15 +19,19 @@ namespace {
 
 thread_local std::exception_ptr failure;
 
+struct OpenedFile {
+    std::shared_ptr<File> file;
+    std::optional<File::Snapshot> look = std::nullopt;
+};
+
 /// The sqlite3_file of ours: SQLite gives the memory.
 struct Handle {
     sqlite3_file base;
-    std::shared_ptr<File>* file;
-    std::optional<File::Snapshot>* look;
+    OpenedFile* opened;
 };
 
-Handle& of(sqlite3_file* file) {
-    return *reinterpret_cast<Handle*>(file);
+OpenedFile& of(sqlite3_file* file) {
+    return *reinterpret_cast<Handle*>(file)->opened;
 }
 
 /// Nothing is thrown through SQLite.
@@ -47,8 +51,7 @@ int guarded(int code, Body body) {
 }
 
 int close_file(sqlite3_file* file) {
-    delete of(file).look;
-    delete of(file).file;
+    delete reinterpret_cast<Handle*>(file)->opened;
     return SQLITE_OK;
 }
 
@@ -64,7 +67,7 @@ int read_file(sqlite3_file* handle, void* data, int count, sqlite3_int64 offset)
     return guarded(SQLITE_IOERR_READ, [&] {
         const std::span<std::byte> out(static_cast<std::byte*>(data), static_cast<std::size_t>(count));
         const auto from = static_cast<std::uint64_t>(offset);
-        File& file = **of(handle).file;
+        File& file = *of(handle).file;
         const bool whole = file.read(from, out);
         // https://www.sqlite.org/fileformat2.html#the_database_header
         if (from < 100) {
@@ -82,7 +85,7 @@ int read_file(sqlite3_file* handle, void* data, int count, sqlite3_int64 offset)
 }
 
 int file_size(sqlite3_file* file, sqlite3_int64* out) {
-    *out = static_cast<sqlite3_int64>((*of(file).file)->size());
+    *out = static_cast<sqlite3_int64>(of(file).file->size());
     return SQLITE_OK;
 }
 
@@ -90,10 +93,10 @@ int lock_file(sqlite3_file* file, int level) {
     if (level > SQLITE_LOCK_SHARED) {
         return SQLITE_READONLY;
     }
-    Handle& handle = of(file);
-    if (!handle.look->has_value()) {
+    OpenedFile& opened = of(file);
+    if (!opened.look) {
         return guarded(SQLITE_IOERR_LOCK, [&] {
-            handle.look->emplace(*handle.file);
+            opened.look.emplace(opened.file);
             return SQLITE_OK;
         });
     }
@@ -102,7 +105,7 @@ int lock_file(sqlite3_file* file, int level) {
 
 int unlock_file(sqlite3_file* file, int level) {
     if (level == SQLITE_LOCK_NONE) {
-        of(file).look->reset();
+        of(file).look.reset();
     }
     return SQLITE_OK;
 }
@@ -142,15 +145,13 @@ int open_file(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int fl
     if (name == nullptr || (flags & SQLITE_OPEN_MAIN_DB) == 0) { // what a large sort puts aside
         return usual()->xOpen(usual(), name, file, flags, out_flags);
     }
-    Handle& handle = of(file);
+    Handle& handle = *reinterpret_cast<Handle*>(file);
     handle.base.pMethods = nullptr;
     return guarded(SQLITE_CANTOPEN, [&] {
-        auto opened = std::make_unique<std::shared_ptr<File>>(File::of(name));
-        (*opened)->expire_old(); // who opens wants what is there now
-        auto look = std::make_unique<std::optional<File::Snapshot>>();
-        const File::Snapshot first(*opened); // says what is wrong while the name can still be told
-        handle.file = opened.release();
-        handle.look = look.release();
+        const std::shared_ptr<File> opened = File::of(name);
+        opened->expire_old();               // who opens wants what is there now
+        const File::Snapshot first(opened); // says what is wrong while the name can still be told
+        handle.opened = new OpenedFile{opened};
         handle.base.pMethods = &methods;
         if (out_flags != nullptr) {
             *out_flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB;

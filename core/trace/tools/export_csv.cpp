@@ -170,19 +170,13 @@ void write_values(Table& table, std::int64_t run, std::int64_t sequence, const S
 void write_signal(Table& table, const SignalInfo& signal, std::int64_t run, std::int64_t sequence,
                   const SignalChunk& chunk) {
     const bool by_step = signal.axes.size() > 1 && signal.axes[1] == "step";
-    switch (chunk.dtype) {
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32:
-        write_values(table, run, sequence, chunk, to_floats(chunk));
-        break;
-    case DType::f64:
+    if (chunk.dtype == DType::f64) {
         write_values(table, run, sequence, chunk, to_doubles(chunk));
-        break;
-    default:
+    } else if (is_real(chunk.dtype)) {
+        write_values(table, run, sequence, chunk, to_floats(chunk));
+    } else {
         write_values(table, run, sequence, chunk, to_integers(chunk),
                      by_step ? std::optional<std::int64_t>(did_not_run) : std::nullopt);
-        break;
     }
 }
 
