@@ -2,11 +2,11 @@
 #include "core/record/rerun.h"
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "core/ponder/halting/halting_rules.h"
 #include "core/ponder/halting/policy_halting.h"
 #include "core/trace/recorded_choices.h"
 
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -17,12 +17,9 @@ namespace {
 /// "jacobi:3" or "exact", as a run keeps it.
 std::optional<std::int64_t> refreshes_of(const RunInfo& run) {
     constexpr std::string_view prefix = "jacobi:";
-    std::int64_t refreshes = 0;
-    if (!run.scoring.starts_with(prefix)) {
-        return std::nullopt;
-    }
-    std::from_chars(run.scoring.data() + prefix.size(), run.scoring.data() + run.scoring.size(), refreshes);
-    return refreshes;
+    return run.scoring.starts_with(prefix)
+               ? parse_number<std::int64_t>(run.scoring.substr(prefix.size())).value_or(0)
+               : std::optional<std::int64_t>();
 }
 
 /// The replay's steps, sequence by sequence.

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <thread>
@@ -32,17 +33,12 @@ constexpr milliseconds longest_pause{15'000};
 /// The last line that says something, for a sentence.
 std::string last_line(const std::string& text) {
     std::string line;
-    std::size_t from = 0;
-    while (from < text.size()) {
-        const std::size_t end = std::min(text.find('\n', from), text.size());
-        std::string one = text.substr(from, end - from);
-        while (!one.empty() && (one.back() == '\r' || one.back() == ' ' || one.back() == '.')) {
-            one.pop_back();
-        }
+    std::istringstream lines(text);
+    for (std::string one; std::getline(lines, one);) {
+        one.resize(one.find_last_not_of("\r .") + 1);
         if (!one.empty()) {
             line = std::move(one);
         }
-        from = end + 1;
     }
     constexpr std::size_t most = 300;
     return visible(line.substr(0, most));

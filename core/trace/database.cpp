@@ -22,13 +22,13 @@ namespace {
     throw failure;
 }
 
-[[noreturn]] void fail(sqlite3* handle) {
-    fail(SqliteFailure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle)));
+SqliteFailure failure_of(sqlite3* handle) {
+    return {sqlite3_extended_errcode(handle), sqlite3_errmsg(handle)};
 }
 
 void check(int code, sqlite3_stmt* statement) {
     if (code != SQLITE_OK) {
-        fail(sqlite3_db_handle(statement));
+        fail(failure_of(sqlite3_db_handle(statement)));
     }
 }
 
@@ -183,8 +183,7 @@ bool Statement::step() {
     if (code == SQLITE_DONE) {
         return false;
     }
-    sqlite3* handle = sqlite3_db_handle(statement_.get());
-    const SqliteFailure failure(sqlite3_extended_errcode(handle), sqlite3_errmsg(handle));
+    const SqliteFailure failure = failure_of(sqlite3_db_handle(statement_.get()));
     sqlite3_reset(statement_.get());
     fail(failure);
 }
@@ -217,7 +216,7 @@ void Statement::refuse_lack_of_memory(const void* value) const {
     if (value == nullptr) {
         sqlite3* const database = sqlite3_db_handle(statement_.get());
         if (sqlite3_errcode(database) == SQLITE_NOMEM) {
-            fail(database);
+            fail(failure_of(database));
         }
     }
 }
@@ -340,7 +339,7 @@ void Database::make_single_file(int milliseconds) {
 
 void Database::execute(const std::string& sql) {
     if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-        fail(handle_);
+        fail(failure_of(handle_));
     }
 }
 
@@ -365,7 +364,7 @@ Statement Database::prepare(std::string_view sql) {
     sqlite3_stmt* statement = nullptr;
     if (sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                            &statement, nullptr) != SQLITE_OK) {
-        fail(handle_);
+        fail(failure_of(handle_));
     }
     return Statement(statement);
 }
@@ -402,7 +401,7 @@ sqlite3_file* file_of(sqlite3* handle, int which) {
     sqlite3_file* file = nullptr;
     if (sqlite3_file_control(handle, "main", which, &file) != SQLITE_OK || file == nullptr ||
         file->pMethods == nullptr) {
-        fail(handle);
+        fail(failure_of(handle));
     }
     return file;
 }
@@ -457,7 +456,7 @@ void Database::read_blob(const char* table, const char* column, std::int64_t row
                          std::span<std::byte> out) {
     sqlite3_blob* blob = nullptr;
     if (sqlite3_blob_open(handle_, "main", table, column, row, 0, &blob) != SQLITE_OK) {
-        const SqliteFailure failure(sqlite3_extended_errcode(handle_), sqlite3_errmsg(handle_));
+        const SqliteFailure failure = failure_of(handle_);
         sqlite3_blob_close(blob);
         fail(failure);
     }
