@@ -150,10 +150,9 @@ std::string Host::Impl::reason(int code, const std::string& arrived, const std::
 
 void Host::Impl::fail(const std::string& sentence, bool is_hopeless) {
     const std::lock_guard lock(mutex);
-    if (state.connected || state.fault.empty()) {
+    if (state.fault.empty()) {
         cut_at = Clock::now();
     }
-    state.connected = false;
     state.fault = sentence;
     hopeless = is_hopeless;
     wanted = false;
@@ -251,7 +250,6 @@ void Host::Impl::converse(Transport& transport) {
     }
     {
         const std::lock_guard lock(mutex);
-        state.connected = true;
         state.fault.clear();
         ++state.times;
         changed.notify_all();

@@ -35,7 +35,6 @@ public:
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);
 
     struct State {
-        bool connected = false;
         /// Why there is no connection, one sentence. Empty: connected, or no connection was needed yet.
         std::string fault;
         int times = 0; ///< number of successful connections
