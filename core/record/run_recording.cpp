@@ -19,7 +19,7 @@
 namespace ponderscope {
 namespace {
 
-std::string choices_of(const Engine& engine, const SequenceSource& source, const RecordOptions& options) {
+std::string choices_of(const Engine& engine, const SequenceSource* source, const RecordOptions& options) {
     nlohmann::json choices = nlohmann::json::object();
     if (!engine.kv().empty()) {
         choices["kv"] = engine.kv();
@@ -44,9 +44,6 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (config.layers_left_out > 0) {
         choices["layers"] = config.layers; // the first ones, not all
     }
-    if (const std::vector<std::int64_t> lengths = source.planned_lengths(); !lengths.empty()) {
-        choices["planned_lengths"] = lengths;
-    }
     if (options.branch) {
         choices["branch"] = to_json(*options.branch);
     }
@@ -59,13 +56,15 @@ std::string choices_of(const Engine& engine, const SequenceSource& source, const
     if (!options.reading.parse_special) {
         choices["parse_special"] = false;
     }
-    source.add_choices(choices);
+    if (source != nullptr) {
+        source->add_choices(choices);
+    }
     return choices.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 } // namespace
 
-RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
+RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource* source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
                      const ProgressSink& progress, const std::stop_token& stop) {
     const ModelConfig& config = engine.config();
@@ -87,7 +86,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
                         : options.level == RecordLevel::basic ? "basic"
                                                               : "steps";
     info.text_source = options.text_source;
-    info.text_digest = options.text_digest ? *options.text_digest : source.text_digest();
+    info.text_digest = options.text_digest.value_or(source != nullptr ? source->text_digest() : "");
     if (tokenizer != nullptr) {
         info.tokenizer_digest = tokenizer->content_digest();
     }

@@ -13,7 +13,8 @@
 namespace ponderscope {
 
 /// The run's row in the trace before its first token. Reads the checkpoint's files to compute their digest.
-RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource& source,
+/// \p source: nullptr if the texts are not known yet.
+RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource* source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
                      const ProgressSink& progress, const std::stop_token& stop);
 

@@ -91,14 +91,6 @@ std::vector<WindowSpan> scoring_windows(std::int64_t tokens, std::int64_t window
     return spans;
 }
 
-/// A source whose sequences come as they are written.
-class RequestSource final : public SequenceSource {
-public:
-    std::shared_ptr<const SequenceInput> next() override { return nullptr; }
-    [[nodiscard]] Amount amount() const override { return {}; }
-    [[nodiscard]] std::string text_digest() const override { return {}; }
-};
-
 } // namespace
 
 /// The run of the requests; begins with the first of them.
@@ -110,8 +102,8 @@ public:
         const RecordOptions& options = scorer_.options_.record;
         if (!appender_) {
             const WindowShape shape{scorer_.window_, scorer_.window_};
-            RunInfo info = describe_run(scorer_.engine_, scorer_.checkpoint_, RequestSource(),
-                                        scorer_.tokenizer_, options, shape, {}, {});
+            RunInfo info = describe_run(scorer_.engine_, scorer_.checkpoint_, nullptr, scorer_.tokenizer_,
+                                        options, shape, {}, {});
             run_ = writer_.begin_run(std::move(info),
                                      kept_signals(scorer_.engine_.signals(options.level), options.kept));
             appender_.emplace(writer_, scorer_.tokenizer_, options, 0, std::nullopt);

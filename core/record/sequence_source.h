@@ -35,14 +35,12 @@ public:
         std::int64_t longest = 0; ///< tokens of the longest sequence; 0: unknown
     };
     [[nodiscard]] virtual Amount amount() const = 0;
-    /// SequenceInput::planned_length of each sequence; empty: all sequences have their planned length.
-    [[nodiscard]] virtual std::vector<std::int64_t> planned_lengths() const { return {}; }
     /// RunInfo::text_digest. Empty while it is unknown; known after the last sequence at the latest.
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// Adds the reading options of the texts to RunInfo::choices. The digest does not cover these options,
-    /// but all parts of a run must have the same ones.
+    /// Adds the reading options of the texts, and planned lengths of texts that ended early, to
+    /// RunInfo::choices. The digest does not cover these, but all parts of a run must have the same ones.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 

@@ -58,14 +58,16 @@ public:
         return amount;
     }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
-    [[nodiscard]] std::vector<std::int64_t> planned_lengths() const override {
+    void add_choices(nlohmann::json& choices) const override {
         std::vector<std::int64_t> lengths;
         bool shorter = false;
         for (const SequenceInput& sequence : sequences_) {
             lengths.push_back(sequence.length_for_rules());
             shorter = shorter || sequence.length() < lengths.back();
         }
-        return shorter ? lengths : std::vector<std::int64_t>();
+        if (shorter) {
+            choices["planned_lengths"] = lengths;
+        }
     }
 
 private:
@@ -227,7 +229,7 @@ public:
           stop_(stop),
           shape_(resolve_windows(engine.config(), options.context, options.stride)),
           place_{options.rank, options.world, batch()},
-          info_(describe_run(engine, checkpoint, source, tokenizer, options, shape_, progress, stop)),
+          info_(describe_run(engine, checkpoint, &source, tokenizer, options, shape_, progress, stop)),
           digest_known_(options.text_digest || !info_.text_digest.empty()),
           signals_(kept_signals(engine.signals(options.level), options.kept)),
           amount_(source.amount()) {
