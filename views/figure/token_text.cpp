@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 using namespace Qt::StringLiterals;
@@ -18,8 +19,8 @@ namespace {
 /// \p steps: what they are called.
 QString label_of(TokenColour colour, Attribution attribution, const QString& steps) {
     const QuantityInfo& info = info_of(colour.of);
-    const std::string_view label = attribution == Attribution::predicted ? info.label : info.label_next;
-    const QString text = QString::fromUtf8(label);
+    const QString text =
+        QString::fromUtf8(attribution == Attribution::predicted ? info.label : info.label_next);
     return (colour.minus_b ? u"Δ"_s : QString()) + (text.contains(u'%') ? text.arg(steps) : text);
 }
 
@@ -61,6 +62,12 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
     double x = style.fonts.width(legend.label, style.soft) + style.size;
     list.text(legend.label, {0, y}, style.soft);
     const double side = style.fonts.cap_height(style.soft);
+    const auto make_room = [&](double wide) {
+        if (x > 0 && x + wide > style.width) {
+            x = 0;
+            y += style.size * 1.5;
+        }
+    };
     for (std::size_t i = 0; i < annotation.classes.size(); ++i) {
         if (!shown[i]) {
             continue;
@@ -68,10 +75,7 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
         const QString name = style.fonts.elided(QString::fromStdString(annotation.classes[i]), style.soft,
                                                 style.width - side - style.size);
         const double wide = side + 0.4 * style.size + style.fonts.width(name, style.soft);
-        if (x > 0 && x + wide > style.width) {
-            x = 0;
-            y += style.size * 1.5;
-        }
+        make_room(wide);
         list.rect({x, y - side, side, side}, QColor(legend.map.table()[i]),
                   {style.colours.border, 0.35, {}, false});
         list.text(name, {x + side + 0.4 * style.size, y}, style.soft);
@@ -79,10 +83,7 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
     }
     if (left_out > 0) {
         const QString more = u"and %1 more"_s.arg(left_out);
-        if (x > 0 && x + style.fonts.width(more, style.soft) > style.width) {
-            x = 0;
-            y += style.size * 1.5;
-        }
+        make_room(style.fonts.width(more, style.soft));
         list.text(more, {x, y}, style.soft);
     }
     return y;
@@ -139,13 +140,35 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     return values;
 }
 
+/// A tick for each possible step, in the run's colour if it ran. A bar replaces more than 8, or than fit.
+void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
+                std::int64_t most) {
+    const double height = style.size * 0.12;
+    const double gap = style.size * 0.09;
+    const auto count = static_cast<double>(most);
+    const double width = std::min(style.size * 0.42, (room - gap * (count - 1)) / count);
+    if (most > 8 || width < height) {
+        list.rect({at.x(), at.y(), room, height}, style.colours.faint, {}, height / 2);
+        if (steps > 0) {
+            list.rect({at.x(), at.y(), room * static_cast<double>(steps) / static_cast<double>(most), height},
+                      style.colours.a, {}, height / 2);
+        }
+        return;
+    }
+    for (std::int64_t k = 0; k < most; ++k) {
+        list.rect({at.x() + static_cast<double>(k) * (width + gap), at.y(), width, height},
+                  k < steps ? style.colours.a : style.colours.faint, {}, height / 2);
+    }
+}
+
 /// Running text: words are groups of pieces between which no line may end, units are pieces whose letters
 /// hang together; lines are placed as their scripts read.
 class Setter {
 public:
-    Setter(const Style& style, const Values& values, const FigureData& data, const FigureSpec& spec,
-           bool ticks)
-        : style_(style),
+    Setter(DisplayList& list, const Style& style, const Values& values, const FigureData& data,
+           const FigureSpec& spec, bool ticks)
+        : list_(list),
+          style_(style),
           values_(values),
           run_(data.runs.front()),
           spec_(spec),
@@ -154,20 +177,20 @@ public:
           space_(style.fonts.width(u" "_s, style.body)) {}
 
     /// Returns the height below \p top that the text took.
-    double set(DisplayList& list, double top) {
+    double set(double top) {
         baseline_ = top + style_.size * 0.95;
         x_ = 0;
         const std::vector<TokenPiece> pieces = token_pieces(run_);
-        for (std::size_t begin = 0; begin < pieces.size();) {
-            std::size_t end = begin + 1;
-            while (end < pieces.size() && pieces[end - 1].breaks == 0) {
+        for (auto begin = pieces.begin(); begin != pieces.end();) {
+            auto end = begin + 1;
+            while (end != pieces.end() && end[-1].breaks == 0) {
                 ++end;
             }
-            paragraph(list, pieces, begin, end);
+            paragraph({begin, end});
             begin = end;
         }
         const bool line_open = !line_.empty();
-        end_line(list);
+        end_line();
         return baseline_ + (line_open ? 0 : -pitch_) + style_.size * (ticks_ ? 0.75 : 0.4) - top;
     }
 
@@ -181,6 +204,7 @@ private:
         QString text;
         std::vector<std::int64_t> tokens;
         std::vector<double> edges{0}; ///< of these in the text, UTF-16 units and parts of them
+        std::size_t place = 0;        ///< in the paragraph's text
         bool soft = false;
         bool first = false; ///< of its word
         bool last = false;
@@ -194,25 +218,22 @@ private:
         return (left != (unit.level % 2 != 0) ? unit.first : unit.last) ? outer : inner;
     }
 
-    void paragraph(DisplayList& list, const std::vector<TokenPiece>& pieces, std::size_t begin,
-                   std::size_t end) {
+    void paragraph(std::span<const TokenPiece> pieces) {
         std::vector<Unit> units;
         QString text; // of the paragraph, for its directions
-        std::vector<qsizetype> places;
-        for (std::size_t i = begin; i < end; ++i) {
-            const TokenPiece& piece = pieces[i];
-            const bool word = i == begin || piece.starts_word;
+        for (const TokenPiece& piece : pieces) {
+            const bool word = units.empty() || piece.starts_word;
             // Inside a character the token belongs to the one before it.
             const bool joins =
-                !word && !units.empty() && units.back().soft == piece.invisible &&
+                !word && units.back().soft == piece.invisible &&
                 (piece.text.isEmpty() || !may_part(units.back().text + piece.text, units.back().text.size()));
             if (!joins) {
                 if (word && !units.empty()) {
                     units.back().last = true;
                     text += u' ';
                 }
-                places.push_back(text.size());
                 units.emplace_back();
+                units.back().place = static_cast<std::size_t>(text.size());
                 units.back().first = word;
                 units.back().soft = piece.invisible;
             }
@@ -226,25 +247,19 @@ private:
         units.back().last = true;
         const BidiLevels bidi = bidi_levels(text);
         right_to_left_ = bidi.right_to_left;
-        for (std::size_t i = 0; i < units.size(); ++i) {
-            const auto at = static_cast<std::size_t>(places[i]);
-            units[i].level = at < bidi.levels.size() ? bidi.levels[at] : std::int8_t{0};
-            units[i].gap_level = at > 0 ? bidi.levels[at - 1] : std::int8_t{0};
+        for (Unit& unit : units) {
+            unit.level = unit.place < bidi.levels.size() ? bidi.levels[unit.place] : std::int8_t{0};
+            unit.gap_level = unit.place > 0 ? bidi.levels[unit.place - 1] : std::int8_t{0};
         }
-        for (std::size_t i = 0; i < units.size();) {
-            std::size_t next = i + 1;
-            while (next < units.size() && !units[next].first) {
-                ++next;
-            }
-            word(list, units, i, next);
-            i = next;
+        for (auto begin = units.begin(); begin != units.end();) {
+            const auto end =
+                std::find_if(begin + 1, units.end(), [](const Unit& unit) { return unit.first; });
+            word({begin, end});
+            begin = end;
         }
-        for (int b = 0; b < pieces[end - 1].breaks; ++b) {
-            if (b == 0) {
-                next_line(list);
-            } else {
-                baseline_ += pitch_ * 0.35;
-            }
+        if (const int breaks = pieces.back().breaks; breaks > 0) {
+            next_line();
+            baseline_ += (breaks - 1) * pitch_ * 0.35;
         }
     }
 
@@ -252,22 +267,22 @@ private:
         unit.width = style_.fonts.width(unit.text, style_.body) + padding(unit, true) + padding(unit, false);
     }
 
-    void word(DisplayList& list, std::vector<Unit>& units, std::size_t begin, std::size_t end) {
+    void word(std::span<Unit> units) {
         double width = 0;
-        for (std::size_t i = begin; i < end; ++i) {
-            measure(units[i]);
-            width += units[i].width;
+        for (Unit& unit : units) {
+            measure(unit);
+            width += unit.width;
         }
         double gap = line_.empty() ? 0 : space_ - outer;
         // A word that no line holds begins where it stands.
-        if (!line_.empty() && x_ + gap + (width > style_.width ? units[begin].width : width) > style_.width) {
-            next_line(list);
+        if (!line_.empty() &&
+            x_ + gap + (width > style_.width ? units.front().width : width) > style_.width) {
+            next_line();
             gap = 0;
         }
-        for (std::size_t i = begin; i < end; ++i) {
-            Unit& unit = units[i];
+        for (Unit& unit : units) {
             if (!line_.empty() && x_ + gap + unit.width > style_.width) {
-                next_line(list);
+                next_line();
                 gap = 0;
             }
             if (unit.width > style_.width) {
@@ -281,14 +296,14 @@ private:
         }
     }
 
-    void next_line(DisplayList& list) {
-        end_line(list);
+    void next_line() {
+        end_line();
         baseline_ += pitch_;
     }
 
     /// Draws the open line. Where words read from right to left, units and the gaps before them change places
     /// (UAX 9, L2), and a paragraph that does begins at the right.
-    void end_line(DisplayList& list) {
+    void end_line() {
         std::vector<std::int8_t> levels;
         std::vector<const Unit*> things; // null: the gap before the next unit
         for (const Unit& unit : line_) {
@@ -304,7 +319,7 @@ private:
             if (things[i] == nullptr) {
                 x += things[i + 1]->gap;
             } else {
-                draw(list, *things[i], x);
+                draw(*things[i], x);
                 x += things[i]->width;
             }
         }
@@ -312,7 +327,7 @@ private:
         x_ = 0;
     }
 
-    void draw(DisplayList& list, const Unit& unit, double x) const {
+    void draw(const Unit& unit, double x) const {
         const double start = x + padding(unit, true);
         const ShapedText shaped = style_.fonts.shape(unit.text, style_.body.bold);
         const auto units = static_cast<double>(unit.text.size());
@@ -326,56 +341,33 @@ private:
             const bool rightmost = x + unit.width - padding(unit, false) - right < 1e-6;
             left = leftmost ? x + (padding(unit, true) == outer ? 0 : 0.2) : left + 0.1;
             right = rightmost ? x + unit.width - (padding(unit, false) == outer ? 0 : 0.2) : right - 0.1;
-            mark(list, unit.tokens[i], left, std::max(right, left + 0.2));
+            mark(unit.tokens[i], left, std::max(right, left + 0.2));
         }
         TextStyle text = style_.body;
         if (unit.soft) {
             text.color = style_.colours.soft;
         }
-        list.text(unit.text, {start, baseline_}, text);
+        list_.text(unit.text, {start, baseline_}, text);
     }
 
     /// A token's background and ticks.
-    void mark(DisplayList& list, std::int64_t token, double left, double right) const {
+    void mark(std::int64_t token, double left, double right) const {
         const double value = values_.of[static_cast<std::size_t>(token - run_.first)];
         if (!std::isnan(value)) {
             const double position = values_.legend.scale.position(value);
-            list.rect({left, baseline_ - style_.size * 0.86, right - left, style_.size * 1.14},
-                      QColor(values_.legend.map.at(position)), {},
-                      std::min(style_.size * 0.16, (right - left) / 3));
+            list_.rect({left, baseline_ - style_.size * 0.86, right - left, style_.size * 1.14},
+                       QColor(values_.legend.map.at(position)), {},
+                       std::min(style_.size * 0.16, (right - left) / 3));
         }
         if (ticks_) {
             if (const auto row = run_.shown(token, spec_.attribution)) {
-                draw_steps(list, style_, {left, baseline_ + style_.size * 0.45}, right - left,
+                draw_steps(list_, style_, {left, baseline_ + style_.size * 0.45}, right - left,
                            run_.rows.steps[*row], run_.info.max_steps);
             }
         }
     }
 
-public:
-    /// A tick for each possible step, in the run's colour if it ran. A bar replaces more than 8, or than fit.
-    static void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
-                           std::int64_t most) {
-        const double height = style.size * 0.12;
-        const double gap = style.size * 0.09;
-        const auto count = static_cast<double>(most);
-        const double width = std::min(style.size * 0.42, (room - gap * (count - 1)) / count);
-        if (most > 8 || width < height) {
-            list.rect({at.x(), at.y(), room, height}, style.colours.faint, {}, height / 2);
-            if (steps > 0) {
-                list.rect(
-                    {at.x(), at.y(), room * static_cast<double>(steps) / static_cast<double>(most), height},
-                    style.colours.a, {}, height / 2);
-            }
-            return;
-        }
-        for (std::int64_t k = 0; k < most; ++k) {
-            list.rect({at.x() + static_cast<double>(k) * (width + gap), at.y(), width, height},
-                      k < steps ? style.colours.a : style.colours.faint, {}, height / 2);
-        }
-    }
-
-private:
+    DisplayList& list_;
     const Style& style_;
     const Values& values_;
     const RunRows& run_;
@@ -475,13 +467,12 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
             x = 0;
         }
         const std::int64_t shown = std::max<std::int64_t>(1, run.info.max_steps * 2 / 3);
-        Setter::draw_steps(list, style, {x, y - fonts.x_height(style.soft) / 2 - style.size * 0.06}, sample,
-                           shown, run.info.max_steps);
+        draw_steps(list, style, {x, y - fonts.x_height(style.soft) / 2 - style.size * 0.06}, sample, shown,
+                   run.info.max_steps);
         list.text(label, {x + sample + 3, y}, style.soft);
     }
     y += style.size * 0.9;
-    Setter setter(style, values, data, spec, ticks);
-    y += setter.set(list, y);
+    y += Setter(list, style, values, data, spec, ticks).set(y);
 
     Figure figure;
     figure.page = finish(spec, style, list, y, "choose fewer tokens, with \"tokens\": [first, last]");
