@@ -4,6 +4,7 @@ installed these are skipped."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -140,7 +141,7 @@ def test_what_a_trace_keeps(tmp_path: Path, program: Path, tree: Path, pondersco
     trace = tmp_path / "out.ponder"
     model = {"pretrained": str(tree / "sample_models/adaponderlm-neox-1m"), "program": str(program), "trace": str(trace), "policy": "entropy:theta=2.5"}
     result = evaluate("ponderscope", model, ["odd"], tmp_path / "tasks")
-    _collect()
+    gc.collect()  # the model ends with its last reference, which completes the run
     run = ps.open(trace).run("adaponderlm-neox-1m")
     assert run.info["policy"] == "entropy:theta=2.5" and run.info["complete"]
     report = ponderscope("tasks", trace, "--json")["runs"][0]["tasks"][0]
@@ -150,13 +151,6 @@ def test_what_a_trace_keeps(tmp_path: Path, program: Path, tree: Path, pondersco
     assert report["by_step"][-1]["accuracy"]["value"] == pytest.approx(report["acc"]["value"])
     assert 0 < report["right_steps"]["value"] <= 3
     ponderscope("check", trace)
-
-
-def _collect() -> None:
-    """The model ends with its last reference, which completes the run."""
-    import gc
-
-    gc.collect()
 
 
 def test_the_worked_example_of_the_documents(tmp_path: Path, program: Path, tree: Path, ponderscope: Any) -> None:
@@ -194,7 +188,7 @@ def test_lambada_on_a_sample(name: str, tmp_path: Path, program: Path, tree: Pat
     trace = tmp_path / "out.ponder"
     model = {"pretrained": str(tree / "sample_models" / name), "program": str(program), "trace": str(trace)}
     found = evaluate("ponderscope", model, ["last_word"], tmp_path / "tasks")["results"]["last_word"]
-    _collect()
+    gc.collect()  # the model ends with its last reference, which completes the run
     report = ponderscope("tasks", trace, "--json")["runs"][0]["tasks"][0]
     assert report["documents"] == len(docs) and report["acc"]["value"] == pytest.approx(found["acc,none"])
     assert report["perplexity"]["value"] == pytest.approx(found["perplexity,none"], rel=1e-4)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/error.h"
 #include "core/stats/paired.h"
 #include "core/stats/tasks.h"
 #include "core/trace/reader.h"
-#include "tests/support/errors.h"
+#include "tests/views/figure/figure_stage.h"
 #include "tests/views/view_stage.h"
 #include "views/common/tables.h"
 #include "views/common/token_subset.h"
 #include "views/compare/compare_view.h"
 #include "views/compare/task_answers.h"
-#include "views/figure/figure.h"
 #include "views/figure/figure_command.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
@@ -55,7 +53,7 @@ void execute(const std::filesystem::path& trace, const char* sql) {
 
 } // namespace
 
-class CompareTest : public QObject {
+class CompareTest : public QObject, private figure::FigureStage {
     Q_OBJECT
 private Q_SLOTS:
     void aRunIsNotSaidToEqualItself() {
@@ -75,7 +73,7 @@ private Q_SLOTS:
     }
 
     void theCommandNamesEveryRun() {
-        std::filesystem::copy_file(folder_ / "story.ponder", folder_ / "named.ponder");
+        std::filesystem::copy_file(trace_, folder_ / "named.ponder");
         execute(folder_ / "named.ponder", "UPDATE run SET name = 'a#b' WHERE id = 1");
         Stage stage(folder_ / "named.ponder");
         // What follows the last # is the run: one with a # in its name goes by its number.
@@ -90,7 +88,7 @@ private Q_SLOTS:
     }
 
     void initTestCase() {
-        testing::write_sample_trace(folder_ / "story.ponder", {.sequences = 2, .tokens = 300});
+        testing::write_sample_trace(trace_, {.sequences = 2, .tokens = 300});
         testing::write_sample_trace(folder_ / "other.ponder", {.seed = 9, .sequences = 2, .tokens = 300});
     }
 
@@ -98,7 +96,7 @@ private Q_SLOTS:
         ComparisonRequest request = both();
         request.replicates = 500;
         const RunComparison ours = compare_runs(request);
-        const TraceReader reader = TraceReader::open(folder_ / "story.ponder");
+        const TraceReader reader = TraceReader::open(trace_);
         const auto runs = reader.runs();
         BootstrapOptions options;
         options.replicates = 500;
@@ -161,11 +159,10 @@ private Q_SLOTS:
     void aFigureSetsAccuracyAgainstItsCost() {
         make_tasks(folder_ / "figure.ponder");
         for (const char* cost : {"steps", "compute"}) {
-            const figure::FigureSpec spec = figure::parse_figure_spec(
+            const figure::FigureSpec spec = parsed(
                 std::string(
                     "{\"kind\":\"task_accuracy\",\"trace\":\"figure.ponder\",\"runs\":[1,2],\"cost\":\"") +
-                    cost + "\"}",
-                folder_ / "spec.json");
+                cost + "\"}");
             const Chart chart = *figure::gather(spec).chart;
             const TraceReader reader = TraceReader::open(folder_ / "figure.ponder");
             const TaskReport report = report_task(read_tasks(reader, reader.runs().front()).front());
@@ -178,8 +175,8 @@ private Q_SLOTS:
                 QCOMPARE(chart.series[2].y.size(), report.accuracy_by_step.size());
             }
         }
-        const figure::FigureSpec none = figure::parse_figure_spec(
-            R"({"kind":"task_accuracy","trace":"story.ponder","runs":[1]})", folder_ / "spec.json");
+        const figure::FigureSpec none =
+            parsed(R"({"kind":"task_accuracy","trace":"story.ponder","runs":[1]})");
         QVERIFY_EXCEPTION_THROWN(figure::gather(none), InputError);
     }
 
@@ -208,7 +205,7 @@ private Q_SLOTS:
         QCOMPARE(part.places.size(), std::size_t{100});
         QCOMPARE(part.places.front().sequence, 1);
         QCOMPARE(part.places.front().row, 19); // the prediction of token 20
-        const TokenColumns tokens = TraceReader::open(folder_ / "story.ponder").tokens(1, 1);
+        const TokenColumns tokens = TraceReader::open(trace_).tokens(1, 1);
         double sum = 0;
         for (std::size_t row = 19; row < 119; ++row) {
             sum += tokens.nll[row];
@@ -218,19 +215,19 @@ private Q_SLOTS:
 
     void wrongRequests() {
         const auto said = [](const ComparisonRequest& request) {
-            return QString::fromStdString(testing::error_of<Error>([&] { compare_runs(request); }));
+            return figure::thrown([&] { compare_runs(request); });
         };
         ComparisonRequest request;
         QVERIFY(said(request).contains(u"no run"_s));
-        request.runs = {{folder_ / "story.ponder", "bert"}};
+        request.runs = {{trace_, "bert"}};
         QVERIFY(said(request).contains(u"vanilla-1m"_s));
-        request.runs = {{folder_ / "story.ponder", "1"}};
+        request.runs = {{trace_, "1"}};
         request.sequence = 7;
         QVERIFY(said(request).contains(u'7'));
         request.sequence = 0;
         request.tokens = {0, 1}; // the first token has no predecessor
         QVERIFY(said(request).contains(u"no scored token"_s));
-        request.runs = {{folder_ / "story.ponder", "1"}, {folder_ / "other.ponder", "1"}};
+        request.runs = {{trace_, "1"}, {folder_ / "other.ponder", "1"}};
         request.tokens.reset();
         QVERIFY(!said(request).isEmpty());
     }
@@ -271,7 +268,7 @@ private Q_SLOTS:
         Stage f;
         QVERIFY(!f.view.isBusy());
         QCOMPARE(f.view.model()->rowCount(), 0);
-        f.compare(folder_ / "story.ponder");
+        f.compare(trace_);
         QVERIFY(f.view.isBusy());
         f.settle();
         QCOMPARE(f.view.model()->rowCount(), 2);
@@ -293,7 +290,7 @@ private Q_SLOTS:
 
     void aTraceThatWasReplacedIsComparedAnew() {
         const std::filesystem::path path = folder_ / "replaced.ponder";
-        std::filesystem::copy_file(folder_ / "story.ponder", path);
+        std::filesystem::copy_file(trace_, path);
         Stage f(path);
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && f.view.comparison(), 60'000);
         const double before = f.view.comparison()->runs[0].nll.value;
@@ -310,7 +307,7 @@ private Q_SLOTS:
     }
 
     void foundTokensAloneAreCompared() {
-        Stage f(folder_ / "story.ponder");
+        Stage f(trace_);
         f.settle();
         const auto all = f.view.comparison();
         TokenSubset subset{f.selection.runA(), u"nll > 4"_s, u"in sequence 1"_s, {}};
@@ -344,7 +341,7 @@ private Q_SLOTS:
     }
 
     void cancelling() {
-        Stage f(folder_ / "story.ponder");
+        Stage f(trace_);
         QVERIFY(f.view.isBusy());
         f.view.cancel();
         QVERIFY(!f.view.isBusy());
@@ -353,12 +350,12 @@ private Q_SLOTS:
         f.data.refresh();
         QTest::qWait(300);
         QVERIFY(!f.view.isBusy());
-        f.compare(folder_ / "story.ponder");
+        f.compare(trace_);
         QTRY_VERIFY_WITH_TIMEOUT(f.view.comparison() != nullptr, 60'000);
     }
 
     void hoveringAndClickingPointsDriveTheSelection() {
-        Stage f(folder_ / "story.ponder");
+        Stage f(trace_);
         ChartPlot* plot = f.view.pairs()->chart();
         QTRY_VERIFY_WITH_TIMEOUT(!f.view.isBusy() && !plot->chart().empty(), 60'000);
         QCOMPARE(plot->accessibleName(), u"Token against token"_s);
@@ -401,11 +398,9 @@ private Q_SLOTS:
 private:
     [[nodiscard]] ComparisonRequest both() const {
         ComparisonRequest request;
-        request.runs = {{folder_ / "story.ponder", "adaponderlm-1m"},
-                        {folder_ / "story.ponder", "vanilla-1m"}};
+        request.runs = {{trace_, "adaponderlm-1m"}, {trace_, "vanilla-1m"}};
         return request;
     }
-    testing::TemporaryFolder folder_;
 };
 
 QTEST_MAIN(CompareTest)

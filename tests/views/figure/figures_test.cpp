@@ -10,9 +10,9 @@
 #include "views/figure/command.h"
 #include "views/figure/token_pieces.h"
 
+#include <QRegularExpression>
 #include <QtTest>
 
-#include <charconv>
 #include <cmath>
 #include <fstream>
 
@@ -23,43 +23,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Of a table's cell: its decimal point is one, whatever the locale.
-template <typename Number>
-Number number(const std::string& cell) {
-    Number value{};
-    if (std::from_chars(cell.data(), cell.data() + cell.size(), value).ec != std::errc()) {
-        qFatal("%s is no number", cell.c_str());
-    }
-    return value;
-}
-
 /// RFC 4180, for what the figures write.
-std::vector<std::vector<std::string>> read_csv(const std::string& text) {
-    std::vector<std::vector<std::string>> rows;
-    std::vector<std::string> row(1);
-    bool quoted = false;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (quoted) {
-            if (c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
-                row.back() += '"';
-                ++i;
-            } else if (c == '"') {
-                quoted = false;
-            } else {
-                row.back() += c;
-            }
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == ',') {
-            row.emplace_back();
-        } else if (c == '\n') {
-            rows.push_back(std::move(row));
-            row.assign(1, {});
-        } else {
-            row.back() += c;
+std::vector<QStringList> read_csv(const std::string& text) {
+    static const QRegularExpression field(u"(?:\"((?:[^\"]|\"\")*)\"|([^,\n]*))([,\n])"_s);
+    std::vector<QStringList> rows(1);
+    for (const QRegularExpressionMatch& match : field.globalMatch(QString::fromStdString(text))) {
+        rows.back() << match.captured(2) + match.captured(1).replace(u"\"\""_s, u"\""_s);
+        if (match.captured(3) == u'\n') {
+            rows.emplace_back();
         }
     }
+    rows.pop_back();
     return rows;
 }
 
@@ -79,17 +53,17 @@ private Q_SLOTS:
         FigureSpec spec = parsed(
             R"({"kind":"policy_front","trace":"story.ponder","runs":["adaponderlm-1m"],"policies":["fixed"]})");
         auto rows = read_csv(made(spec).tables.front().csv);
-        QVERIFY(std::erase_if(rows, [](const auto& row) { return row[0] == blind_rule; }) > 0);
+        QVERIFY(std::erase_if(rows, [](const auto& row) { return row[0] == QLatin1String(blind_rule); }) > 0);
         QCOMPARE(rows.size(), 1 + 4 + 1); // fixed:n=0..3, and the run
-        QCOMPARE(rows[0], (std::vector<std::string>{"series", "x", "y", "low", "high", "value"}));
-        QCOMPARE(rows[1][0], std::string("fixed"));
-        QCOMPARE(number<double>(rows[1][1]), 0.0);
-        QCOMPARE(rows[5][0], std::string("adaponderlm-1m"));
+        QCOMPARE(rows[0], (QStringList{u"series"_s, u"x"_s, u"y"_s, u"low"_s, u"high"_s, u"value"_s}));
+        QCOMPARE(rows[1][0], u"fixed"_s);
+        QCOMPARE(rows[1][1].toDouble(), 0.0);
+        QCOMPARE(rows[5][0], u"adaponderlm-1m"_s);
         const TraceReader reader = TraceReader::open(trace_);
         const RunInfo run = find_run(reader, "adaponderlm-1m");
         const double mean = run.nll_sum / static_cast<double>(run.scored_tokens);
-        QVERIFY(std::abs(number<double>(rows[5][2]) - std::exp(mean)) < 1e-9);
-        QVERIFY(std::abs(number<double>(rows[4][2]) - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
+        QVERIFY(std::abs(rows[5][2].toDouble() - std::exp(mean)) < 1e-9);
+        QVERIFY(std::abs(rows[4][2].toDouble() - std::exp(mean)) < 1e-4); // fixed:n=3 is the run itself
         QCOMPARE(read_back(spec), spec);
         // What the perplexity is set against.
         spec.cost = "steps";
@@ -128,7 +102,7 @@ private Q_SLOTS:
         QVERIFY(!named());
         // Rows of bands say whose band it is.
         for (const auto& row : read_csv(made(spec).tables.front().csv)) {
-            QVERIFY(!row[0].empty());
+            QVERIFY(!row[0].isEmpty());
         }
     }
 
@@ -171,15 +145,15 @@ private Q_SLOTS:
         const TraceReader reader = TraceReader::open(trace_);
         const TokenColumns tokens = reader.tokens(1, 1);
         const std::string text = reader.text(1, 1);
-        QCOMPARE(rows[1][4], std::string()); // nobody predicted the first token
+        QCOMPARE(rows[1][4], QString()); // nobody predicted the first token
         for (std::size_t t = 0; t < 40; ++t) {
             const auto& row = rows[t + 1];
-            QCOMPARE(std::stoi(row[0]), static_cast<int>(t));
-            QCOMPARE(std::stoi(row[1]), tokens.id[t]);
-            QCOMPARE(row[2], text.substr(tokens.begin[t], tokens.end[t] - tokens.begin[t]));
+            QCOMPARE(row[0].toInt(), static_cast<int>(t));
+            QCOMPARE(row[1].toInt(), tokens.id[t]);
+            QCOMPARE(row[2].toStdString(), text.substr(tokens.begin[t], tokens.end[t] - tokens.begin[t]));
             if (t > 0) {
-                QCOMPARE(number<float>(row[4]), tokens.nll[t - 1]);
-                QCOMPARE(std::stoi(row[5]), tokens.steps[t - 1]);
+                QCOMPARE(row[4].toFloat(), tokens.nll[t - 1]);
+                QCOMPARE(row[5].toInt(), tokens.steps[t - 1]);
             }
         }
     }
@@ -206,9 +180,9 @@ private Q_SLOTS:
         spec.annotation = "part_of_speech";
         const Figure figure = made(spec);
         const auto rows = read_csv(figure.tables[0].csv);
-        QCOMPARE(rows[0][4], std::string("part_of_speech"));
+        QCOMPARE(rows[0][4], u"part_of_speech"_s);
         for (std::size_t t = 5; t < 12; ++t) {
-            QCOMPARE(rows[t - 4][4], std::string(t % 3 == 0 ? "NOUN" : t % 3 == 1 ? "VERB" : ""));
+            QCOMPARE(rows[t - 4][4], QLatin1String(t % 3 == 0 ? "NOUN" : t % 3 == 1 ? "VERB" : ""));
         }
         const fs::path svg = folder_ / "annotated.svg";
         std::ofstream(folder_ / "annotated.json") << write_figure_spec(spec, folder_.path());
@@ -222,7 +196,7 @@ private Q_SLOTS:
         QVERIFY(!has(2)); // no token is of it: no swatch
         spec.annotation = "score";
         const auto numbers = read_csv(made(spec).tables[0].csv);
-        QCOMPARE(numbers[1][4], std::string("1.25"));
+        QCOMPARE(numbers[1][4], u"1.25"_s);
         // Of more classes than anybody tells apart, those of the most tokens are named.
         Annotation many{"many", true, {}, {}};
         for (int c = 0; c < 200; ++c) {
@@ -258,8 +232,8 @@ private Q_SLOTS:
                 .csv);
         const TokenColumns tokens = TraceReader::open(trace_).tokens(1, 0);
         for (std::size_t i = 0; i < 4; ++i) {
-            QCOMPARE(std::stoi(rows[i + 1][3]), static_cast<int>(5 + i));
-            QCOMPARE(std::stoi(rows[i + 1][4]), tokens.rank[5 + i]);
+            QCOMPARE(rows[i + 1][3].toInt(), static_cast<int>(5 + i));
+            QCOMPARE(rows[i + 1][4].toInt(), tokens.rank[5 + i]);
         }
     }
 
@@ -276,9 +250,9 @@ private Q_SLOTS:
         for (std::int64_t token = 1; token < 60; ++token) {
             const auto row = static_cast<std::size_t>(token - 1);
             for (int step = 0; step <= tokens.steps[row]; ++step, ++at) {
-                QCOMPARE(std::stoll(rows.at(at)[0]), token);
-                QCOMPARE(std::stoi(rows[at][4]), step);
-                QCOMPARE(number<float>(rows[at][5]), values[row * 4 + static_cast<std::size_t>(step)]);
+                QCOMPARE(rows.at(at)[0].toLongLong(), token);
+                QCOMPARE(rows[at][4].toInt(), step);
+                QCOMPARE(rows[at][5].toFloat(), values[row * 4 + static_cast<std::size_t>(step)]);
             }
         }
         QCOMPARE(rows.size(), at);
@@ -302,19 +276,18 @@ private Q_SLOTS:
                 }
                 ++count;
                 sum += a.nll[row];
-                QCOMPARE(std::stoll(points.at(count)[0]), sequence);
-                QCOMPARE(std::stoull(points[count][1]), row + 1);
-                QCOMPARE(number<float>(points[count][2]), a.nll[row]);
-                QCOMPARE(number<float>(points[count][3]), b.nll[row]);
+                QCOMPARE(points.at(count)[0].toLongLong(), sequence);
+                QCOMPARE(points[count][1].toULongLong(), row + 1);
+                QCOMPARE(points[count][2].toFloat(), a.nll[row]);
+                QCOMPARE(points[count][3].toFloat(), b.nll[row]);
             }
         }
         QCOMPARE(points.size(), count + 1);
-        QCOMPARE(runs[1][0], std::string("adaponderlm-1m"));
-        QVERIFY(qAbs(number<double>(runs[1][2]) - sum / static_cast<double>(count)) < 1e-6);
-        QVERIFY(number<double>(runs[2][3]) < number<double>(runs[2][2]) &&
-                number<double>(runs[2][2]) < number<double>(runs[2][4]));
-        QVERIFY(qAbs(number<double>(runs[2][5]) - (number<double>(runs[1][2]) - number<double>(runs[2][2]))) <
-                1e-9);
+        QCOMPARE(runs[1][0], u"adaponderlm-1m"_s);
+        QVERIFY(qAbs(runs[1][2].toDouble() - sum / static_cast<double>(count)) < 1e-6);
+        QVERIFY(runs[2][3].toDouble() < runs[2][2].toDouble() &&
+                runs[2][2].toDouble() < runs[2][4].toDouble());
+        QVERIFY(qAbs(runs[2][5].toDouble() - (runs[1][2].toDouble() - runs[2][2].toDouble())) < 1e-9);
     }
 
     void piecesSpellTheText() {

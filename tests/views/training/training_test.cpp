@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/trace/reader.h"
 #include "core/trace/writer.h"
-#include "tests/support/errors.h"
+#include "tests/views/figure/figure_stage.h"
 #include "tests/views/view_stage.h"
 #include "views/chart/chart_plot.h"
 #include "views/chart/plot_legend.h"
-#include "views/figure/figure.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
 #include "views/training/training_charts.h"
@@ -89,7 +88,7 @@ struct Stage : testing::ViewStage {
 
 } // namespace
 
-class TrainingTest : public QObject {
+class TrainingTest : public QObject, private figure::FigureStage {
     Q_OBJECT
 private Q_SLOTS:
     void aTraceWithoutTrainingsSaysWhatToDo() {
@@ -287,9 +286,7 @@ private Q_SLOTS:
         const auto said = [&](const char* trace, const char* rest) {
             const auto json = uR"({"kind":"training_curves","trace":"%1.ponder"%2})"_s.arg(
                 QLatin1String(trace), QLatin1String(rest));
-            return QString::fromStdString(testing::error_of([&] {
-                (void)figure::gather(figure::parse_figure_spec(json.toStdString(), folder_ / "spec.json"));
-            }));
+            return figure::thrown([&] { (void)figure::gather(parsed(json.toStdString())); });
         };
         QCOMPARE(said("figure", ""), QString());
         QVERIFY(said("figure", R"(,"runs":["three"])").contains(u"three"_s));
@@ -307,7 +304,6 @@ private:
         made.writer.finish();
         return folder_ / file;
     }
-    testing::TemporaryFolder folder_;
 };
 
 QTEST_MAIN(TrainingTest)
