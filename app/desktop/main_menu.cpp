@@ -58,6 +58,10 @@ constexpr char keys_outside_of_menus[] = R"(
 | Generate in Think | Ctrl+Enter |
 )";
 
+QAction* add(QMenu* menu, const QString& text, const QKeySequence& keys, auto* receiver, auto slot) {
+    return menu->addAction(text, keys, receiver, slot);
+}
+
 } // namespace
 
 void empty_menu(QMenu& menu) {
@@ -75,50 +79,44 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     QMenuBar& bar = top_.menus();
 
     QMenu* file = bar.addMenu(u"&File"_s);
-    file->addAction(u"&Open…"_s, QKeySequence::Open, &parts_.traces, &OpenTraces::openFiles);
+    add(file, u"&Open…"_s, QKeySequence::Open, &parts_.traces, &OpenTraces::openFiles);
     file->addAction(u"Open &Location…"_s, &parts_.traces, &OpenTraces::openLocation);
     QMenu* recent = file->addMenu(u"Open &Recent"_s);
     connect(recent, &QMenu::aboutToShow, this, [this, recent] { fillRecent(recent); });
-    file->addAction(u"&Save Session As…"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_S), &parts_.session,
-                    &SessionState::saveSession);
-    file->addAction(u"&New Window"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_N), this,
-                    &MainMenu::newWindowWanted);
+    add(file, u"&Save Session As…"_s, u"Ctrl+Shift+S"_s, &parts_.session, &SessionState::saveSession);
+    add(file, u"&New Window"_s, u"Ctrl+Shift+N"_s, this, &MainMenu::newWindowWanted);
     file->addSeparator();
-    file->addAction(u"&Close Trace"_s, QKeySequence::Close, this, [this] {
+    add(file, u"&Close Trace"_s, QKeySequence::Close, this, [this] {
         if (selection_.runA().isValid()) {
             data_.close(selection_.runA().trace);
         }
     });
-    file->addAction(u"&Quit"_s, QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
+    add(file, u"&Quit"_s, QKeySequence::Quit, this, [] { QApplication::closeAllWindows(); });
 
     QMenu* edit = bar.addMenu(u"&Edit"_s);
-    undo_ = edit->addAction(u"&Undo View Change"_s, QKeySequence::Undo, &parts_.session, &SessionState::undo);
-    redo_ = edit->addAction(u"&Redo View Change"_s, QKeySequence::Redo, &parts_.session, &SessionState::redo);
+    undo_ = add(edit, u"&Undo View Change"_s, QKeySequence::Undo, &parts_.session, &SessionState::undo);
+    redo_ = add(edit, u"&Redo View Change"_s, QKeySequence::Redo, &parts_.session, &SessionState::redo);
     edit->addSeparator();
-    edit->addAction(u"&Find Token…"_s, QKeySequence::Find, text_, &TextPanel::find);
-    edit->addAction(u"Find &Next"_s, QKeySequence::FindNext, text_, &TextPanel::findNext);
-    edit->addAction(u"Find &Previous"_s, QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
+    add(edit, u"&Find Token…"_s, QKeySequence::Find, text_, &TextPanel::find);
+    add(edit, u"Find &Next"_s, QKeySequence::FindNext, text_, &TextPanel::findNext);
+    add(edit, u"Find &Previous"_s, QKeySequence::FindPrevious, text_, &TextPanel::findPrevious);
     edit->addSeparator();
-    edit->addAction(u"&Bookmark Token"_s, QKeySequence(Qt::CTRL | Qt::Key_B), &text_->spanBar(),
-                    &SpanBar::toggleBookmark);
-    edit->addAction(u"Add &Note…"_s, QKeySequence(Qt::CTRL | Qt::Key_M), &text_->spanBar(),
-                    [this] { text_->spanBar().askForLabel(note_annotation); });
-    edit->addAction(u"&List Notes"_s, QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_M), text_,
-                    &TextPanel::listNotes);
+    add(edit, u"&Bookmark Token"_s, u"Ctrl+B"_s, &text_->spanBar(), &SpanBar::toggleBookmark);
+    add(edit, u"Add &Note…"_s, u"Ctrl+M"_s, &text_->spanBar(),
+        [this] { text_->spanBar().askForLabel(note_annotation); });
+    add(edit, u"&List Notes"_s, u"Ctrl+Alt+M"_s, text_, &TextPanel::listNotes);
     edit->addSeparator();
-    edit->addAction(u"Copy as Co&mmand"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C), this,
-                    [this] { copyCommand(focusedPanel()); });
-    edit->addAction(u"&Command Palette…"_s, QKeySequence(Qt::CTRL | Qt::Key_K), this, &MainMenu::showPalette);
+    add(edit, u"Copy as Co&mmand"_s, u"Ctrl+Shift+C"_s, this, [this] { copyCommand(focusedPanel()); });
+    add(edit, u"&Command Palette…"_s, u"Ctrl+K"_s, this, &MainMenu::showPalette);
 
     QMenu* run = bar.addMenu(u"&Run"_s);
-    run->addAction(u"&Record…"_s, QKeySequence(Qt::CTRL | Qt::Key_R), this,
-                   [this] { parts_.runs.showRecordDialog(); });
-    run->addAction(u"&Think…"_s, QKeySequence(Qt::CTRL | Qt::Key_T), &parts_.runs, &RunController::showThink);
+    add(run, u"&Record…"_s, u"Ctrl+R"_s, this, [this] { parts_.runs.showRecordDialog(); });
+    add(run, u"&Think…"_s, u"Ctrl+T"_s, &parts_.runs, &RunController::showThink);
     QAction* cancel = run->addAction(u"&Cancel Recording"_s, &parts_.runs, &RunController::cancelRecording);
     run->addSeparator();
     fillFrom(run->addMenu(u"Show as &A"_s), top_.runA());
     fillFrom(run->addMenu(u"Compare with &B"_s), top_.runB());
-    run->addAction(u"&Swap A and B"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_B), this, [this] {
+    add(run, u"&Swap A and B"_s, u"Ctrl+Shift+B"_s, this, [this] {
         if (selection_.runB().isValid()) {
             const RunKey a = selection_.runA();
             selection_.setRunA(selection_.runB());
@@ -145,8 +143,8 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
 
     QMenu* figures = bar.addMenu(u"F&igures"_s);
     QList<QAction*> makes;
-    makes << figures->addAction(u"Figure &Workbench…"_s, QKeySequence(Qt::CTRL | Qt::Key_E), this,
-                                [this] { parts_.figures.exportFigure(figure::FigureKind::token_text); });
+    makes << add(figures, u"Figure &Workbench…"_s, u"Ctrl+E"_s, this,
+                 [this] { parts_.figures.exportFigure(figure::FigureKind::token_text); });
     figures->addSeparator();
     for (const figure::KindInfo& info : figure::figure_kinds()) {
         makes << figures->addAction(u"%1…"_s.arg(QString::fromUtf8(info.title)), this,
@@ -160,9 +158,8 @@ MainMenu::MainMenu(const Shell& shell, const WindowParts& parts, TopBar& top)
     });
 
     QMenu* help = bar.addMenu(u"&Help"_s);
-    help->addAction(u"&Panel Help"_s, QKeySequence::HelpContents, this, &MainMenu::showHelp);
-    help->addAction(u"&Keyboard Shortcuts"_s, QKeySequence(Qt::CTRL | Qt::Key_Slash), this,
-                    &MainMenu::showShortcuts);
+    add(help, u"&Panel Help"_s, QKeySequence::HelpContents, this, &MainMenu::showHelp);
+    add(help, u"&Keyboard Shortcuts"_s, u"Ctrl+/"_s, this, &MainMenu::showShortcuts);
     help->addAction(u"&First Steps"_s, this,
                     [this] { show_panel_help(*panel_help(u"First steps"_s), &top_, theme_); });
     help->addAction(u"&Welcome Page"_s, &parts_.greeting, &Greeting::showWelcome);
@@ -178,10 +175,8 @@ void MainMenu::buildViewMenu(QMenu* view) {
             selection_.setSequence(wanted);
         }
     };
-    view->addAction(u"Next &Sequence"_s, QKeySequence(Qt::CTRL | Qt::Key_PageDown), this,
-                    [step] { step(1); });
-    view->addAction(u"Pre&vious Sequence"_s, QKeySequence(Qt::CTRL | Qt::Key_PageUp), this,
-                    [step] { step(-1); });
+    add(view, u"Next &Sequence"_s, u"Ctrl+PgDown"_s, this, [step] { step(1); });
+    add(view, u"Pre&vious Sequence"_s, u"Ctrl+PgUp"_s, this, [step] { step(-1); });
     view->addSeparator();
     // A menu of values of which one is chosen.
     const auto choice = [this](QMenu* menu, auto now, const auto& values, auto choose) {
@@ -214,19 +209,15 @@ void MainMenu::buildViewMenu(QMenu* view) {
                theme_.setMagnitude(wanted);
                settings_.setMagnitude(wanted);
            });
-    view->addAction(u"Zoom &In"_s, QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
-    view->addAction(u"Zoom &Out"_s, QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
-    view->addAction(u"&Normal Size"_s, QKeySequence(Qt::CTRL | Qt::Key_0), this,
-                    [this] { theme_.setTextSize(19); });
-    view->addAction(u"One Token per &Line"_s, QKeySequence(Qt::CTRL | Qt::Key_1), text_,
-                    [this] { text_->setZoom(TextZoom::tokens); });
-    view->addAction(u"Running &Text"_s, QKeySequence(Qt::CTRL | Qt::Key_2), text_,
-                    [this] { text_->setZoom(TextZoom::text); });
-    view->addAction(u"&Map of All Sequences"_s, QKeySequence(Qt::CTRL | Qt::Key_3), text_,
-                    [this] { text_->setZoom(TextZoom::corpus); });
+    add(view, u"Zoom &In"_s, QKeySequence::ZoomIn, text_, &TextPanel::zoomIn);
+    add(view, u"Zoom &Out"_s, QKeySequence::ZoomOut, text_, &TextPanel::zoomOut);
+    add(view, u"&Normal Size"_s, u"Ctrl+0"_s, this, [this] { theme_.setTextSize(19); });
+    add(view, u"One Token per &Line"_s, u"Ctrl+1"_s, text_, [this] { text_->setZoom(TextZoom::tokens); });
+    add(view, u"Running &Text"_s, u"Ctrl+2"_s, text_, [this] { text_->setZoom(TextZoom::text); });
+    add(view, u"&Map of All Sequences"_s, u"Ctrl+3"_s, text_, [this] { text_->setZoom(TextZoom::corpus); });
     view->addSeparator();
-    view->addAction(u"Colour by A − B"_s, QKeySequence(Qt::CTRL | Qt::Key_D), text_,
-                    [this] { text_->setDifference(!text_->view().values().difference); });
+    add(view, u"Colour by A − B"_s, u"Ctrl+D"_s, text_,
+        [this] { text_->setDifference(!text_->view().values().difference); });
     fillFrom(view->addMenu(u"Colour &By"_s), text_->colourBox());
     fillFrom(view->addMenu(u"&Bars"_s), text_->barsBox());
     view->addSeparator();
@@ -234,14 +225,13 @@ void MainMenu::buildViewMenu(QMenu* view) {
     for (QDockWidget* dock : parts_.docks.docks()) {
         shown->addAction(dock->toggleViewAction());
     }
-    view->addAction(u"&Save View"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_K), &parts_.session,
-                    &SessionState::keepView);
+    add(view, u"&Save View"_s, u"Ctrl+Shift+K"_s, &parts_.session, &SessionState::keepView);
     QMenu* kept = view->addMenu(u"Saved Vie&ws"_s);
     connect(kept, &QMenu::aboutToShow, this, [this, kept] { parts_.session.fillViews(kept); });
-    view->addAction(u"P&resent"_s, QKeySequence(Qt::Key_F5), &parts_.session, &SessionState::present);
+    add(view, u"P&resent"_s, u"F5"_s, &parts_.session, &SessionState::present);
     view->addSeparator();
-    view->addAction(u"Ma&ximize Panel"_s, QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_M), this,
-                    [this] { parts_.docks.maximise(DockLayout::focusedDock()); });
+    add(view, u"Ma&ximize Panel"_s, u"Ctrl+Shift+M"_s, this,
+        [this] { parts_.docks.maximise(DockLayout::focusedDock()); });
     view->addAction(u"Restore &Default Layout"_s, &parts_.docks, &DockLayout::arrange);
 }
 
