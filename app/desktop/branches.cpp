@@ -46,6 +46,8 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
         RunKey key;
         const RunInfo* info;
         std::optional<Branch> branch;
+        int parent = -1, node = -1;
+        std::size_t root = 0;
     };
     QStringList traces = data.traces();
     if (const qsizetype own = traces.indexOf(run.trace); own > 0) {
@@ -70,35 +72,26 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
     // Parents were made before their children, so that no circle can be.
     std::stable_sort(all.begin(), all.end(),
                      [](const Known& a, const Known& b) { return a.info->started < b.info->started; });
-    std::vector<int> parent(all.size(), -1);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        for (std::size_t j = 0; all[i].branch && j < i; ++j) {
+        Known& child = all[i];
+        child.root = i;
+        for (std::size_t j = 0; child.branch && j < i; ++j) {
             // Of several with that text the one of that name, else the first.
-            const bool fits = all[j].info->text_digest == all[i].branch->text_digest &&
-                              all[j].info->checkpoint_digest == all[i].info->checkpoint_digest;
-            if (fits && (parent[i] < 0 || all[j].info->name == all[i].branch->of)) {
-                parent[i] = static_cast<int>(j);
+            const bool fits = all[j].info->text_digest == child.branch->text_digest &&
+                              all[j].info->checkpoint_digest == child.info->checkpoint_digest;
+            if (fits && (child.parent < 0 || all[j].info->name == child.branch->of)) {
+                child.parent = static_cast<int>(j);
+                child.root = all[j].root;
             }
         }
     }
-    const auto root_of = [&](std::size_t i) {
-        while (parent[i] >= 0) {
-            i = static_cast<std::size_t>(parent[i]);
-        }
-        return i;
-    };
     const auto self = std::find_if(all.begin(), all.end(), [&](const Known& one) { return one.key == run; });
     std::vector<BranchNode> nodes;
-    std::vector<int> place(all.size(), -1);
-    if (self == all.end()) {
-        return nodes;
-    }
-    const std::size_t root = root_of(static_cast<std::size_t>(self - all.begin()));
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (root_of(i) == root) {
-            place[i] = static_cast<int>(nodes.size());
-            nodes.push_back(
-                {all[i].key, parent[i] < 0 ? -1 : place[static_cast<std::size_t>(parent[i])], all[i].branch});
+    for (Known& one : all) {
+        if (self != all.end() && one.root == self->root) {
+            one.node = static_cast<int>(nodes.size());
+            const int parent = one.parent < 0 ? -1 : all[static_cast<std::size_t>(one.parent)].node;
+            nodes.push_back({one.key, parent, one.branch});
         }
     }
     return nodes;

@@ -8,6 +8,7 @@
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMenu>
+#include <QRegularExpression>
 #include <QTreeWidget>
 
 #include <algorithm>
@@ -19,30 +20,19 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int deepest_menu = 6;
-
+/// Without mnemonics: "&&" is an ampersand, "&x" a mnemonic.
 QString plain(QString text) {
-    // "&&" is an ampersand, "&x" a mnemonic.
-    QString out;
-    for (qsizetype i = 0; i < text.size(); ++i) {
-        if (text[i] == u'&' && i + 1 < text.size()) {
-            ++i;
-        }
-        out += text[i];
-    }
-    return out;
+    static const QRegularExpression mark(u"&(.)"_s);
+    return text.replace(mark, u"\\1"_s);
 }
 
-void collect(QMenu* menu, const QString& path, int depth, std::vector<Command>& into) {
-    if (depth > deepest_menu) {
-        return;
-    }
+void collect(QMenu* menu, const QString& path, std::vector<Command>& into) {
     Q_EMIT menu->aboutToShow();
     const QList<QAction*> actions = menu->actions();
     for (QAction* action : actions) {
         if (action->menu() != nullptr) {
             if (action->isEnabled()) {
-                collect(action->menu(), path + u" → "_s + plain(action->text()), depth + 1, into);
+                collect(action->menu(), path + u" → "_s + plain(action->text()), into);
             }
         } else if (!action->isSeparator() && action->isVisible() && !action->text().isEmpty()) {
             into.push_back({action, path, plain(action->text())});
@@ -54,32 +44,28 @@ void collect(QMenu* menu, const QString& path, int depth, std::vector<Command>& 
 
 int command_score(const QString& typed, const QString& text) {
     int score = 0;
-    qsizetype at = 0;
-    qsizetype last = -2;
+    qsizetype next = 0; // after the last letter
+    const auto begins = [&](qsizetype i) { return i == 0 || !text[i - 1].isLetterOrNumber(); };
     for (const QChar wanted : typed) {
         if (wanted.isSpace()) {
             continue;
         }
-        // The beginning of a word, if one is left; else anywhere.
-        qsizetype found = -1;
-        for (qsizetype i = at; i < text.size() && found < 0; ++i) {
-            const bool begins = i == 0 || !text[i - 1].isLetterOrNumber();
-            if (text[i].toCaseFolded() == wanted.toCaseFolded() && (begins || i == last + 1)) {
-                found = i;
-                score += begins ? 8 : 5;
+        const auto find = [&](auto&& fits) {
+            qsizetype i = next;
+            while (i < text.size() && !(text[i].toCaseFolded() == wanted.toCaseFolded() && fits(i))) {
+                ++i;
             }
-        }
-        for (qsizetype i = at; i < text.size() && found < 0; ++i) {
-            if (text[i].toCaseFolded() == wanted.toCaseFolded()) {
-                found = i;
-                score += 1;
-            }
-        }
-        if (found < 0) {
+            return i;
+        };
+        // The beginning of a word or the letter after the last one, if one is left; else anywhere.
+        qsizetype found = find([&](qsizetype i) { return begins(i) || i == next; });
+        const bool near = found < text.size();
+        found = near ? found : find([](qsizetype) { return true; });
+        if (found == text.size()) {
             return -1;
         }
-        last = found;
-        at = found + 1;
+        score += !near ? 1 : begins(found) ? 8 : 5;
+        next = found + 1;
     }
     return score;
 }
@@ -88,7 +74,7 @@ std::vector<Command> commands_of(const QList<QAction*>& menus) {
     std::vector<Command> all;
     for (QAction* menu : menus) {
         if (menu->menu() != nullptr) {
-            collect(menu->menu(), plain(menu->text()), 0, all);
+            collect(menu->menu(), plain(menu->text()), all);
         }
     }
     return all;

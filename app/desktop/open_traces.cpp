@@ -43,9 +43,7 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
             settings_.addRecent(path);
         }
         chooseRuns();
-        if (!selection_.runB().isValid() && !withoutB_) {
-            compareOverTheSameText();
-        }
+        compareOverTheSameText();
     });
     connect(&data_, &TraceData::traceChanged, this, &OpenTraces::chooseRuns);
     connect(&data_, &TraceData::runChanged, this, [this](const RunKey& run) {
@@ -137,23 +135,14 @@ void OpenTraces::chooseRuns() {
             }
         }
         selection_.setRunA(pondering.isValid() ? pondering : first);
-        if (!selection_.runB().isValid() && !withoutB_) {
-            compareOverTheSameText();
-        }
+        compareOverTheSameText();
     }
     follower_.rebase(a, b);
 }
 
 void OpenTraces::compareOverTheSameText() {
-    const RunInfo* a = data_.run(selection_.runA());
-    for (const QString& trace : data_.traces()) {
-        for (const RunInfo& run : data_.runs(trace)) {
-            const RunKey key{trace, run.id};
-            if (a != nullptr && key != selection_.runA() && run.text_digest == a->text_digest) {
-                selection_.setRunB(key);
-                return;
-            }
-        }
+    if (!selection_.runB().isValid() && !withoutB_) {
+        selection_.setRunB(run_over_same_text(data_, selection_.runA()));
     }
 }
 
@@ -358,11 +347,11 @@ Opener::Opener(TraceData& data, Selection& selection, QObject* parent)
 
 void Opener::listen() {
     connect(&data_, &TraceData::traceOpened, this, [this](const QString& trace) {
-        const auto mine = [&](const Wanted& one) { return one.trace == trace; };
-        std::vector<Wanted> named;
-        std::copy_if(wanted_.begin(), wanted_.end(), std::back_inserter(named), mine);
-        std::erase_if(wanted_, mine);
-        for (const Wanted& one : named) {
+        const std::vector<Wanted> wanted = wanted_;
+        for (const Wanted& one : wanted) {
+            if (one.trace != trace) {
+                continue;
+            }
             const std::vector<RunInfo> runs = data_.runs(trace);
             const auto run = std::find_if(runs.begin(), runs.end(), [&one](const RunInfo& info) {
                 return QString::fromStdString(info.name) == one.run || QString::number(info.id) == one.run;
@@ -379,18 +368,15 @@ void Opener::listen() {
         Q_EMIT opened(trace);
         ended(trace);
     });
-    connect(&data_, &TraceData::traceClosed, this, [this](const QString& trace) {
-        std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == trace; });
-        ended(trace);
-    });
+    connect(&data_, &TraceData::traceClosed, this, &Opener::ended);
     connect(&data_, &TraceData::failed, this, [this](const QString& trace, const QString& sentence) {
-        std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == trace; });
         Q_EMIT failed(sentence);
         ended(trace);
     });
 }
 
 void Opener::ended(const QString& path) {
+    std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == path; });
     opening_.remove(path);
     if (is_elsewhere(path)) {
         Q_EMIT waiting(connecting_to(path), false);

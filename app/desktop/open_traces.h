@@ -138,9 +138,10 @@ Q_SIGNALS:
 
 private:
     void follow(const TraceWatch::Change& change);
-    void chooseRuns();             ///< replaces A or B if its run has disappeared
-    void compareOverTheSameText(); ///< sets B to a run with A's text, if there is one
-    void fitSequence();            ///< selects a sequence that run A has
+    void chooseRuns(); ///< replaces A or B if its run has disappeared
+    /// Sets B to a run with A's text, if there is one and the user has not removed B.
+    void compareOverTheSameText();
+    void fitSequence(); ///< selects a sequence that run A has
 
     Opener opener_{data_, selection_};
     RunFollower follower_{data_, selection_, opener_};

@@ -55,6 +55,14 @@ constexpr Level levels[] = {
      "Of a mixture of experts: also the experts that each token chose, and their weights"},
 };
 
+/// Fields that the settings keep, by their names there.
+constexpr std::pair<const char*, QString RecordRequest::*> remembered[] = {
+    {"checkpoint", &RecordRequest::checkpoint},
+    {"text", &RecordRequest::textFile},
+    {"device", &RecordRequest::device},
+    {"dtype", &RecordRequest::dtype},
+    {"level", &RecordRequest::level}};
+
 /// Something to begin with: in the middle of what is allowed, or 1 where that has no end.
 QString suggested_number(const PolicyParameter& parameter) {
     constexpr double endless = 1e6;
@@ -107,14 +115,17 @@ void RecordDialog::dressFields(const Theme& theme) {
     prompt_->setPalette(fieldPalette);
     prompt_->setAccessibleName(u"Prompt"_s);
     prompt_->setPlaceholderText(u"Type the prompt"_s);
-    const auto number = [](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
+    const auto describe = [](QWidget* field, const QString& name, const QString& tip) {
+        field->setAccessibleName(name);
+        field->setToolTip(tip);
+    };
+    const auto number = [&](QSpinBox* box, int most, const QString& otherwise, const QString& tip) {
         box->setRange(0, most);
         box->setSpecialValueText(otherwise);
         box->setButtonSymbols(QAbstractSpinBox::NoButtons);
         box->setGroupSeparatorShown(true);
         box->setFixedWidth(92);
-        box->setToolTip(tip);
-        box->setAccessibleName(tip);
+        describe(box, tip, tip);
     };
     number(context_, 1'000'000, u"automatic"_s,
            u"Tokens in a window. Automatic: context length of the model, at most 2,048"_s);
@@ -123,9 +134,8 @@ void RecordDialog::dressFields(const Theme& theme) {
     number(batch_, 4096, u"automatic"_s, u"Windows in one batch"_s);
     method_->setObjectName(u"method"_s);
     method_->setMinimumWidth(236);
-    method_->setAccessibleName(u"Method"_s);
-    method_->setToolTip(u"Method of the model. Choose a method only if the checkpoint fits several "
-                        "methods"_s);
+    describe(method_, u"Method"_s,
+             u"Method of the model. Choose a method only if the checkpoint fits several methods"_s);
     method_->addItem(u"method of the checkpoint"_s, QString());
     for (const QString& method : all_methods()) {
         method_->addItem(method, method);
@@ -137,18 +147,15 @@ void RecordDialog::dressFields(const Theme& theme) {
     policy_->setAccessibleName(u"Halting policy"_s);
     more_->setPlaceholderText(u"--steps=4 --kv=skip"_s);
     more_->setObjectName(u"more"_s);
-    more_->setAccessibleName(u"Further options"_s);
-    more_->setToolTip(about_options());
+    describe(more_, u"Further options"_s, about_options());
     device_->setEditable(true);
     device_->addItems({u"cpu"_s, u"cuda"_s, u"auto"_s});
     device_->setMinimumWidth(92);
-    device_->setToolTip(u"Device: cpu, cuda, cuda:N or auto"_s);
-    device_->setAccessibleName(u"Device"_s);
+    describe(device_, u"Device"_s, u"Device: cpu, cuda, cuda:N or auto"_s);
     dtype_->addItems({u"float32"_s, u"tf32"_s, u"bfloat16"_s, u"float16"_s});
-    dtype_->setToolTip(u"Precision of matrix products. tf32 (GPU only) is faster and less exact. "
-                       "bfloat16 is the least exact, and several times faster on processors that "
-                       "support bfloat16"_s);
-    dtype_->setAccessibleName(u"Precision"_s);
+    describe(dtype_, u"Precision"_s,
+             u"Precision of matrix products. tf32 (GPU only) is faster and less exact. bfloat16 is the least "
+             "exact, and several times faster on processors that support bfloat16"_s);
     for (const Level& one : levels) {
         level_->addItem(QString::fromUtf8(one.name), QString::fromLatin1(one.level));
         level_->setItemData(level_->count() - 1, QString::fromUtf8(one.price), Qt::ToolTipRole);
@@ -227,11 +234,9 @@ void RecordDialog::connectFields() {
 /// The request of the last recording, as the settings keep it.
 RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
-    last.checkpoint = settings_.dialog(u"checkpoint"_s);
-    last.textFile = settings_.dialog(u"text"_s);
-    last.device = settings_.dialog(u"device"_s, last.device);
-    last.dtype = settings_.dialog(u"dtype"_s, last.dtype);
-    last.level = settings_.dialog(u"level"_s, last.level);
+    for (const auto& [name, field] : remembered) {
+        last.*field = settings_.dialog(QLatin1String(name), last.*field);
+    }
     last.more = option_words(settings_.dialog(u"more"_s));
     last.trace = openTrace_.isEmpty() ? suggestedTrace() : openTrace_;
     return last;
@@ -364,11 +369,9 @@ void RecordDialog::check() {
 
 void RecordDialog::remember() {
     const RecordRequest now = request();
-    settings_.setDialog(u"checkpoint"_s, now.checkpoint);
-    settings_.setDialog(u"text"_s, now.textFile);
-    settings_.setDialog(u"device"_s, now.device);
-    settings_.setDialog(u"dtype"_s, now.dtype);
-    settings_.setDialog(u"level"_s, now.level);
+    for (const auto& [name, field] : remembered) {
+        settings_.setDialog(QLatin1String(name), now.*field);
+    }
     settings_.setDialog(u"more"_s, more_->text());
 }
 

@@ -20,28 +20,39 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
+namespace {
+
+/// A question that \p text asks, without an answer but Cancel. open() shows it.
+QMessageBox* make_question(const QString& title, const QString& text, const QString& note, QWidget* parent) {
+    auto* question = new QMessageBox(QMessageBox::Question, title, text, QMessageBox::Cancel, parent);
+    question->setTextFormat(Qt::PlainText);
+    question->setInformativeText(note);
+    question->setDefaultButton(QMessageBox::Cancel);
+    question->setAttribute(Qt::WA_DeleteOnClose);
+    return question;
+}
+
+} // namespace
+
 void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then) {
     if (edits_.isBusy()) {
         messages_->show("edit.running", u"The window is writing to a trace. Wait until it has finished."_s,
                         MessageBar::Kind::notice);
         return;
     }
-    const auto again = [this, trace] {
-        // Under the same name lies another file now, by our own doing; and whatever another window did to it.
-        traces_.reopen(trace);
-    };
+    // Afterwards another file has the same name, by our own doing; and whatever another window did to it.
     traces_.pauseWatch(trace);
     edits_.start(
         std::move(edit),
-        [this, again, then](const QString& done) {
-            again();
+        [this, trace, then](const QString& done) {
+            traces_.reopen(trace);
             messages_->show("edit.done", done, MessageBar::Kind::success);
             if (then) {
                 then();
             }
         },
-        [this, again](const QString& sentence) {
-            again();
+        [this, trace](const QString& sentence) {
+            traces_.reopen(trace);
             messages_->show("edit.failed", sentence);
         });
 }
@@ -63,15 +74,11 @@ void RunEdits::removeRun(const RunKey& key) {
     if (run == nullptr) {
         return;
     }
-    auto* question = new QMessageBox(QMessageBox::Question, u"Remove a run"_s,
-                                     u"Remove “%1” from %2? This cannot be undone."_s.arg(
-                                         QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
-                                     QMessageBox::Cancel, window_);
-    question->setTextFormat(Qt::PlainText);
-    question->setInformativeText(u"The old file stays until the new file is complete."_s);
+    auto* question = make_question(u"Remove a run"_s,
+                                   u"Remove “%1” from %2? This cannot be undone."_s.arg(
+                                       QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
+                                   u"The old file stays until the new file is complete."_s, window_);
     QPushButton* remove = question->addButton(u"Remove"_s, QMessageBox::DestructiveRole);
-    question->setDefaultButton(QMessageBox::Cancel);
-    question->setAttribute(Qt::WA_DeleteOnClose);
     connect(remove, &QPushButton::clicked, this, [this, key, run = *run] {
         editRuns(
             [trace = path_of(key.trace), run](const std::stop_token& stop, const Task::Tell&) {
@@ -191,18 +198,14 @@ bool RunEdits::leavesScratch() {
     if (left == 0 || scratchAsked_ || !window_->isVisible()) {
         return true;
     }
-    auto* question = new QMessageBox(
-        QMessageBox::Question, u"Unsaved Runs"_s,
+    auto* question = make_question(
+        u"Unsaved Runs"_s,
         left == 1 ? u"One run is not saved to a trace. Close without saving it?"_s
                   : u"%1 runs are not saved to a trace. Close without saving them?"_s.arg(left),
-        QMessageBox::Cancel, window_);
+        u"What-if runs, reruns and generated runs are temporary until you save them to a trace."_s, window_);
     question->setObjectName(u"scratchLeft"_s);
-    question->setInformativeText(
-        u"What-if runs, reruns and generated runs are temporary until you save them to a trace."_s);
     QPushButton* save = question->addButton(u"Save to Trace…"_s, QMessageBox::AcceptRole);
     QPushButton* leave = question->addButton(u"Close without"_s, QMessageBox::DestructiveRole);
-    question->setDefaultButton(QMessageBox::Cancel);
-    question->setAttribute(Qt::WA_DeleteOnClose);
     connect(save, &QPushButton::clicked, this, [this] {
         keep(u"Save the Runs of This Session to a Trace"_s, runsNotKept(), [this] { window_->close(); });
     });

@@ -102,21 +102,29 @@ void RunFollower::traceChanged(const QString& trace) {
     }
 }
 
-void RunFollower::showAsA(const RunKey& key, const RunKey& before) {
-    const RunInfo* run = data_.run(key);
-    const std::string digest = run != nullptr ? run->text_digest : std::string();
-    const auto comparable = [&](const RunKey& other) {
-        const RunInfo* info = data_.run(other);
-        return info != nullptr && (info->text_digest == digest || other == before) && !(other == key);
-    };
-    std::vector<RunKey> candidates{before, selection_.runA(), selection_.runB()};
-    for (const QString& trace : data_.traces()) {
-        for (const RunInfo& info : data_.runs(trace)) {
-            candidates.push_back({trace, info.id});
+RunKey run_over_same_text(const TraceData& data, const RunKey& run) {
+    const RunInfo* known = data.run(run);
+    for (const QString& trace : data.traces()) {
+        for (const RunInfo& other : data.runs(trace)) {
+            const RunKey key{trace, other.id};
+            if (known != nullptr && !(key == run) && other.text_digest == known->text_digest) {
+                return key;
+            }
         }
     }
-    const auto b = std::find_if(candidates.begin(), candidates.end(), comparable);
-    const RunKey other = b != candidates.end() ? *b : RunKey{};
+    return {};
+}
+
+void RunFollower::showAsA(const RunKey& key, const RunKey& before) {
+    const RunInfo* run = data_.run(key);
+    const auto comparable = [&](const RunKey& other) {
+        const RunInfo* info = data_.run(other);
+        return run != nullptr && info != nullptr && !(other == key) &&
+               (info->text_digest == run->text_digest || other == before);
+    };
+    const RunKey candidates[] = {before, selection_.runA(), selection_.runB()};
+    const auto* const b = std::find_if(std::begin(candidates), std::end(candidates), comparable);
+    const RunKey other = b != std::end(candidates) ? *b : run_over_same_text(data_, key);
     selection_.setRunA(key);
     selection_.setRunB(other);
 }

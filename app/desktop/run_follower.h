@@ -13,6 +13,9 @@ namespace ponderscope {
 
 class Opener;
 
+/// The first open run over the same text as \p run, other than \p run. Invalid: none.
+RunKey run_over_same_text(const TraceData& data, const RunKey& run);
+
 /// Shows the runs that this window makes. A recording is shown when it begins, a what-if beside its original
 /// run, a rerun as B, and a generation from its first token on.
 ///

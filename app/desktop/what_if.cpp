@@ -97,17 +97,19 @@ std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& m
     return file.fileName();
 }
 
-void WhatIf::takeState(qint64 token, int step, int layer) {
+QString WhatIf::wordAt(qint64 token) const {
     const auto block = text_->view().sequence();
-    const qint64 row = selection_.rowOf(token);
-    if (block && row >= 0 && token < static_cast<qint64>(block->tokens.size())) {
-        taken_ = {
-            selection_.runA(),
-            selection_.sequence(),
-            row,
-            step,
-            layer,
-            visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 20)};
+    if (!block || token < 0 || token >= static_cast<qint64>(block->tokens.size())) {
+        return {};
+    }
+    QString word =
+        visible_token(token_bytes(block->tokens, block->text, static_cast<std::size_t>(token)), 20);
+    return word.replace(u'&', u"&&"_s);
+}
+
+void WhatIf::takeState(qint64 token, int step, int layer) {
+    if (const qint64 row = selection_.rowOf(token); row >= 0) {
+        taken_ = {selection_.runA(), selection_.sequence(), row, step, layer, wordAt(token)};
     }
 }
 
@@ -156,9 +158,8 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
         menu.addAction(u"Paste a State Here"_s)->setEnabled(false);
         return;
     }
-    QString from = taken_.word;
-    QMenu* put = menu.addMenu(u"Paste the State of “%1” (%2) Here"_s.arg(from.replace(u'&', u"&&"_s),
-                                                                         after(taken_.step, taken_.layer)));
+    QMenu* put = menu.addMenu(
+        u"Paste the State of “%1” (%2) Here"_s.arg(taken_.word, after(taken_.step, taken_.layer)));
     for (int step = 0; step <= most; ++step) {
         put->addAction(after(step, taken_.layer), this, [this, token, step] { putState(token, step); });
     }
@@ -172,13 +173,9 @@ void WhatIf::fillWhatIf(QMenu& menu, qint64 token) {
         menu.addAction(u"Choose a word first"_s)->setEnabled(false);
         return;
     }
-    const auto index = static_cast<std::size_t>(token);
-    const QString word = index < block->tokens.size()
-                             ? visible_token(token_bytes(block->tokens, block->text, index), 20)
-                             : QString();
     const int most = static_cast<int>(std::min<qint64>(run->max_steps, 64));
     const int now = block->tokens.steps[static_cast<std::size_t>(row)];
-    const QString named = QString(word).replace(u'&', u"&&"_s);
+    const QString named = wordAt(token);
     QMenu* steps = menu.addMenu(u"Set the Steps of “%1”"_s.arg(named));
     steps->setEnabled(most > 0);
     for (int step = 0; step <= most; ++step) {

@@ -45,6 +45,8 @@ private:
     /// Writes a file with the patches of \p run and the patches in \p more. Empty path: there are no patches.
     /// std::nullopt, with a message: the file could not be written.
     [[nodiscard]] std::optional<QString> patchFile(const RunInfo& run, const QJsonArray& more);
+    /// A token's text for a menu.
+    [[nodiscard]] QString wordAt(qint64 token) const;
     void fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, const QString& word);
 
     RunController& runs_;
@@ -53,7 +55,7 @@ private:
         RunKey run; ///< invalid: none
         qint64 sequence = 0, row = 0;
         int step = 0, layer = -1;
-        QString word;
+        QString word; ///< see wordAt
     };
     TakenState taken_;
     std::unique_ptr<QTemporaryDir> patchFolder_; ///< folder of the last patch file
