@@ -23,11 +23,10 @@ AttentionView::AttentionView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       map_(new StepMapCanvas(context, this)),
-      header_(new MapHeader(context.theme, *map_, this)),
+      header_(new MapHeader(context.theme, *map_, u"Rows of the attention map"_s,
+                            u"Rows: all layers (mean of the heads), or the heads of one layer"_s, this)),
       rows_(header_->chooser()),
       reading_(this) {
-    rows_->setAccessibleName(u"Rows of the attention map"_s);
-    rows_->setToolTip(u"Rows: all layers (mean of the heads), or the heads of one layer"_s);
     map_->setAccessibleName(u"Attention weight of each earlier token, by layer or head"_s);
     make_column(this, {14, 8, 14, 6}, 8, {header_, {map_, 1}});
     connect(rows_, &QComboBox::activated, this, &AttentionView::showRow);

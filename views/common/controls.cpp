@@ -77,6 +77,14 @@ QLabel* field_label(const QString& text, QWidget* field, QWidget* parent) {
     return made;
 }
 
+QComboBox* make_chooser(const QString& name, const QString& tip, QWidget* parent) {
+    auto* made = new QComboBox(parent);
+    made->setAccessibleName(name);
+    made->setToolTip(tip);
+    made->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    return made;
+}
+
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent) {
     auto* made = new QToolButton(parent);
     made->setText(text);

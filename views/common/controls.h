@@ -57,6 +57,9 @@ void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, cons
 /// The name of a field, in the soft colour.
 QLabel* field_label(const QString& text, QWidget* field, QWidget* parent);
 
+/// A combo box as wide as its entries. \p name: for screen readers.
+QComboBox* make_chooser(const QString& name, const QString& tip, QWidget* parent);
+
 /// A button without a frame. If \p text is a single sign, screen readers read \p tip.
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent);
 

@@ -23,9 +23,11 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       theme_(context.theme),
-      chooser_(new QComboBox(this)),
-      head_(new QComboBox(this)),
-      what_(new QComboBox(this)),
+      chooser_(make_chooser(u"Signal by layer and source"_s, {}, this)),
+      head_(make_chooser(u"KV head"_s, u"KV head to show"_s, this)),
+      what_(make_chooser(
+          u"Token or average"_s,
+          u"Weights of the selected token, or the mean or standard deviation over all tokens"_s, this)),
       chart_(new ChartPlot(context.theme, this)),
       mapTitle_(new QLabel(this)),
       mapScale_(new ScaleBar(context.theme, this)),
@@ -34,17 +36,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       sampling_(this),
       reading_(this),
       loader_(*map_, this) {
-    chooser_->setAccessibleName(u"Signal by layer and source"_s);
-    chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    head_->setAccessibleName(u"KV head"_s);
-    head_->setToolTip(u"KV head to show"_s);
-    head_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    what_->setAccessibleName(u"Token or average"_s);
-    what_->setToolTip(u"Weights of the selected token, or the mean or standard deviation over all tokens"_s);
-    what_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    what_->addItem(u"this token"_s);
-    what_->addItem(u"mean over tokens"_s);
-    what_->addItem(u"SD over tokens"_s);
+    what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // as DepthShown
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     layOut();
     theme_.dress(this, [this] {

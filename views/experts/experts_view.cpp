@@ -21,12 +21,10 @@ ExpertsView::ExpertsView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       map_(new StepMapCanvas(context, this)),
-      header_(new MapHeader(context.theme, *map_, this)),
+      header_(new MapHeader(context.theme, *map_, u"Layer with experts"_s, u"Layer to show"_s, this)),
       layer_(header_->chooser()),
       charts_(new FigurePanel(
           context, page_of({figure::FigureKind::experts, figure::FigureKind::expert_agreement}), this)) {
-    layer_->setAccessibleName(u"Layer with experts"_s);
-    layer_->setToolTip(u"Layer to show"_s);
     map_->setAccessibleName(u"Weights of the chosen experts by token"_s);
     charts_->embed();
     make_row(this, {14, 8, 14, 6}, 16,

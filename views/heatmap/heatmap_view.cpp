@@ -21,12 +21,10 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
       data_(context.data),
       selection_(context.selection),
       canvas_(new StepMapCanvas(context, this)),
-      header_(new MapHeader(context.theme, *canvas_, this)),
+      header_(new MapHeader(context.theme, *canvas_, u"Signal"_s, u"Signal of the heatmap"_s, this)),
       layers_(new FigurePanel(context, figure_of(figure::FigureKind::layers_by_step), this)),
       chooser_(header_->chooser()),
       loader_(*canvas_, this) {
-    chooser_->setAccessibleName(u"Signal"_s);
-    chooser_->setToolTip(u"Signal of the heatmap"_s);
     header_->setRanges(ColourRanges::of(context.data));
     make_row(this, {14, 8, 14, 6}, 14,
              {{make_column(nullptr, {}, 8, {header_, {canvas_, 1}}), 3}, {layers_, 1}});

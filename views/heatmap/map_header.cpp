@@ -7,22 +7,21 @@
 #include "views/common/theme.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QComboBox>
 #include <QToolButton>
 
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent)
+MapHeader::MapHeader(Theme& theme, StepMapCanvas& canvas, const QString& name, const QString& tip,
+                     QWidget* parent)
     : QWidget(parent),
       theme_(theme),
       canvas_(canvas),
       line_(new FlowLayout(this)),
-      chooser_(new QComboBox(this)),
+      chooser_(make_chooser(name, tip, this)),
       scale_(new ScaleBar(theme, this)),
       readout_(new Readout(theme, this)) {
-    chooser_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     line_->setContentsMargins(0, 0, 0, 0);
     line_->setSpacing(12);
     line_->addWidget(chooser_);

@@ -20,7 +20,8 @@ class Theme;
 class MapHeader : public QWidget {
     Q_OBJECT
 public:
-    MapHeader(Theme& theme, StepMapCanvas& canvas, QWidget* parent = nullptr);
+    /// \p name, \p tip: of the chooser.
+    MapHeader(Theme& theme, StepMapCanvas& canvas, const QString& name, const QString& tip, QWidget* parent);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
     /// Uses fixed ends for the map's signal, set here or in another panel.

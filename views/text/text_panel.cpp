@@ -41,22 +41,23 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       find_(new FindBar(context, *view_, this)),
       spanBar_(new SpanBar(context, *view_, this)),
       legend_(new Legend(context.theme, this)),
-      colour_(new QComboBox(this)),
-      bars_(new QComboBox(this)),
+      colour_(make_chooser(u"Colour of the text"_s, u"Quantity that colours the text"_s, this)),
+      bars_(make_chooser(u"Bars under the text"_s,
+                         u"Second quantity, drawn under each token. Each step is a tick, filled if the "
+                         "token ran the step"_s,
+                         this)),
       difference_(new QCheckBox(u"A − B"_s, this)),
       controls_(new QWidget(this)),
       notice_(new QLabel(this)),
-      zoomBox_(new QComboBox(this)),
+      zoomBox_(make_chooser(u"Zoom"_s,
+                            u"One token per line, running text, or all sequences with one pixel per token "
+                            "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s,
+                            this)),
       stack_(new QStackedWidget(this)),
       table_(new QTableView(this)),
       model_(new TokenModel(context, this)),
       corpus_(new CorpusMap(context, this)) {
     buildZoom();
-    colour_->setAccessibleName(u"Colour of the text"_s);
-    colour_->setToolTip(u"Quantity that colours the text"_s);
-    bars_->setAccessibleName(u"Bars under the text"_s);
-    bars_->setToolTip(u"Second quantity, drawn under each token. Each step is a tick, filled if the "
-                      "token ran the step"_s);
     difference_->setToolTip(u"Colour by the difference of runs A and B"_s);
 
     // A name and its field stay together when the row wraps.
@@ -76,9 +77,6 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     auto* help = flat_button(u"?"_s, u"Help on the text (F1)"_s, controls_);
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
-    for (QComboBox* box : {colour_, bars_, zoomBox_}) {
-        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    }
 
     // The notice tells, over the text, why the text has no colour.
     notice_->setWordWrap(true);
@@ -176,9 +174,6 @@ void TextPanel::fillBoxes() {
 void TextPanel::buildZoom() {
     zoomBox_->addItems({u"Tokens"_s, u"Text"_s, u"Map"_s}); // as TextZoom
     zoomBox_->setCurrentIndex(1);
-    zoomBox_->setAccessibleName(u"Zoom"_s);
-    zoomBox_->setToolTip(u"One token per line, running text, or all sequences with one pixel per token "
-                         "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s);
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this](int index) { setZoom(static_cast<TextZoom>(index)); });
     // Columns are as wide as their names ask, and no wider: the columns of A fit a small window.
