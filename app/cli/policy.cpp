@@ -155,65 +155,38 @@ struct PolicyReport {
     [[nodiscard]] DataTable table() const;
 };
 
-/// Columns of the points; of reruns also where the replay differs. \p exit: steps are blocks.
-DataTable outcome_table(bool exit) {
+/// The replay of a point in one row, or its rerun. \p exit: steps are blocks.
+DataTable row_of(const PolicyPoint& point, const PolicyPoint::Exact* exact, bool exit) {
     using enum CellFormat;
-    return {{},
-            {{"", "policy", text},
-             {"policy", "", text},
-             {"name", "", text},
-             {"threshold", "", number},
-             {"kind", "", text},
-             {"causal", "", text},
-             {"mean_steps", exit ? "exit" : "steps", number, 3},
-             {"mean_nll", "NLL", number, 4},
-             {"perplexity", "ppl", number, 2},
-             {"flops_per_token", "FLOPs", si},
-             {"difference_to_full", "NLL - full [interval]", number, 4},
-             {"band", "[band over all rows]", number, 4},
-             {"p", "", CellFormat::p},
-             {"on_front", "front", text},
-             {"run", "", text},
-             {"minus_replay.mean_nll", "", number},
-             {"minus_replay.largest", "", number},
-             {"minus_replay.largest_sequence", "", count},
-             {"minus_replay.largest_token", "", count},
-             {"minus_replay.tokens", "", count},
-             {"minus_replay.tokens_with_other_steps", "", count}},
-            {}};
-}
-
-std::vector<Cell> row_of(const PolicyPoint& point, const PolicyPoint::Exact* exact) {
     const PolicyOutcome& outcome = exact != nullptr ? exact->outcome : point.replayed;
-    const std::vector<PolicyParameter>& parameters = point.spec.kind->parameters;
-    const bool has = !parameters.empty() && point.spec.has(parameters.front().key);
+    const PolicyKind& kind = *point.spec.kind;
     const std::string name = point.spec.text();
-    std::vector<Cell> row{exact != nullptr ? "  rerun" : name + (point.spec.kind->causal ? "" : " (bound)"),
-                          name,
-                          point.spec.kind->name,
-                          has ? Cell(point.spec.number(parameters.front().key)) : Cell(),
-                          exact != nullptr ? "rerun" : "replay",
-                          point.spec.kind->causal,
-                          outcome.steps,
-                          outcome.nll,
-                          std::exp(outcome.nll),
-                          outcome.flops,
-                          outcome.difference,
-                          outcome.band,
-                          outcome.p,
-                          outcome.on_front};
-    if (exact != nullptr) {
-        const RerunDifference& difference = exact->difference;
-        const std::vector<Cell> more{exact->run,
-                                     difference.difference,
-                                     difference.largest,
-                                     difference.largest_sequence,
-                                     difference.largest_row,
-                                     difference.tokens,
-                                     difference.steps_changed};
-        row.insert(row.end(), more.begin(), more.end());
-    }
-    row.resize(outcome_table(false).columns.size());
+    const bool has = !kind.parameters.empty() && point.spec.has(kind.parameters.front().key);
+    const auto apart = [&](auto RerunDifference::*value) {
+        return exact != nullptr ? Cell(exact->difference.*value) : Cell();
+    };
+    DataTable row;
+    row.add({"", "policy", text}, exact != nullptr ? "  rerun" : name + (kind.causal ? "" : " (bound)"));
+    row.add({"policy", "", text}, name);
+    row.add({"name", "", text}, kind.name);
+    row.add({"threshold", ""}, has ? Cell(point.spec.number(kind.parameters.front().key)) : Cell());
+    row.add({"kind", "", text}, exact != nullptr ? "rerun" : "replay");
+    row.add({"causal", "", text}, kind.causal);
+    row.add({"mean_steps", exit ? "exit" : "steps", number, 3}, outcome.steps);
+    row.add({"mean_nll", "NLL"}, outcome.nll);
+    row.add({"perplexity", "ppl", number, 2}, std::exp(outcome.nll));
+    row.add({"flops_per_token", "FLOPs", si}, outcome.flops);
+    row.add({"difference_to_full", "NLL - full [interval]"}, outcome.difference);
+    row.add({"band", "[band over all rows]"}, outcome.band);
+    row.add({"p", "", CellFormat::p}, outcome.p);
+    row.add({"on_front", "front", text}, outcome.on_front);
+    row.add({"run", "", text}, exact != nullptr ? Cell(exact->run) : Cell());
+    row.add({"minus_replay.mean_nll", ""}, apart(&RerunDifference::difference));
+    row.add({"minus_replay.largest", ""}, apart(&RerunDifference::largest));
+    row.add({"minus_replay.largest_sequence", "", count}, apart(&RerunDifference::largest_sequence));
+    row.add({"minus_replay.largest_token", "", count}, apart(&RerunDifference::largest_row));
+    row.add({"minus_replay.tokens", "", count}, apart(&RerunDifference::tokens));
+    row.add({"minus_replay.tokens_with_other_steps", "", count}, apart(&RerunDifference::steps_changed));
     return row;
 }
 
@@ -227,11 +200,16 @@ void print_difference(const PolicyPoint& point) {
 }
 
 DataTable PolicyReport::table() const {
-    DataTable table = outcome_table(replayed.layers_as_steps);
+    DataTable table;
+    const auto add = [&](const PolicyPoint& point, const PolicyPoint::Exact* exact) {
+        DataTable row = row_of(point, exact, replayed.layers_as_steps);
+        table.columns = std::move(row.columns);
+        table.rows.push_back(std::move(row.rows.front()));
+    };
     for (const PolicyPoint& point : points) {
-        table.rows.push_back(row_of(point, nullptr));
+        add(point, nullptr);
         if (point.exact) {
-            table.rows.push_back(row_of(point, &*point.exact));
+            add(point, &*point.exact);
         }
     }
     return table;
