@@ -2,7 +2,6 @@
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace ponderscope {
 

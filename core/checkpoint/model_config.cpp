@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 namespace ponderscope {
 namespace {

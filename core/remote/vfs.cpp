@@ -3,7 +3,6 @@
 // shows the pages of one read transaction, its write-ahead log included, so to SQLite here this is a file
 // with a rollback journal that others may write between two of its transactions: a lock begins a look, and a
 // change counter that counts looks tells it to forget what it knew.
-#include "core/base/error.h"
 #include "core/remote/file.h"
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 #include "core/checkpoint/method_info.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <utility>
 

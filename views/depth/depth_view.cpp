@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/depth/depth_view.h"
 
-#include "core/base/error.h"
 #include "views/chart/chart_plot.h"
 #include "views/chart/scale_bar.h"
 #include "views/common/controls.h"

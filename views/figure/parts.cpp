@@ -2,7 +2,6 @@
 #include "views/figure/parts.h"
 
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 #include "core/base/words.h"
 #include "core/stats/data_table.h"
 

@@ -4,7 +4,6 @@
 
 #include "core/stats/data_table.h"
 #include "views/chart/chart_axis.h"
-#include "views/figure/figure.h"
 #include "views/figure/parts.h"
 
 #include <algorithm>

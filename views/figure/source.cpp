@@ -2,7 +2,6 @@
 #include "views/figure/source.h"
 
 #include "core/base/error.h"
-#include "core/base/not_a_number.h"
 #include "core/trace/reader.h"
 #include "core/trace/tools/annotations.h"
 

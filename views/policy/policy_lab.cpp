@@ -9,7 +9,6 @@
 #include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
-#include "views/figure/figure_command.h"
 #include "views/figure/figure_panel.h"
 #include "views/halting/halting_charts.h"
 #include "views/policy/front_chart.h"

@@ -7,7 +7,6 @@
 #include <QRegularExpression>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 

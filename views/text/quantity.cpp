@@ -2,7 +2,6 @@
 #include "views/text/quantity.h"
 
 #include "core/stats/significance.h"
-#include "views/common/format.h"
 #include "views/common/theme.h"
 
 #include <QLocale>

@@ -9,7 +9,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <type_traits>

@@ -7,8 +7,6 @@
 
 #include <ATen/ATen.h>
 
-#include <utility>
-
 namespace ponderscope {
 
 namespace {

@@ -5,8 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include <utility>
-
 namespace ponderscope {
 
 RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows,
