@@ -62,7 +62,7 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
             continue;
         }
         const double wide = style.size * (line_length + 0.4) + style.fonts.width(series.name, style.small);
-        entries_.push_back({&series, series.name, wide});
+        entries_.push_back({&series, wide});
         widest = std::max(widest, wide);
     }
     height_ = flow(nullptr, {0, 0, box.width(), 0});
@@ -99,7 +99,7 @@ void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, d
                   series.mark == Chart::Mark::band ? mixed(style_.colours.panel, colour, 0.25) : colour);
     }
     const double left = size * (line_length + 0.4);
-    list.text(style_.fonts.elided(entry.name, style_.small, room - left),
+    list.text(style_.fonts.elided(series.name, style_.small, room - left),
               at + QPointF(left, style_.fonts.cap_height(style_.small) / 2), style_.small);
 }
 

@@ -23,7 +23,6 @@ public:
 private:
     struct Entry {
         const Chart::Series* series;
-        QString name;
         double width; ///< width of sample and name
     };
     double flow(DisplayList* list, const QRectF& box) const; ///< returns the height

@@ -147,10 +147,10 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
         entries_->clear();
         kindChanged();
     });
-    connect(form_, &FigureForm::changed, this, &ExportDialog::changed);
+    connect(form_, &FigureForm::changed, &pending_, qOverload<>(&QTimer::start));
     for (NameList* list : {runs_, entries_}) {
-        connect(list, &QListWidget::itemChanged, this, &ExportDialog::changed);
-        connect(list->model(), &QAbstractItemModel::rowsMoved, this, &ExportDialog::changed);
+        connect(list, &QListWidget::itemChanged, &pending_, qOverload<>(&QTimer::start));
+        connect(list->model(), &QAbstractItemModel::rowsMoved, &pending_, qOverload<>(&QTimer::start));
     }
     connect(vision_, &QComboBox::currentIndexChanged, this, &ExportDialog::arrived);
     connect(file_, &FigureFile::changed, this, &ExportDialog::showCommand);
@@ -160,13 +160,13 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
         kindChanged();
     });
     connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::askAndWrite);
+    connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::write);
     connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
     connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
         preview_->setFigure(nullptr, nullptr);
         message_->setText(sentence);
     });
-    changed();
+    pending_.start();
 }
 
 QWidget* ExportDialog::buildForm() {
@@ -293,7 +293,7 @@ void ExportDialog::kindChanged() {
     add_->setEnabled(!page && panels_.size() < 26);
     clear_->setEnabled(!panels_.empty());
     clear_->setText(panels_.empty() ? u"Clear Page"_s : u"Clear Page (%1)"_s.arg(panels_.size()));
-    changed();
+    pending_.start();
 }
 
 FigureKind ExportDialog::kind() const {
@@ -374,10 +374,6 @@ void ExportDialog::showCommand() {
         figure::figure_command(spec(), file_->file()));
 }
 
-void ExportDialog::changed() {
-    pending_.start();
-}
-
 void ExportDialog::make() {
     showCommand();
     if (kind() == FigureKind::panels && panels_.empty()) {
@@ -416,15 +412,7 @@ void ExportDialog::arrived() {
     message_->setText(text);
 }
 
-bool ExportDialog::write(bool replace) {
-    return writeBy([&] { return file_->write(spec(), *maker_.figure(), *maker_.fonts(), replace); });
-}
-
-void ExportDialog::askAndWrite() {
-    writeBy([this] { return file_->askAndWrite(spec(), *maker_.figure(), *maker_.fonts()); });
-}
-
-bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
+bool ExportDialog::write() {
     // Write only the figure that the preview shows.
     if (pending_.isActive() || maker_.isBusy()) {
         message_->setText(u"The figure is not ready. Export again when the preview shows the figure."_s);
@@ -434,7 +422,7 @@ bool ExportDialog::writeBy(const std::function<QStringList()>& work) {
         return false;
     }
     try {
-        const QStringList names = work();
+        const QStringList names = file_->write(spec(), *maker_.figure(), *maker_.fonts());
         if (!names.isEmpty()) {
             message_->setText(u"Written: %1"_s.arg(QDir::toNativeSeparators(names.join(u'\n'))));
             Q_EMIT exported(names);

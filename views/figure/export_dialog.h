@@ -9,7 +9,6 @@
 #include <QStringList>
 #include <QTimer>
 
-#include <functional>
 #include <vector>
 
 class QComboBox;
@@ -38,9 +37,9 @@ public:
     [[nodiscard]] figure::FigureSpec spec() const;
     [[nodiscard]] FigureFile* file() const { return file_; }
     [[nodiscard]] figure::FigureMaker& maker() { return maker_; }
-    /// Writes figure, numbers and specification. True if all files are on disk; otherwise the dialog shows
-    /// the error. Replaces files of another figure only with \p replace.
-    bool write(bool replace = false);
+    /// Writes figure, numbers and specification. True if all files are on disk. False: the dialog shows the
+    /// error, or the user kept the files of another figure.
+    bool write();
     /// Opens a specification: its kind, runs and look. False, with a message, if this is impossible.
     bool openSpec(const QString& file);
     [[nodiscard]] QString message() const;
@@ -64,12 +63,9 @@ private:
     void fillChoices();
     void apply(const figure::FigureSpec& spec);
     void kindChanged();
-    void changed();
     void make();
     void arrived();
     void showCommand();
-    void askAndWrite();
-    bool writeBy(const std::function<QStringList()>& work);
     [[nodiscard]] figure::FigureKind kind() const;
 
     TraceData& data_;

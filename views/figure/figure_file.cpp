@@ -113,33 +113,23 @@ QStringList FigureFile::inTheWay(const FigureSpec& spec) const {
     return others;
 }
 
-QStringList FigureFile::askAndWrite(const FigureSpec& spec, const Figure& made, const Fonts& fonts) {
-    const QStringList others = inTheWay(spec);
-    if (others.isEmpty()) {
-        return write(spec, made, fonts, false);
-    }
-    const QString free = free_name(file());
-    QMessageBox box(QMessageBox::Question, u"File Exists"_s,
-                    u"%1 exists and belongs to another figure."_s.arg(others.join(u" and "_s)),
-                    QMessageBox::Cancel, this);
-    QPushButton* both = box.addButton(u"Write %1"_s.arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
-    QPushButton* replace = box.addButton(u"Replace"_s, QMessageBox::DestructiveRole);
-    box.setDefaultButton(both);
-    box.exec();
-    if (box.clickedButton() != both && box.clickedButton() != replace) {
-        return {};
-    }
-    if (box.clickedButton() == both) {
-        setFile(free);
-    }
-    return write(spec, made, fonts, true);
-}
-
-QStringList FigureFile::write(const FigureSpec& spec, const Figure& made, const Fonts& fonts, bool replace) {
-    if (const QStringList others = inTheWay(spec); !replace && !others.isEmpty()) {
-        throw InputError(u"%1 exists and belongs to another figure. Choose a different name."_s
-                             .arg(others.join(u" and "_s))
-                             .toStdString());
+QStringList FigureFile::write(const FigureSpec& spec, const Figure& made, const Fonts& fonts) {
+    if (const QStringList others = inTheWay(spec); !others.isEmpty()) {
+        const QString free = free_name(file());
+        QMessageBox box(QMessageBox::Question, u"File Exists"_s,
+                        u"%1 exists and belongs to another figure."_s.arg(others.join(u" and "_s)),
+                        QMessageBox::Cancel, this);
+        QPushButton* both =
+            box.addButton(u"Write %1"_s.arg(QFileInfo(free).fileName()), QMessageBox::AcceptRole);
+        QPushButton* replace = box.addButton(u"Replace"_s, QMessageBox::DestructiveRole);
+        box.setDefaultButton(both);
+        box.exec();
+        if (box.clickedButton() != both && box.clickedButton() != replace) {
+            return {};
+        }
+        if (box.clickedButton() == both) {
+            setFile(free);
+        }
     }
     const std::filesystem::path path = path_of(file());
     auto written = write_figure(made, fonts, path, spec.dpi);

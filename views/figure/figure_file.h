@@ -25,11 +25,7 @@ public:
     /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay(const figure::FigureSpec& spec) const;
     /// Writes the files, possibly under another name. Empty: the user cancelled. InputError.
-    QStringList askAndWrite(const figure::FigureSpec& spec, const figure::Figure& made,
-                            const figure::Fonts& fonts);
-    /// InputError: a file cannot be written, or belongs to another figure and \p replace is false.
-    QStringList write(const figure::FigureSpec& spec, const figure::Figure& made, const figure::Fonts& fonts,
-                      bool replace);
+    QStringList write(const figure::FigureSpec& spec, const figure::Figure& made, const figure::Fonts& fonts);
 
 Q_SIGNALS:
     void changed();

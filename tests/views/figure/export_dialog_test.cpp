@@ -17,6 +17,8 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QMessageBox>
+#include <QTimer>
 #include <QtTest>
 
 #include <algorithm>
@@ -115,10 +117,22 @@ private Q_SLOTS:
         QTest::qWait(400);
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.maker().isBusy(), 30'000);
         QCOMPARE(dialog.file()->inTheWay(dialog.spec()).size(), 2);
+        const auto answer = [&dialog](const QString& text) {
+            QTimer::singleShot(0, &dialog, [text] {
+                auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+                QVERIFY(box != nullptr && box->text().contains(u"mine.pdf"_s));
+                QAbstractButton* wanted = box->button(QMessageBox::Cancel);
+                for (QAbstractButton* button : box->buttons()) {
+                    wanted = button->text() == text ? button : wanted;
+                }
+                wanted->click();
+            });
+        };
+        answer({});
         QVERIFY(!dialog.write());
-        QVERIFY(dialog.message().contains(u"mine.pdf"_s));
         QCOMPARE(fs::file_size(path), size);
-        QVERIFY2(dialog.write(true), qPrintable(dialog.message()));
+        answer(u"Replace"_s);
+        QVERIFY2(dialog.write(), qPrintable(dialog.message()));
         // Another dialog offers a name that is free.
         ExportDialog next(window.context, initial);
         QVERIFY(!QFile::exists(next.file()->file()));

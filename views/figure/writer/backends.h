@@ -30,6 +30,8 @@ QByteArray to_svg(const DisplayList& list, const Fonts& fonts);
 /// PNG; the file contains its resolution (pHYs).
 QByteArray to_png(const DisplayList& list, const Fonts& fonts, double dpi = 300);
 
+QByteArray png_of(const QImage& image);
+
 /// The list painted on white; one point is dpi / 72 pixels.
 QImage to_image(const DisplayList& list, const Fonts& fonts, double dpi);
 

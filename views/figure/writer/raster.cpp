@@ -100,11 +100,15 @@ QImage to_image(const DisplayList& list, const Fonts& fonts, double dpi) {
 }
 
 QByteArray to_png(const DisplayList& list, const Fonts& fonts, double dpi) {
+    return png_of(to_image(list, fonts, dpi));
+}
+
+QByteArray png_of(const QImage& image) {
     QByteArray bytes;
     QBuffer buffer(&bytes);
     buffer.open(QIODevice::WriteOnly);
     QImageWriter writer(&buffer, "png");
-    if (!writer.write(to_image(list, fonts, dpi))) {
+    if (!writer.write(image)) {
         throw EnvironmentError("The figure could not be encoded as PNG: " +
                                writer.errorString().toStdString() + "; choose a smaller width_mm or dpi.");
     }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/writer/backends.h"
 
-#include <QBuffer>
-#include <QImageWriter>
-
 namespace ponderscope::figure {
 namespace {
 
@@ -79,7 +76,7 @@ public:
                 " preserveAspectRatio=\"none\" "
                 "style=\"image-rendering:optimizeSpeed;image-rendering:pixelated\" "
                 "xlink:href=\"" +
-                data_of(item.image) + "\"/>\n";
+                "data:image/png;base64," + png_of(item.image).toBase64() + "\"/>\n";
     }
     void operator()(const ClipBegin& item) {
         const QByteArray id = "c" + QByteArray::number(++clips_);
@@ -94,13 +91,6 @@ private:
     static QByteArray box(const QRectF& rect) {
         return " x=\"" + number(rect.x()) + "\" y=\"" + number(rect.y()) + "\" width=\"" +
                number(rect.width()) + "\" height=\"" + number(rect.height()) + "\"";
-    }
-    static QByteArray data_of(const QImage& image) {
-        QByteArray png;
-        QBuffer buffer(&png);
-        buffer.open(QIODevice::WriteOnly);
-        QImageWriter(&buffer, "png").write(image);
-        return "data:image/png;base64," + png.toBase64();
     }
     static QByteArray fill(const QColor& color) {
         QByteArray text =
