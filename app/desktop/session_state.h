@@ -64,6 +64,7 @@ struct SavedView {
     QString name;
     QString panel; ///< the maximized panel; empty: the text
     ViewState view;
+    friend bool operator==(const SavedView&, const SavedView&) = default;
 };
 
 /// A session: open traces, view and layout, as a small JSON file. Trace paths are relative if possible.

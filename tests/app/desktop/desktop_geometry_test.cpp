@@ -173,8 +173,7 @@ private Q_SLOTS:
         QCOMPARE(stage.window.selection().runA(), (RunKey{path, 2}));
         QCOMPARE(stage.window.selection().runB(), (RunKey{other, 1}));
         for (const QString& later : {other + vanilla, path + ada, other + ada}) {
-            stage.window.open(later);
-            QVERIFY(stage.settle());
+            QVERIFY(stage.shows(later));
             QCOMPARE(stage.window.selection().runA().trace, later.section(u'#', 0, 0));
             QCOMPARE(QString::fromStdString(stage.window.data().run(stage.window.selection().runA())->name),
                      later.section(u'#', 1));

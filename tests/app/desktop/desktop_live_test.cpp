@@ -16,20 +16,18 @@ using namespace ponderscope;
 namespace {
 
 const QByteArray start =
-    "{\"event\":\"start\",\"checkpoint\":\"/models/"
-    "tiny\",\"method\":\"ponderlm\",\"max_steps\":2,\"layers\":2,"
-    "\"vocab_size\":256,\"device\":\"cpu\",\"dtype\":\"float32\",\"prompt_tokens\":2,\"title\":\"ab\","
-    "\"signals\":[{\"name\":\"nll\",\"axes\":[\"token\",\"step\"],\"unit\":\"nats\",\"title\":\"NLL by "
-    "step\"},"
-    "{\"name\":\"candidate_ids\",\"dtype\":\"I32\",\"axes\":[\"token\",\"step\",\"candidate\"]}],"
-    "\"token\":{\"id\":97,\"bytes\":\"61\"}}";
+    R"({"event":"start","checkpoint":"/models/tiny","method":"ponderlm","max_steps":2,"layers":2,)"
+    R"("vocab_size":256,"device":"cpu","dtype":"float32","prompt_tokens":2,"title":"ab","signals":[)"
+    R"({"name":"nll","axes":["token","step"],"unit":"nats","title":"NLL by step"},)"
+    R"({"name":"candidate_ids","dtype":"I32","axes":["token","step","candidate"]}],)"
+    R"("token":{"id":97,"bytes":"61"}})";
 
 QByteArray token(int position, int id, const char* hex, const char* values = "[3.5,2.5,1.5]") {
-    return "{\"event\":\"token\",\"position\":" + QByteArray::number(position) +
-           ",\"token\":{\"id\":" + QByteArray::number(id) + ",\"bytes\":\"" + hex +
-           "\"},\"nll\":1.5,\"entropy\":2.0,\"max_probability\":0.5,\"rank\":2,\"steps\":2,\"flops\":1000,"
-           "\"names\":[{\"id\":98,\"bytes\":\"62\"}],\"signals\":{\"nll\":{\"shape\":[1,3],\"values\":" +
-           values + "},\"candidate_ids\":{\"shape\":[1,3,1],\"values\":[98,98,98]}}}";
+    return R"({"event":"token","position":)" + QByteArray::number(position) + R"(,"token":{"id":)" +
+           QByteArray::number(id) + R"(,"bytes":")" + hex +
+           R"("},"nll":1.5,"entropy":2.0,"max_probability":0.5,"rank":2,"steps":2,"flops":1000,)"
+           R"("names":[{"id":98,"bytes":"62"}],"signals":{"nll":{"shape":[1,3],"values":)" +
+           values + R"(},"candidate_ids":{"shape":[1,3,1],"values":[98,98,98]}}})";
 }
 
 /// A stand-in for `ponderscope generate`.
@@ -192,15 +190,6 @@ private Q_SLOTS:
         QVERIFY(stage.status().contains(u"prompt"_s));
     }
 
-    void theRecordedRunTakesItsPlace() {
-        Stage stage;
-        const QString trace = stage.make(u"kept.ponder"_s, {.sequences = 1, .tokens = 50});
-        stage.think(script(4, recorded(trace)));
-        QTRY_COMPARE(stage.window.selection().runA().trace, trace);
-        QVERIFY(!stage.window.data().isLive(Thinker::name()));
-        QCOMPARE(stage.window.data().run(stage.window.selection().runA())->name, std::string("vanilla-1m"));
-    }
-
     void whoReadsAnotherRunIsLeftThere() {
         Stage stage;
         MainWindow& window = stage.window;
@@ -327,8 +316,7 @@ private Q_SLOTS:
         ThinkPanel& panel = stage.window.runs().thinkPanel();
         const QString model = stage.folder.filePath(u"made/up/adaponderlm-1m"_s);
         QVERIFY(QDir().mkpath(model));
-        stage.window.open(stage.make(u"story.ponder"_s));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.make(u"story.ponder"_s)));
         stage.window.selection().setRunA({stage.window.selection().runA().trace, 1});
         QCOMPARE(panel.request().checkpoint, model); // a click on its tab shows it, too
         stage.window.runs().showThink();

@@ -52,8 +52,7 @@ private Q_SLOTS:
         TraceWriter writer(path.toStdString());
         testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
         const QString url = stage.there(u"a trace.ponder"_s);
-        stage.window.open(url + u"#first"_s);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(url + u"#first"_s));
         QCOMPARE(stage.window.data().traces(), QStringList{url});
         QCOMPARE(stage.window.selection().runA().trace, url);
         QVERIFY(stage.window.windowTitle().contains(u"a trace.ponder on grows"_s));
@@ -86,8 +85,7 @@ private Q_SLOTS:
         const QString cut = place.filePath(u"cut"_s);
         Stage stage(u"cuts"_s, {{u"cut"_s, cut}});
         stage.make(u"t.ponder"_s, {.sequences = 12, .tokens = 3000});
-        stage.window.open(stage.there(u"t.ponder"_s));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.there(u"t.ponder"_s)));
         stage.write(cut, {}); // cuts the line
         QVERIFY(stage.says("connection.cut", u"ssh://cuts: "_s));
         stage.window.selection().setSequence(11); // cannot be had now; the window goes on
@@ -118,8 +116,7 @@ private Q_SLOTS:
             QVERIFY2(stage.window.messages().sentences().isEmpty(), name);
             stage.window.data().close(url);
         }
-        stage.window.open(stage.there(u"run/a.ponder"_s));
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(stage.there(u"run/a.ponder"_s)));
         QVERIFY(QFile::remove(shard));
         QVERIFY(stage.says("trace.removed", u"a.r0001-of-0003.ponder"_s));
     }
@@ -128,8 +125,7 @@ private Q_SLOTS:
         Stage stage(u"notes"_s);
         const QString path = stage.make(u"t.ponder"_s);
         const QString url = stage.there(u"t.ponder"_s);
-        stage.window.open(url);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(url));
         // Spans cannot be labelled from here, and the button says why.
         stage.window.text().view().setSpan({3, 9});
         const auto buttons = stage.window.text().findChildren<QToolButton*>();

@@ -51,7 +51,7 @@ struct Stage : testing::EngineStage {
     }
     [[nodiscard]] QString said() { return window.messages().sentences().join(u' '); }
     [[nodiscard]] bool says(const char* id, const QString& part = {}) {
-        return window.messages().has(id, part);
+        return testing::says(window, id, part);
     }
     [[nodiscard]] QString scratch() { return window.runs().scratch().trace(); }
 };
@@ -201,7 +201,7 @@ private Q_SLOTS:
             button->click();
         }
         QVERIFY(stage.chooseFile(u"keep"_s, saved));
-        QTRY_VERIFY2(stage.says("edit.done", saved), qPrintable(stage.said()));
+        QVERIFY(stage.says("edit.done", saved));
         window.open(saved);
         QTRY_VERIFY(window.data().runs(saved).size() == 3);
         QCOMPARE(parents({saved, 3}), (std::vector<int>{-1, 0, 1}));
@@ -212,7 +212,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         stage.window.whatIf().giveSteps(9, 1);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
+        QTRY_VERIFY(stage.window.selection().runA().trace == stage.scratch());
         QVERIFY(stage.settle());
         const RunKey asked = stage.window.selection().runA();
         for (const QString& target : {stage.folder.filePath(u"new.ponder"_s), stage.trace()}) {
@@ -220,7 +220,7 @@ private Q_SLOTS:
             const auto* dialog = stage.window.findChild<QFileDialog*>(u"keep"_s);
             QCOMPARE(dialog->directory().absolutePath(), QFileInfo(stage.trace()).absolutePath());
             QVERIFY(stage.chooseFile(u"keep"_s, target));
-            QTRY_VERIFY2(stage.says("edit.done", target), qPrintable(stage.said()));
+            QVERIFY(stage.says("edit.done", target));
             const std::vector<RunInfo> runs = TraceReader::open(target.toStdString()).runs();
             QCOMPARE(runs.back().name, stage.nameOf(asked));
         }
@@ -232,7 +232,7 @@ private Q_SLOTS:
         stage.window.selection().setRunA({stage.trace(), 1});
         QVERIFY(stage.settle());
         stage.window.whatIf().giveSteps(9, 2);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA() == asked, 60'000);
+        QTRY_VERIFY(stage.window.selection().runA() == asked);
         QVERIFY(stage.settle());
         stage.window.close();
         QVERIFY(stage.window.isVisible());
@@ -254,7 +254,7 @@ private Q_SLOTS:
         // A name that is taken is refused with a sentence.
         LibraryModel& model = stage.window.panel<LibraryPanel>().model();
         model.setData(model.indexOf(two), u"one"_s, Qt::EditRole);
-        QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
+        QVERIFY(stage.says("edit.failed", u"'one'"_s));
         QCOMPARE(stage.names(stage.trace()).last(), u"one step"_s);
     }
 
@@ -286,7 +286,7 @@ private Q_SLOTS:
         QVERIFY(stage.choose(one, u"Remove from Trace"_s));
         remove_run(stage.trace().toStdString(), *stage.window.data().run(one));
         QVERIFY(stage.press(u"Remove"_s));
-        QTRY_VERIFY2(stage.says("edit.failed", u"'one'"_s), qPrintable(stage.said()));
+        QVERIFY(stage.says("edit.failed", u"'one'"_s));
         QTRY_COMPARE(stage.names(stage.trace()), QStringList{u"two"_s});
     }
 
@@ -329,7 +329,7 @@ private Q_SLOTS:
         Stage stage;
         QVERIFY(stage.open());
         stage.window.whatIf().giveSteps(9, 1);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.window.selection().runA().trace == stage.scratch(), 60'000);
+        QTRY_VERIFY(stage.window.selection().runA().trace == stage.scratch());
         QVERIFY(stage.settle());
         for (const QString& trace : {stage.scratch(), stage.trace()}) {
             QVERIFY(stage.choose({trace, 0}, u"Close trace"_s));

@@ -227,8 +227,7 @@ private Q_SLOTS:
         stage.window.show();
         stage.window.figures().exportFigure(figure::FigureKind::token_text);
         QVERIFY(stage.window.figures().dialog() == nullptr); // nothing is open
-        stage.window.open(path);
-        QVERIFY(stage.settle());
+        QVERIFY(stage.shows(path));
         stage.window.text().setQuantity(Quantity::entropy);
         stage.window.figures().exportFigure(figure::FigureKind::token_text);
         ExportDialog* dialog = stage.window.figures().dialog();
