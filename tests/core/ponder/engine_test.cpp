@@ -69,9 +69,9 @@ TEST_P(EveryModel, ReportingLessChangesNoNumber) {
 TEST_P(EveryModel, LevelsAgreeAndSayWhatTheyRecord) {
     const auto ids = random_ids(20, vocabulary, 5);
     const Window window = whole(ids);
-    const WindowResult plain = engine_->score(std::span(&window, 1), RecordLevel::nll).front();
+    const WindowResult plain = scored_alone(*engine_, window, RecordLevel::nll);
     for (const RecordLevel level : {RecordLevel::basic, RecordLevel::steps}) {
-        const WindowResult result = engine_->score(std::span(&window, 1), level).front();
+        const WindowResult result = scored_alone(*engine_, window, level);
         expect_near(plain.tokens.nll, result.tokens.nll, 1e-6, "nll");
         EXPECT_EQ(plain.tokens.rank, result.tokens.rank);
         const std::vector<SignalInfo> promised = engine_->signals(level);
@@ -118,8 +118,7 @@ TEST_P(EveryModel, StepSignalsFollowTheirDefinitions) {
         GTEST_SKIP() << "one step has no step before it";
     }
     const auto ids = random_ids(12, vocabulary, 6);
-    const Window window = whole(ids);
-    const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult result = scored_alone(*engine_, whole(ids), RecordLevel::steps);
     const auto arrays = engine_->inspect_batch({ids});
     const auto steps = static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1;
     const auto d = static_cast<std::size_t>(engine_->config().embed_dim);
@@ -287,8 +286,7 @@ TEST_P(EveryModel, HaltingHappensWhereAMethodHalts) {
         engine_->choose(&RunPlan::rule, nullptr);
     }
     const auto ids = random_ids(60, vocabulary, 16);
-    const Window window = whole(ids);
-    const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
+    const WindowResult result = scored_alone(*engine_, whole(ids), RecordLevel::basic);
     std::vector<std::int64_t> stopped(static_cast<std::size_t>(engine_->config().ponder.max_steps) + 1, 0);
     for (const std::int32_t steps : result.tokens.steps) {
         ++stopped.at(static_cast<std::size_t>(steps));
@@ -325,8 +323,7 @@ TEST_P(EveryModel, MassesAddUpToTheOutput) {
         GTEST_SKIP() << "the last state is the output";
     }
     const auto ids = random_ids(30, vocabulary, 17);
-    const Window window = whole(ids);
-    const WindowResult result = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult result = scored_alone(*engine_, whole(ids), RecordLevel::steps);
     const auto mass = floats_of(result, signal::halting_mass);
     const std::size_t steps = mass.size() / 30;
     for (std::size_t t = 0; t < 30; ++t) {
@@ -392,7 +389,7 @@ TEST_P(EveryModel, WithTheFullPolicyEveryStepRuns) {
     const Window window = whole(ids);
     engine_->choose(&RunPlan::rule, full_halting());
     EXPECT_EQ(engine_->policy(), "full");
-    const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult full = scored_alone(*engine_, window, RecordLevel::steps);
     for (const std::int32_t steps : full.tokens.steps) {
         EXPECT_EQ(steps, engine_->config().ponder.max_steps);
     }
@@ -402,8 +399,7 @@ TEST_P(EveryModel, WithTheFullPolicyEveryStepRuns) {
         const TemporaryFolder folder;
         config["pondering"]["threshold"] = 0;
         const Engine open = load_engine(make_checkpoint(folder.path(), config));
-        expect_near(full.tokens.nll, open.score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll,
-                    1e-5, "nll");
+        expect_near(full.tokens.nll, scored_alone(open, window, RecordLevel::nll).tokens.nll, 1e-5, "nll");
     }
 }
 
@@ -415,7 +411,7 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
     engine_->choose(&RunPlan::refreshes, std::nullopt);
     const auto ids = random_ids(18, vocabulary, 21);
     const Window window = whole(ids);
-    const WindowResult usual = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult usual = scored_alone(*engine_, window, RecordLevel::steps);
     const std::string others = rule_ ? engine_->policy() : "learned";
     engine_->choose(&RunPlan::rule, forced_halting({{0, 5, 0}, {0, 9, max_steps}, {1, 2, 0}}, rule_));
     EXPECT_EQ(engine_->policy(), others + "; forced 5:0,9:" + std::to_string(max_steps) + ",1/2:0");
@@ -433,7 +429,7 @@ TEST_P(EveryModel, ForcedTokensRunAsFarAsTheyAreTold) {
         EXPECT_GT(std::abs(forced[0].tokens.nll[5] - usual.tokens.nll[5]), 1e-5) << "what it was told for";
     }
     // Alone as in the batch, and while generating as when scored.
-    const WindowResult alone = engine_->score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult alone = scored_alone(*engine_, window, RecordLevel::steps);
     expect_near(alone.tokens.nll, forced[0].tokens.nll, tolerance(1e-5), "nll");
     EXPECT_EQ(alone.tokens.steps, forced[0].tokens.steps);
     GenerateOptions options{.max_new_tokens = 8};

@@ -27,10 +27,6 @@ namespace ponderscope::testing {
 
 inline constexpr std::int64_t vocabulary = 61;
 
-inline Window whole(const std::vector<std::int32_t>& ids) {
-    return {ids, 0, static_cast<std::int64_t>(ids.size())};
-}
-
 /// Two ways to the same numbers, as far as \p tolerance apart in fp32 on the CPU. In half precision it is the
 /// middle one of many that says how far a run's rounding carries: single tokens may meet another word among
 /// the likeliest.
@@ -116,8 +112,7 @@ protected:
     void halve(nlohmann::json config) {
         engine_->choose(&RunPlan::rule, full_halting());
         const auto ids = random_ids(60, vocabulary, 16);
-        const Window window = whole(ids);
-        const WindowResult full = engine_->score(std::span(&window, 1), RecordLevel::basic).front();
+        const WindowResult full = scored_alone(*engine_, whole(ids), RecordLevel::basic);
         const auto gates = floats_of(full, signal::gate);
         const std::size_t decisions = gates.size() / 60;
         std::vector<float> last;

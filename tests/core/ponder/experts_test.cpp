@@ -106,7 +106,7 @@ protected:
     WindowResult score(const std::string& record) {
         const RecordChoice choice = RecordChoice::parse(record);
         choice.apply(engine_);
-        const Window window{ids_, 0, static_cast<std::int64_t>(ids_.size())};
+        const Window window = testing::whole(ids_);
         return engine_.score({&window, 1}, choice.level).front();
     }
 
@@ -164,8 +164,7 @@ TEST_F(RecordedExpertsOf, LayersBehindAnExitDidNotRun) {
     const std::shared_ptr<const HaltingRule> rule = rule_of(PolicySpec::parse("fixed:n=1"), engine_);
     engine_.choose(&RunPlan::rule, rule);
     engine_.choose(&RunPlan::experts, RecordedExperts::chosen);
-    const Window window{ids_, 0, static_cast<std::int64_t>(ids_.size())};
-    const WindowResult result = engine_.score({&window, 1}, RecordLevel::basic).front();
+    const WindowResult result = testing::scored_alone(engine_, testing::whole(ids_), RecordLevel::basic);
     const SignalChunk* const chosen = testing::find(result, signal::router_experts);
     ASSERT_NE(chosen, nullptr);
     EXPECT_EQ(chosen->shape, (std::vector<std::int64_t>{8, 2, 2})); // without an axis of steps

@@ -82,12 +82,11 @@ TEST_P(Flops, BlocksAndDecisionsAreWhatTheProfilerCounts) {
         GTEST_SKIP() << "elsewhere attention, the head and mixtures are products that the profiler sees, too";
     }
     const auto ids = random_ids(30, vocabulary, 51);
-    const Window window = whole(ids);
     std::uint64_t profiled = 0;
     WindowResult result;
     {
         const Profiled profiler;
-        result = engine_->score(std::span(&window, 1), RecordLevel::nll).front();
+        result = scored_alone(*engine_, whole(ids), RecordLevel::nll);
         profiled = Profiled::counted;
     }
     const FlopsModel model = FlopsModel::from_json(engine_->flops_model()).value();

@@ -88,8 +88,7 @@ TEST(Forward, GivesTheNumbersOfTheEngine) {
         double sum = 0;
         std::int64_t scored = 0;
         for (const auto& text : texts) {
-            const Window window{text, 0, static_cast<std::int64_t>(text.size())};
-            const auto nll = engine.score(std::span(&window, 1), RecordLevel::nll).front().tokens.nll;
+            const auto nll = testing::scored_alone(engine, testing::whole(text), RecordLevel::nll).tokens.nll;
             for (std::size_t t = 0; t + 1 < nll.size(); ++t) {
                 sum += nll[t];
                 ++scored;

@@ -44,8 +44,7 @@ TEST_P(EveryModelGenerates, CachedGenerationEqualsTheFullForward) {
     engine_->choose(&RunPlan::refreshes, std::nullopt); // generation is exact
     std::vector<std::int32_t> text = prompts[0];
     text.insert(text.end(), cached[0].ids.begin(), cached[0].ids.end());
-    const Window window = whole(text);
-    const TokenColumns scored = engine_->score(std::span(&window, 1), RecordLevel::basic).front().tokens;
+    const TokenColumns scored = scored_alone(*engine_, whole(text), RecordLevel::basic).tokens;
     for (std::size_t t = prompts[0].size() - 1; t + 1 < text.size(); ++t) {
         if (!half_precision()) {
             EXPECT_EQ(scored.rank[t], 1) << "greedy takes the most likely token";

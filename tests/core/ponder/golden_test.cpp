@@ -127,9 +127,8 @@ TEST_P(GoldenCase, IsAsGoodInHalfPrecisionAsTheCpu) {
         Checkpoint::open(GetParam(), method_from_string(description.at("method").get<std::string>()));
     const auto length = std::min<std::int64_t>(48, checkpoint.config.max_positions);
     const std::vector<std::int32_t> text = testing::random_ids(length, checkpoint.config.vocab_size, 31);
-    const Window window{text, 0, length};
     const auto scored = [&](const Engine& engine) {
-        return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens;
+        return testing::scored_alone(engine, {text, 0, length}, RecordLevel::basic).tokens;
     };
     const TokenColumns exact = scored(Engine::load(checkpoint));
     LoadOptions on_cpu{.precision = testing::test_precision()};

@@ -25,6 +25,7 @@ namespace {
 
 using testing::make_checkpoint;
 using testing::random_ids;
+using testing::scored_alone;
 using testing::TemporaryFolder;
 using testing::tiny_config;
 
@@ -98,8 +99,8 @@ protected:
         const auto nudged = open(Checkpoint::open(folder_.path() / "nudged"));
         double most = 0;
         for (const Window& window : windows) {
-            most = std::max(most, largest(engine_->score({&window, 1}, RecordLevel::nll).front().tokens.nll,
-                                          nudged->score({&window, 1}, RecordLevel::nll).front().tokens.nll));
+            most = std::max(most, largest(scored_alone(*engine_, window, RecordLevel::nll).tokens.nll,
+                                          scored_alone(*nudged, window, RecordLevel::nll).tokens.nll));
         }
         EXPECT_LE(most, 2e-4) << "so much that nothing could be seen";
         return std::max(2e-5, 8 * most);
@@ -191,7 +192,7 @@ TEST_P(Ways, StatesAreRecordedAndPutBackWhereTheyWere) {
     const auto alone = [&] {
         Window window = windows[1];
         window.sequence = 1;
-        return engine_->score({&window, 1}, RecordLevel::steps).front();
+        return scored_alone(*engine_, window, RecordLevel::steps);
     }();
     EXPECT_LE(largest(moved[1].tokens.nll, alone.tokens.nll), rounding(windows));
 }
@@ -308,8 +309,7 @@ TEST(StartState, BelongsToTheTokenNotToTheWindow) {
     const auto text = random_ids(12, vocabulary, 6);
     const auto other_seed = [&](const char* spec) {
         engine.choose(&RunPlan::start_state, spec);
-        const Window window{text, 0, 12, 2, 5, 40};
-        return engine.score({&window, 1}, RecordLevel::nll).front().tokens.nll;
+        return scored_alone(engine, {text, 0, 12, 2, 5, 40}, RecordLevel::nll).tokens.nll;
     };
     const std::vector<float> first = other_seed("random:1");
     EXPECT_GT(largest(first, other_seed("random:2")), 1e-3);
@@ -346,9 +346,8 @@ TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
     ASSERT_EQ(written.size(), 3U);
     std::vector<std::int32_t> text = prompt;
     text.insert(text.end(), fresh.front().begin(), fresh.front().end());
-    const Window window{text, 0, static_cast<std::int64_t>(text.size()), 0, 0, 0};
     const auto scored =
-        testing::floats_of(engine.score({&window, 1}, RecordLevel::steps).front(), signal::entropy);
+        testing::floats_of(scored_alone(engine, testing::whole(text), RecordLevel::steps), signal::entropy);
     const auto steps = static_cast<std::size_t>(engine.max_steps() + 1);
     ASSERT_EQ(scored.size(), text.size() * steps);
     for (std::size_t i = 0; i < written.size(); ++i) {

@@ -30,6 +30,7 @@ namespace {
 
 using testing::make_checkpoint;
 using testing::random_ids;
+using testing::scored_alone;
 using testing::Subject;
 using testing::TemporaryFolder;
 
@@ -145,8 +146,7 @@ protected:
         ids_ = random_ids(length, vocabulary, 5);
     }
     [[nodiscard]] WindowResult run(RecordLevel level = RecordLevel::steps) const {
-        const Window window{ids_, 0, length};
-        return engine_->score(std::span(&window, 1), level).front();
+        return scored_alone(*engine_, {ids_, 0, length}, level);
     }
 
     TemporaryFolder folder_;
@@ -261,9 +261,8 @@ TEST(Pauses, AreComputedExactlyUnderAPolicy) {
     Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
     EXPECT_EQ(engine.scoring(), "exact");
     const auto ids = random_ids(length, vocabulary, 5);
-    const Window window{ids, 0, length};
     const auto steps = [&] {
-        return engine.score(std::span(&window, 1), RecordLevel::basic).front().tokens.steps;
+        return scored_alone(engine, {ids, 0, length}, RecordLevel::basic).tokens.steps;
     };
     for (const char* text : {"full", "entropy:theta=2.5", "latent_difference:theta=0.7"}) {
         engine.choose(&RunPlan::rule, rule_of(PolicySpec::parse(text), engine));
@@ -282,8 +281,7 @@ TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
     config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
     Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
     const auto ids = random_ids(length, vocabulary, 5);
-    const Window window{ids, 0, length};
-    const auto run = [&] { return engine.score(std::span(&window, 1), RecordLevel::basic).front(); };
+    const auto run = [&] { return scored_alone(engine, {ids, 0, length}, RecordLevel::basic); };
     const auto passes = [](const WindowResult& result) {
         return std::ranges::count(result.signals, signal::jacobi_difference,
                                   &std::pair<std::string, SignalChunk>::first);
@@ -352,8 +350,7 @@ TEST_P(Exits, EqualTheSlowWay) {
 TEST_P(Exits, TheLastLayerIsTheModel) {
     const WindowResult full = run();
     Engine plain = testing::load_engine(*checkpoint_);
-    const Window window{ids_, 0, length};
-    const WindowResult expected = plain.score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult expected = scored_alone(plain, {ids_, 0, length}, RecordLevel::steps);
     expect_near(full.tokens.nll, expected.tokens.nll, "NLL");
     const Table nll = table(full, signal::nll);
     EXPECT_EQ(nll.width, static_cast<std::size_t>(checkpoint_->config.layers));

@@ -19,6 +19,7 @@ namespace {
 using testing::make_checkpoint;
 using testing::own_section;
 using testing::random_ids;
+using testing::scored_alone;
 using testing::TemporaryFolder;
 
 using Names = std::set<std::string>;
@@ -42,7 +43,8 @@ const std::map<std::string, Names> of_method{
     {"ponderlm2", {signal::jacobi_difference}},
     {"adaponderlm", {signal::gate}},
     {"ponderlm3",
-     {signal::gate, signal::halting_mass, signal::jacobi_difference, "router_probability", "router_log_tail_mass"}},
+     {signal::gate, signal::halting_mass, signal::jacobi_difference, "router_probability",
+      "router_log_tail_mass"}},
     {"adaptive_latent_cot", {signal::gate, signal::reach, signal::halting_mass}}};
 const std::map<std::string, Names> of_mixing{{"none", {}},
                                              {"depth_attention", {signal::depth_weights}},
@@ -88,8 +90,7 @@ TEST_P(Signals, AreThoseOfTheTable) {
     EXPECT_EQ(announced, expected);
 
     const auto ids = random_ids(24, vocabulary, 5);
-    const Window window{ids, 0, 24};
-    const WindowResult result = engine.score(std::span(&window, 1), RecordLevel::steps).front();
+    const WindowResult result = scored_alone(engine, {ids, 0, 24}, RecordLevel::steps);
     Names recorded;
     for (const auto& [name, chunk] : result.signals) {
         recorded.insert(name);
@@ -116,8 +117,7 @@ TEST(SignalsOfOneStep, HaveValues) {
         config["pause_token_id"] = 3;
         const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
         const auto ids = random_ids(24, vocabulary, 5);
-        const Window window{ids, 0, 24};
-        const WindowResult result = engine.score(std::span(&window, 1), RecordLevel::steps).front();
+        const WindowResult result = scored_alone(engine, {ids, 0, 24}, RecordLevel::steps);
         EXPECT_EQ(result.signals.size(), engine.signals(RecordLevel::steps).size()) << method;
         for (const auto& [name, chunk] : result.signals) {
             EXPECT_FALSE(chunk.data.empty()) << method << ": " << name;
@@ -135,12 +135,11 @@ TEST_P(Signals, DepthAttentionCostsWhatItsSourcesCost) {
     nlohmann::json without = with;
     without["use_depth_attention"] = false;
     const auto ids = random_ids(24, vocabulary, 5);
-    const Window window{ids, 0, 24};
     std::vector<TokenColumns> tokens;
     for (const nlohmann::json& config : {with, without}) {
         const TemporaryFolder folder;
         const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
-        tokens.push_back(engine.score(std::span(&window, 1), RecordLevel::nll).front().tokens);
+        tokens.push_back(scored_alone(engine, {ids, 0, 24}, RecordLevel::nll).tokens);
         if (config == with) {
             ASSERT_EQ(engine.config().depth.kind, DepthMixing::depth_attention);
         } else {

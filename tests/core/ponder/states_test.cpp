@@ -27,6 +27,7 @@ using testing::expect_near;
 using testing::find;
 using testing::floats_of;
 using testing::random_ids;
+using testing::scored_alone;
 using testing::vocabulary;
 using testing::whole;
 
@@ -286,7 +287,7 @@ TEST_P(States, AnotherTokensStateChangesWhatFollowsAndNothingBefore) {
         const WindowResult alone = [&] {
             Window window = whole(ids_);
             window.sequence = 1;
-            return engine_->score({&window, 1}, RecordLevel::steps).front();
+            return scored_alone(*engine_, window, RecordLevel::steps);
         }();
         engine_->use_patches({});
         expect_near({after.tokens.entropy.begin(), after.tokens.entropy.begin() + 9},
@@ -391,8 +392,8 @@ TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
     const auto state = plain.states_at({&window, 1}, std::vector{StatePlace{0, 2, 0, 1}}).front();
     plain.use_patches({{{0, 7, 0, 1}, state}});
     exits.use_patches({{{0, 7, 1}, state}});
-    const WindowResult a = plain.score({&window, 1}, RecordLevel::steps).front();
-    const WindowResult b = exits.score({&window, 1}, RecordLevel::steps).front();
+    const WindowResult a = scored_alone(plain, window, RecordLevel::steps);
+    const WindowResult b = scored_alone(exits, window, RecordLevel::steps);
     expect_near(a.tokens.entropy, b.tokens.entropy, 1e-5, "entropy");
     EXPECT_THROW(exits.use_patches({{{0, 7, 1, 0}, state}}), InputError);
     EXPECT_THROW(exits.choose(&RunPlan::lens, true), InputError);

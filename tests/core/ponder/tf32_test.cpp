@@ -17,8 +17,7 @@ using namespace testing;
 
 std::vector<float> nll_of(const Engine& engine) {
     const auto ids = random_ids(24, vocabulary, 31);
-    const Window window = whole(ids);
-    auto nll = engine.score(std::span(&window, 1), RecordLevel::steps).front().tokens.nll;
+    auto nll = scored_alone(engine, whole(ids), RecordLevel::steps).tokens.nll;
     nll.pop_back();
     return nll;
 }

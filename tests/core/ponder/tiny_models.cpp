@@ -211,6 +211,14 @@ std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary
     return ids;
 }
 
+Window whole(const std::vector<std::int32_t>& ids) {
+    return {ids, 0, static_cast<std::int64_t>(ids.size())};
+}
+
+WindowResult scored_alone(const Engine& engine, const Window& window, RecordLevel level) {
+    return engine.score(std::span(&window, 1), level).front();
+}
+
 const SignalChunk* find(const WindowResult& result, const std::string& name) {
     for (const auto& [signal_name, chunk] : result.signals) {
         if (signal_name == name) {

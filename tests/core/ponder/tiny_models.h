@@ -52,6 +52,11 @@ void nudge_weights(const Checkpoint& checkpoint, const std::filesystem::path& fo
 /// Ids below \p vocabulary, the same for the same seed.
 std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed);
 
+/// All of a text as one window.
+Window whole(const std::vector<std::int32_t>& ids);
+/// A window scored alone.
+WindowResult scored_alone(const Engine& engine, const Window& window, RecordLevel level);
+
 /// The signal of a result; nullptr: it has none of that name.
 const SignalChunk* find(const WindowResult& result, const std::string& name);
 /// Its values; std::out_of_range without it.
