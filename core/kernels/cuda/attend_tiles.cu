@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention over ranges on the matrix unit, for half precision and many queries that see nearly the same
-// rows. A block has 64 lines: a line is one query with one of the query heads that read the same K/V head,
-// and queries that are neighbours are neighbours here. K/V rows come to shared memory in tiles that begin at
-// the first row that any of the block's queries has still to see, so that rows nobody sees are not read,
-// whatever the ranges; who sees which row of a tile is a mask of bits a query. A warp has 16 lines: scores,
-// their online softmax and the mixture of values stay in its registers (Dao, arXiv 2307.08691). Weights are
-// rounded to the dtype of the values, and which rows make a tile depends on the neighbours: a result is the
-// same only up to that rounding.
+// rows. A block has 64 lines. A line is one query with one of the query heads that read the same K/V
+// head; neighbouring queries are neighbouring lines. K/V rows come to shared memory in tiles of 64. A tile
+// begins at the first row that any of the block's queries has still to see, so that rows that no query sees
+// are not read. A mask of bits for each query says which rows of the tile it sees. A warp has 16 lines: their
+// scores, the online softmax and the mixture of values stay in its registers (Dao, arXiv 2307.08691). The
+// values of a tile are copied while its scores are computed, and the next keys while the values are mixed.
+// Weights are rounded to the dtype of the values, and which rows make a tile depends on the neighbours: a
+// result is the same only up to that rounding.
 #include "core/kernels/cuda/attend_ranges.h"
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -22,12 +23,14 @@ constexpr int slice = 16; // elements of a head that one product takes
 constexpr int warps = 4;
 constexpr int threads = 32 * warps;
 constexpr int lines = attend_tile_lines;
-constexpr int lines_of_warp = lines / warps;
+constexpr int lines_of_warp = 16;
 constexpr int rows = 64; // of a tile; two tiles fit into what a block has without asking
 constexpr float lowest = -3.4028234e38F;
 constexpr float log2_e = 1.44269504F;
 constexpr std::uint32_t no_row = 0xffffffffU;
-static_assert(lines_of_warp == 16 && lines <= threads);
+constexpr std::uint64_t all_rows = ~std::uint64_t{0};
+
+static_assert(lines_of_warp * warps == lines);
 
 /// What the ranges of one query say of some rows. Rows are unsigned, since a tile may end past 2³¹.
 class Seen {
@@ -35,7 +38,10 @@ public:
     __device__ Seen(const AttendRanges& a, std::int64_t query)
         : ranges_(a.ranges + query * a.ranges_per_query * 2),
           count_(a.ranges_per_query),
-          trim_(trim_of(a, ranges_)) {}
+          trim_(trim_of(a, ranges_)) {
+        first_end_ = static_cast<std::uint32_t>(ranges_[1]);
+        first_begin_ = static_cast<std::uint32_t>(trim_.first(ranges_[0], ranges_[1]));
+    }
     /// The first of them from \p from on.
     __device__ std::uint32_t next(std::uint32_t from) const {
         std::uint32_t first = no_row;
@@ -53,28 +59,29 @@ public:
             const std::uint32_t beyond = end > from ? end - from : 0;
             const std::uint32_t high = beyond < rows ? beyond : rows;
             if (low < high) {
-                all |= (~std::uint64_t{0} >> (64 - (high - low))) << low;
+                all |= (all_rows >> (64 - (high - low))) << low;
             }
         });
         return all;
     }
 
 private:
+    /// The first range is in registers: most queries have no other.
     template <typename Visit>
     __device__ void for_each(const Visit& visit) const {
+        visit(first_begin_, first_end_);
         RangeTrim trim = trim_;
-        for (std::int64_t m = 0; m < count_; ++m) {
+        for (std::int64_t m = 1; m < count_; ++m) {
             const std::int32_t end = ranges_[2 * m + 1];
             const std::int32_t begin = trim.first(ranges_[2 * m], end);
-            if (begin < end) {
-                visit(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
-            }
+            visit(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
         }
     }
 
     const std::int32_t* ranges_;
     std::int64_t count_;
-    RangeTrim trim_;
+    RangeTrim trim_; ///< after the first range
+    std::uint32_t first_begin_, first_end_;
 };
 
 __device__ __forceinline__ float power_of_two(float x) {
@@ -86,29 +93,19 @@ __device__ __forceinline__ float power_of_two(float x) {
 #endif
 }
 
-/// The least and the union over a warp.
-__device__ __forceinline__ std::uint32_t least_of(std::uint32_t own) {
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        const std::uint32_t other = __shfl_xor_sync(all_lanes, own, step);
-        own = other < own ? other : own;
-    }
-    return own;
-}
+/// The union over a warp.
 __device__ __forceinline__ std::uint64_t union_of(std::uint64_t own) {
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2) {
-        own |= __shfl_xor_sync(all_lanes, own, step);
-    }
-    return own;
+    const std::uint32_t low = __reduce_or_sync(all_lanes, static_cast<std::uint32_t>(own));
+    const std::uint32_t high = __reduce_or_sync(all_lanes, static_cast<std::uint32_t>(own >> 32));
+    return std::uint64_t{high} << 32 | low;
 }
 
 /// Whether one of eight elements is infinite or NaN: all bits of its exponent are set.
 template <typename T>
-__device__ __forceinline__ bool is_strange(const RawChunk<T>& values) {
+__device__ __forceinline__ bool is_strange(const T* values) {
     constexpr unsigned low = std::is_same_v<T, __half> ? 0x7c00U : 0x7f80U;
     constexpr unsigned high = low << 16;
-    const uint4 words = values.words[0];
+    const uint4 words = *reinterpret_cast<const uint4*>(values);
     bool strange = false;
 #pragma unroll
     for (const unsigned word : {words.x, words.y, words.z, words.w}) {
@@ -119,16 +116,61 @@ __device__ __forceinline__ bool is_strange(const RawChunk<T>& values) {
 
 template <typename T, int Slices>
 struct Tile {
-    static constexpr int width = Slices * slice + chunk; // so that eight rows lie in all banks
-    union {
-        alignas(16) T keys[rows * width];
-        float weights[lines * rows]; // where values cannot be multiplied by the unit
-    };
+    static constexpr int chunks = Slices * slice / chunk;  // of a row
+    static constexpr int width = Slices * slice + chunk;   // so that eight rows lie in all banks
+    static constexpr int copies = rows * chunks / threads; // of a thread
+    static_assert(rows * chunks % threads == 0 && rows <= threads && lines <= threads);
+
+    alignas(16) T keys[rows * width];
     alignas(16) T values[rows * width];
-    float bias[rows];
-    std::uint64_t masks[lines];
-    std::uint64_t unions[warps];
+    float bias[2][rows];          ///< of every second tile; what is added to exponents of 2
+    std::uint64_t masks[lines];   ///< of the next tile, once this one's are in registers
+    std::uint64_t any[warps];     ///< rows that some query of a warp sees
+    std::uint64_t not_all[warps]; ///< rows that some query of a warp does not see
+    std::uint64_t strange[warps]; ///< rows with a value that is infinite or NaN, as a warp found them
     std::uint32_t firsts[warps];
+
+    /// Begins to copy rows from \p begin on; those outside \p any may be anything, or no memory, and become
+    /// 0.
+    __device__ __forceinline__ static void copy(T* to, const T* from, std::int64_t stride, int size,
+                                                std::uint32_t begin, std::uint64_t any, int thread) {
+#pragma unroll
+        for (int i = 0; i < copies; ++i) {
+            const int row = (i * threads + thread) / chunks;
+            const int element = (i * threads + thread) % chunks * chunk;
+            copy_async(to + row * width + element, from + (std::int64_t{begin} + row) * stride + element,
+                       (any >> row & 1) != 0 && element < size);
+        }
+    }
+    /// Rows that have an infinite or NaN value among those that this thread copied.
+    [[nodiscard]] __device__ __forceinline__ std::uint64_t strange_rows(int thread) const {
+        std::uint64_t found = 0;
+#pragma unroll
+        for (int i = 0; i < copies; ++i) {
+            const int place = i * threads + thread;
+            const bool here = is_strange(values + place / chunks * width + place % chunks * chunk);
+            found |= std::uint64_t{here} << place / chunks;
+        }
+        return found;
+    }
+    __device__ __forceinline__ void clear_values(std::uint64_t of_rows, int thread) {
+#pragma unroll
+        for (int i = 0; i < copies; ++i) {
+            const int place = i * threads + thread;
+            if ((of_rows >> place / chunks & 1) != 0) {
+                *reinterpret_cast<uint4*>(values + place / chunks * width + place % chunks * chunk) = {};
+            }
+        }
+    }
+    /// What the warps left in a list of theirs, joined.
+    __device__ __forceinline__ static std::uint64_t joined(const std::uint64_t (&of_warps)[warps]) {
+        std::uint64_t all = 0;
+#pragma unroll
+        for (int w = 0; w < warps; ++w) {
+            all |= of_warps[w];
+        }
+        return all;
+    }
 };
 
 /// The lines of a warp in its registers: number 0 and 1 of a lane belong to line group, 2 and 3 to group + 8.
@@ -174,10 +216,11 @@ struct Lines {
     }
 
     /// Scores become weights relative to the new maxima, and the sums so far follow. Exponents are of 2:
-    /// \p scale is log2(e) times the factor on scores. Plain: every line sees every row, without a bias.
-    template <bool Plain>
-    __device__ __forceinline__ void weigh(const Tile<T, Slices>& tile, float scale,
+    /// \p scale is log2(e) times the factor on scores. Not Masked: every line sees every row.
+    template <bool Masked, bool Biased>
+    __device__ __forceinline__ void weigh(const float (&bias)[rows], float scale,
                                           const std::uint64_t (&seen)[2], int lane) {
+        constexpr bool Plain = !Masked && !Biased; // scores are scaled last
         float highest[2] = {Plain ? -INFINITY : maximum[0], Plain ? -INFINITY : maximum[1]};
         // Bits of constant places from here on.
         const std::uint64_t bits[2] = {seen[0] >> lane % 4 * 2, seen[1] >> lane % 4 * 2};
@@ -187,10 +230,12 @@ struct Lines {
             for (int i = 0; i < 4; ++i) {
                 float& score = scores[j][i];
                 if constexpr (!Plain) {
-                    const float bias = tile.bias[j * 8 + lane % 4 * 2 + i % 2];
-                    score = (bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? fmaf(score, scale, bias) : -INFINITY;
+                    score = fmaf(score, scale, Biased ? bias[j * 8 + lane % 4 * 2 + i % 2] : 0.0F);
                 }
-                highest[i / 2] = score > highest[i / 2] ? score : highest[i / 2];
+                if constexpr (Masked) {
+                    score = (bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? score : -INFINITY;
+                }
+                highest[i / 2] = fmaxf(highest[i / 2], score);
             }
         }
 #pragma unroll
@@ -243,65 +288,62 @@ struct Lines {
         }
     }
 
-    /// The same element by element, where a value is infinite or NaN: 0 times it would reach lines that do
-    /// not see its row. Weights come by way of shared memory, and every warp has to come here.
-    __device__ __forceinline__ void mix_strange(Tile<T, Slices>& tile, const std::uint64_t (&seen)[2],
-                                                int warp, int lane) {
-        __syncthreads(); // keys were read
-        float* const weights = tile.weights + warp * lines_of_warp * rows;
+    /// The same for one row whose values are not all finite, element by element: in a product, 0 times such a
+    /// value would reach lines that do not see the row. All lanes take part.
+    __device__ __forceinline__ void mix_row(const Tile<T, Slices>& tile, int row,
+                                            const std::uint64_t (&seen)[2], int lane) {
+        // A bit and not an index of scores, so that they stay in registers.
+        const unsigned place = 1U << (row / 8 * 2 + row % 2);
+        float weight[2] = {0, 0};
 #pragma unroll
         for (int j = 0; j < rows / 8; ++j) {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                weights[(lane / 4 + i / 2 * 8) * rows + j * 8 + lane % 4 * 2 + i % 2] = scores[j][i];
+                weight[i / 2] += (place >> (2 * j + i % 2) & 1) != 0 ? scores[j][i] : 0;
             }
         }
-        __syncwarp();
-        for (int row = 0; row < rows; ++row) {
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                if ((seen[half] >> row & 1) == 0) {
-                    continue;
-                }
-                const float weight = weights[(lane / 4 + half * 8) * rows + row];
+        for (int half = 0; half < 2; ++half) {
+            weight[half] = __shfl_sync(all_lanes, weight[half], lane / 4 * 4 + row % 8 / 2);
+            const bool sees = (seen[half] >> row & 1) != 0;
 #pragma unroll
-                for (int n = 0; n < Slices * 2; ++n) {
-                    const T* const value = tile.values + row * width + n * 8 + lane % 4 * 2;
-                    mixed[n][2 * half] += weight * widen(value[0]);
-                    mixed[n][2 * half + 1] += weight * widen(value[1]);
-                }
+            for (int n = 0; n < Slices * 2; ++n) {
+                const T* const value = tile.values + row * width + n * 8 + lane % 4 * 2;
+                mixed[n][2 * half] += sees ? weight[half] * widen(value[0]) : 0;
+                mixed[n][2 * half + 1] += sees ? weight[half] * widen(value[1]) : 0;
             }
         }
     }
 };
 
 template <typename T, int Slices>
-__global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
-    __shared__ Tile<T, Slices> tile;
-    constexpr int width = Tile<T, Slices>::width;
-    constexpr int chunks = Slices * slice / chunk;
+__global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_kernel(AttendRanges a) {
+    using OneTile = Tile<T, Slices>;
+    __shared__ OneTile tile;
     const int thread = static_cast<int>(threadIdx.x);
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int group = static_cast<int>(a.query_heads / a.kv_heads);
     const int queries = lines / group; // of a block
-    const std::int64_t first_query = static_cast<std::int64_t>(blockIdx.x) * queries;
+    // The last queries of causal ranges see most: they begin first.
+    const std::int64_t first_query = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * queries;
     const std::int64_t kv_head = blockIdx.y;
     const int size = static_cast<int>(a.head_size);
     const T* const keys = static_cast<const T*>(a.k) + kv_head * a.k_head_stride;
     const T* const values = static_cast<const T*>(a.v) + kv_head * a.v_head_stride;
+    const float scale = a.scale * log2_e;
 
     // Lines of this lane.
-    int query_of[2];
-    bool present[2];
-    std::int64_t head_of[2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int line = warp * lines_of_warp + lane / 4 + half * 8;
-        query_of[half] = line / group;
-        head_of[half] = kv_head * group + line % group;
-        present[half] = query_of[half] < queries && first_query + query_of[half] < a.queries;
-    }
+    const auto line_of = [&](int half) { return warp * lines_of_warp + lane / 4 + half * 8; };
+    const auto query_of = [&](int half) { return line_of(half) / group; };
+    const auto is_present = [&](int half) {
+        return query_of(half) < queries && first_query + query_of(half) < a.queries;
+    };
+    // Of the first element of a line's head, in the queries or the result.
+    const auto place_of = [&](int half, std::int64_t stride, std::int64_t head_stride) {
+        return (first_query + query_of(half)) * stride +
+               (kv_head * group + line_of(half) % group) * head_stride;
+    };
     Lines<T, Slices> own;
 #pragma unroll
     for (int s = 0; s < Slices; ++s) {
@@ -309,95 +351,125 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         for (int i = 0; i < 4; ++i) {
             const int half = i % 2;
             const int element = s * slice + lane % 4 * 2 + i / 2 * 8;
-            const T* const row = static_cast<const T*>(a.q) + (first_query + query_of[half]) * a.q_stride +
-                                 head_of[half] * a.q_head_stride;
-            own.query[s][i] =
-                present[half] && element < size ? *reinterpret_cast<const std::uint32_t*>(row + element) : 0;
+            const T* const row = static_cast<const T*>(a.q) + place_of(half, a.q_stride, a.q_head_stride);
+            own.query[s][i] = is_present(half) && element < size
+                                  ? *reinterpret_cast<const std::uint32_t*>(row + element)
+                                  : 0;
         }
     }
 
     // A thread looks after one query of the block.
     const bool looks = thread < queries && first_query + thread < a.queries;
     const Seen seen_by(a, looks ? first_query + thread : 0);
-    for (std::uint32_t from = 0;;) {
-        const std::uint32_t next = least_of(looks ? seen_by.next(from) : no_row);
+    const auto write_first = [&](std::uint32_t from) {
+        const std::uint32_t first = __reduce_min_sync(all_lanes, looks ? seen_by.next(from) : no_row);
         if (lane == 0) {
-            tile.firsts[warp] = next;
+            tile.firsts[warp] = first;
         }
-        __syncthreads(); // the tile before was read, too
-        std::uint32_t begin = no_row;
+    };
+    const auto first_of_block = [&] {
+        std::uint32_t first = no_row;
 #pragma unroll
         for (int w = 0; w < warps; ++w) {
-            begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;
+            first = tile.firsts[w] < first ? tile.firsts[w] : first;
         }
-        if (begin == no_row) {
-            break;
-        }
+        return first;
+    };
+    const auto write_masks = [&](std::uint32_t begin) {
         const std::uint64_t bits = looks ? seen_by.bits(begin) : 0;
         if (thread < lines) {
             tile.masks[thread] = bits;
         }
-        const std::uint64_t of_warp = union_of(bits);
+        const std::uint64_t any = union_of(bits);
+        const std::uint64_t not_all = union_of(looks ? ~bits : 0);
         if (lane == 0) {
-            tile.unions[warp] = of_warp;
+            tile.any[warp] = any;
+            tile.not_all[warp] = not_all;
         }
+    };
+    std::uint64_t any = 0;          // rows that some query sees
+    bool all_see_all = false;       // every query every row
+    std::uint64_t seen[2] = {0, 0}; // by the lines of this lane
+    int turn = 0;
+    const auto begin_tile = [&](std::uint32_t begin) {
+        any = OneTile::joined(tile.any);
+        all_see_all = OneTile::joined(tile.not_all) == 0;
+        OneTile::copy(tile.keys, keys, a.k_stride, size, begin, any, thread);
+        if (a.row_bias != nullptr && thread < rows) {
+            tile.bias[turn][thread] =
+                (any >> thread & 1) != 0 ? a.row_bias[std::int64_t{begin} + thread] * log2_e : 0.0F;
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            seen[half] = is_present(half) ? tile.masks[query_of(half)] : 0;
+        }
+    };
+
+    write_first(0);
+    __syncthreads();
+    std::uint32_t begin = first_of_block();
+    if (begin != no_row) {
+        write_masks(begin);
         __syncthreads();
-        std::uint64_t any = 0;
-#pragma unroll
-        for (int w = 0; w < warps; ++w) {
-            any |= tile.unions[w];
-        }
-        bool strange = false;
-        constexpr int copies = rows * chunks / threads; // of a thread
-        // Loads of keys and of values in flight: as many as registers hold beside the lines.
-        constexpr int at_once = copies % 4 == 0 ? 4 : copies % 3 == 0 ? 3 : 2;
-        static_assert(rows * chunks % threads == 0 && copies % at_once == 0);
-#pragma unroll 1
-        for (int first = 0; first < copies; first += at_once) {
-            RawChunk<T> key[at_once];
-            RawChunk<T> value[at_once];
-#pragma unroll
-            for (int i = 0; i < at_once; ++i) {
-                const int row = ((first + i) * threads + thread) / chunks;
-                const int element = ((first + i) * threads + thread) % chunks * chunk;
-                const bool read = (any >> row & 1) != 0; // others may be anything, or no memory
-                const std::int64_t at = std::int64_t{begin} + row;
-                load_raw(keys + at * a.k_stride, element, size, read, key[i]);
-                load_raw(values + at * a.v_stride, element, size, read, value[i]);
-            }
-#pragma unroll
-            for (int i = 0; i < at_once; ++i) {
-                const int row = ((first + i) * threads + thread) / chunks;
-                const int element = ((first + i) * threads + thread) % chunks * chunk;
-                *reinterpret_cast<uint4*>(tile.keys + row * width + element) = key[i].words[0];
-                *reinterpret_cast<uint4*>(tile.values + row * width + element) = value[i].words[0];
-                strange = strange || is_strange(value[i]);
-            }
-        }
-        if (thread < rows) {
-            const bool read = a.row_bias != nullptr && (any >> thread & 1) != 0;
-            tile.bias[thread] = read ? a.row_bias[std::int64_t{begin} + thread] * log2_e : 0.0F;
-        }
-        strange = __syncthreads_or(strange) != 0;
-        const std::uint64_t seen[2] = {present[0] ? tile.masks[query_of[0]] : 0,
-                                       present[1] ? tile.masks[query_of[1]] : 0};
-        const bool works = union_of(seen[0] | seen[1]) != 0;
+        begin_tile(begin);
+    }
+    while (begin != no_row) {
+        const std::uint64_t seen_here[2] = {seen[0], seen[1]};
+        const bool plain_values = all_see_all; // a value that all see belongs in every sum
+        const int turn_here = turn;
+        write_first(begin + rows);
+        wait_for_copies();
+        __syncthreads(); // keys are there, and the values before were read
+        OneTile::copy(tile.values, values, a.v_stride, size, begin, any, thread);
+        const bool works = !__all_sync(all_lanes, (seen_here[0] | seen_here[1]) == 0);
         if (works) {
             own.score(tile, lane);
-            const float scale = a.scale * log2_e;
-            const bool all = (seen[0] & seen[1]) == ~std::uint64_t{0} && a.row_bias == nullptr && scale > 0;
-            if (__all_sync(all_lanes, all)) {
-                own.template weigh<true>(tile, scale, seen, lane);
+        }
+        begin = first_of_block();
+        if (begin != no_row) {
+            write_masks(begin);
+        }
+        wait_for_copies();
+        __syncthreads(); // values are there, and the keys were read
+        turn = 1 - turn;
+        if (begin != no_row) {
+            begin_tile(begin);
+        }
+        if (works) {
+            const bool masked =
+                !__all_sync(all_lanes, (seen_here[0] & seen_here[1]) == all_rows && scale > 0);
+            if (a.row_bias != nullptr && masked) {
+                own.template weigh<true, true>(tile.bias[turn_here], scale, seen_here, lane);
+            } else if (a.row_bias != nullptr) {
+                own.template weigh<false, true>(tile.bias[turn_here], scale, seen_here, lane);
+            } else if (masked) {
+                own.template weigh<true, false>(tile.bias[turn_here], scale, seen_here, lane);
             } else {
-                own.template weigh<false>(tile, scale, seen, lane);
+                own.template weigh<false, false>(tile.bias[turn_here], scale, seen_here, lane);
             }
         }
-        if (strange) {
-            own.mix_strange(tile, seen, warp, lane);
-        } else if (works) {
+        if (!plain_values) {
+            const std::uint64_t of_warp = union_of(tile.strange_rows(thread));
+            if (lane == 0) {
+                tile.strange[warp] = of_warp;
+            }
+            __syncthreads();
+            const std::uint64_t strange = OneTile::joined(tile.strange);
+            if (strange != 0) {
+#pragma unroll 1
+                for (int row = 0; row < rows; ++row) {
+                    if ((strange >> row & 1) != 0 && works) {
+                        own.mix_row(tile, row, seen_here, lane);
+                    }
+                }
+                __syncthreads();
+                tile.clear_values(strange, thread);
+                __syncthreads();
+            }
+        }
+        if (works) {
             own.mix(tile, lane);
         }
-        from = begin + rows;
     }
 
 #pragma unroll
@@ -406,17 +478,17 @@ __global__ void __launch_bounds__(threads) attend_tiles_kernel(AttendRanges a) {
         for (int step = 1; step < 4; step *= 2) {
             own.sum[half] += __shfl_xor_sync(all_lanes, own.sum[half], step);
         }
-        if (!present[half]) {
+        if (!is_present(half)) {
             continue;
         }
-        T* const out = static_cast<T*>(a.out) +
-                       ((first_query + query_of[half]) * a.query_heads + head_of[half]) * a.head_size;
+        const float share = 1 / own.sum[half];
+        T* const out = static_cast<T*>(a.out) + place_of(half, a.query_heads * a.head_size, a.head_size);
 #pragma unroll
         for (int n = 0; n < Slices * 2; ++n) {
             const int element = n * 8 + lane % 4 * 2;
             if (element < size) {
-                *reinterpret_cast<std::uint32_t*>(out + element) = pair_of<T>(
-                    own.mixed[n][2 * half] / own.sum[half], own.mixed[n][2 * half + 1] / own.sum[half]);
+                *reinterpret_cast<std::uint32_t*>(out + element) =
+                    pair_of<T>(own.mixed[n][2 * half] * share, own.mixed[n][2 * half + 1] * share);
             }
         }
     }

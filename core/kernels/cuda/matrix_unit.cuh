@@ -52,6 +52,29 @@ __device__ __forceinline__ void load_matrices(const void* row, std::uint32_t (&t
 #endif
 }
 
+/// Copies 16 bytes to shared memory while the thread goes on; zeros where not \p wanted, and then does not
+/// read \p from. Both are multiples of 16 bytes.
+__device__ __forceinline__ void copy_async(void* to, const void* from, bool wanted) {
+#if defined(__CUDACC__)
+    const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(address), "l"(from), "r"(wanted ? 16 : 0)
+                 : "memory");
+#else
+    host_cuda::copy_async(to, from, wanted);
+#endif
+}
+
+/// Waits for this thread's copies. A barrier then shows them to the block.
+__device__ __forceinline__ void wait_for_copies() {
+#if defined(__CUDACC__)
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#else
+    host_cuda::wait_for_copies();
+#endif
+}
+
 /// c += a · b. All lanes take part.
 template <typename T>
 __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,

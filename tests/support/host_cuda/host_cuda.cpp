@@ -146,7 +146,6 @@ struct Runtime {
     std::uint64_t blocks_run = 0;
     std::int64_t launches = 0;
     Token start, end, block_barrier;
-    bool said[2] = {}; ///< by a thread that came to the barrier, by its turn
     std::vector<Token> warp_barriers;
     int error = 0;
     std::string text;
@@ -281,7 +280,6 @@ bool meet() {
     const auto at_barrier = [](const auto& fibre) { return fibre->state == State::at_block_barrier; };
     if (std::all_of(r.fibres.begin(), r.fibres.begin() + r.count, at_barrier)) {
         ++r.block_barrier.turn;
-        r.said[r.block_barrier.turn % 2] = false;
         for (unsigned i = 0; i < r.count; ++i) {
             r.fibres[i]->state = State::ready;
         }
@@ -430,14 +428,6 @@ void warp_barrier(unsigned lanes) {
     release(place);
     wait(State::at_warp_barrier);
     acquire(place);
-}
-
-bool block_any(bool own) {
-    auto& r = runtime();
-    bool& said = r.said[r.block_barrier.turn % 2];
-    said = said || own;
-    block_barrier();
-    return said;
 }
 
 void misaligned() {

@@ -62,8 +62,6 @@ void warp_barrier(unsigned lanes);
 std::uint64_t exchange(unsigned lanes, std::uint64_t value, int source);
 /// The values of all lanes of a warp; those of lanes that take no part are 0.
 void exchange_all(unsigned lanes, std::uint64_t value, std::uint64_t (&all)[32]);
-/// A block's barrier; whether any thread said yes.
-bool block_any(bool own);
 /// A launch failure: memory that has to begin at a multiple of 16 bytes does not.
 void misaligned();
 

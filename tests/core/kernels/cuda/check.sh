@@ -133,7 +133,7 @@ every_barrier() {
             mkdir -p "$folder/core/kernels/cuda"
             sed "${line}d" "$file" >"$folder/$file"
             mutant "$name.cu: without the barrier in line $line" "$folder" "$file" "plain thread"
-        done < <(grep -n '^ *__sync[a-z]*();' "$file")
+        done < <(grep -nE '^ *(__sync[a-z]*|wait_for_copies)\(\);' "$file")
     done
 }
 
@@ -160,21 +160,22 @@ mutants() {
         rounds" "ranges[2 * m];
         rounds"
     change "no bias" attend_ranges.cu "dot += a.row_bias[row];" ""
-    change "a block's queries begin where they like" attend_tiles.cu "begin = tile.firsts[w] < begin ? tile.firsts[w] : begin;" "begin = tile.firsts[0];"
-    change "everybody sees a tile" attend_tiles.cu "(bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? fmaf" "true ? fmaf"
+    change "a block's queries begin where they like" attend_tiles.cu "first = tile.firsts[w] < first ? tile.firsts[w] : first;" "first = tile.firsts[0];"
+    change "everybody sees a tile" attend_tiles.cu "(bits[i / 2] >> (j * 8 + i % 2) & 1) != 0 ? score" "true ? score"
     change "a plain tile's maximum has no scale" attend_tiles.cu "highest[half] * scale" "highest[half]"
-    change "a bias in a plain tile" attend_tiles.cu "&& a.row_bias == nullptr && scale > 0" "&& scale > 0"
-    change "rows that nobody sees are read" attend_tiles.cu "const bool read = (any >> row & 1) != 0; //" "const bool read = true; //"
-    change "a bias that nobody sees" attend_tiles.cu "a.row_bias != nullptr && (any >> thread & 1) != 0" "a.row_bias != nullptr" address
-    change "a strange value is multiplied" attend_tiles.cu "if (strange) {" "if (false) {"
-    change "a thread keeps what it found strange" attend_tiles.cu "strange = __syncthreads_or(strange) != 0;" "__syncthreads();" "plain thread"
+    change "a bias in a plain tile" attend_tiles.cu "} else if (a.row_bias != nullptr) {" "} else if (false) {"
+    change "rows that nobody sees are read" attend_tiles.cu "(any >> row & 1) != 0 && element < size" "element < size"
+    change "a bias that nobody sees" attend_tiles.cu "(any >> thread & 1) != 0 ? a.row_bias" "true ? a.row_bias" address
+    change "a strange value is multiplied" attend_tiles.cu "if (strange != 0) {" "if (false) {"
+    change "a warp keeps what it found strange" attend_tiles.cu "OneTile::joined(tile.strange)" "of_warp" "plain thread"
+    change "a strange value stays in the product" attend_tiles.cu "tile.clear_values(strange, thread);" ""
     change "tiles forget the sums before" attend_tiles.cu "sum[half] *= factor;" ""
     change "tiles forget the mixtures before" attend_tiles.cu "numbers[2 * half + 1] *= factor;" ""
     change "lanes keep their own maxima" attend_tiles.cu "highest[half] = fmaxf(highest[half], __shfl_xor_sync(all_lanes, highest[half], step));" "(void)step;"
-    change "a tile's end is one row early" attend_tiles.cu "from = begin + rows;" "from = begin + rows - 1;"
-    change "a tile's end is one row late" attend_tiles.cu "from = begin + rows;" "from = begin + rows + 1;"
-    change "all lines are of the first head" attend_tiles.cu "kv_head * group + line % group" "kv_head * group"
-    change "a query's element too many" attend_tiles.cu "present[half] && element < size" "present[half]" address
+    change "a tile's end is one row early" attend_tiles.cu "write_first(begin + rows)" "write_first(begin + rows - 1)"
+    change "a tile's end is one row late" attend_tiles.cu "write_first(begin + rows)" "write_first(begin + rows + 1)"
+    change "all lines are of the first head" attend_tiles.cu "(kv_head * group + line_of(half) % group)" "kv_head * group"
+    change "a query's element too many" attend_tiles.cu "is_present(half) && element < size" "is_present(half)" address
     change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
     change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
     change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"

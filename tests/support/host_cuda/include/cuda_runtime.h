@@ -4,10 +4,12 @@
 
 #include "tests/support/host_cuda/host_cuda.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -95,8 +97,41 @@ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_
     }
 }
 
+/// cp.async: what is on its way is not there before the wait.
+struct Copy {
+    void* to;
+    const void* from; ///< null: zeros
+};
+inline std::vector<Copy>& copies_of_thread() {
+    static std::vector<Copy> copies[1024]; // blocks run one after the other
+    return copies[threadIdx.x];
+}
+inline void copy_async(void* to, const void* from, bool wanted) {
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
+        (wanted && reinterpret_cast<std::uintptr_t>(from) % 16 != 0)) {
+        misaligned();
+        return;
+    }
+    std::memset(to, 0xff, 16); // NaN
+    copies_of_thread().push_back({to, wanted ? from : nullptr});
+}
+inline void wait_for_copies() {
+    for (const Copy& copy : copies_of_thread()) {
+        if (copy.from != nullptr) {
+            std::memcpy(copy.to, copy.from, 16);
+        } else {
+            std::memset(copy.to, 0, 16);
+        }
+    }
+    copies_of_thread().clear();
+}
+
 } // namespace host_cuda
 
+template <typename T>
+T __shfl_sync(unsigned lanes, T value, int source) {
+    return host_cuda::shuffle(lanes, value, source);
+}
 template <typename T>
 T __shfl_xor_sync(unsigned lanes, T value, int step) {
     return host_cuda::shuffle(lanes, value, host_cuda::lane() ^ step);
@@ -109,8 +144,19 @@ inline int __all_sync(unsigned lanes, int own) {
     }
     return own;
 }
-inline int __syncthreads_or(int own) {
-    return host_cuda::block_any(own != 0) ? 1 : 0;
+inline std::uint32_t __reduce_or_sync(unsigned lanes, std::uint32_t own) {
+    std::uint64_t all[32];
+    host_cuda::exchange_all(lanes, own, all);
+    for (const std::uint64_t one : all) {
+        own |= static_cast<std::uint32_t>(one);
+    }
+    return own;
+}
+/// All lanes take part.
+inline std::uint32_t __reduce_min_sync(unsigned lanes, std::uint32_t own) {
+    std::uint64_t all[32];
+    host_cuda::exchange_all(lanes, own, all);
+    return static_cast<std::uint32_t>(*std::min_element(all, all + 32));
 }
 inline int atomicAdd(int* address, int value) {
     return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
