@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/kernels/attend.h"
-#include "core/kernels/depth_mix.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,10 +43,6 @@ struct CudaKernels {
     bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
     at::Tensor (*attend)(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias) = nullptr;
-    bool (*depth_mix_fits)(const at::Tensor& v, std::size_t sources) = [](const at::Tensor&, std::size_t) {
-        return false;
-    };
-    decltype(&ponderscope::depth_mix) depth_mix = nullptr;
     bool (*rotate_fits)(const at::Tensor& x) = [](const at::Tensor&) { return false; };
     /// cos, sin: fp32 [angles, pairs], contiguous; rows: int64 [n], contiguous. See core/model/rope.h.
     at::Tensor (*rotate)(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/kernels/depth_mix.h"
+#include "core/model/depth_mix.h"
 #include "core/model/backbone.h"
 #include "core/model/depth_sources.h"
 

@@ -107,7 +107,7 @@ stage_a() {
     fi
     # Kernels first: what is built on a wrong one fails, too.
     local dtype
-    for name in attend head depth_mix; do next; step "kernels_$name" 60 "$bundle/tests/${name}_test" --gtest_brief=1 --gtest_filter='*OnTheGpu*:DepthMix.*' & done
+    for name in attend head; do next; step "kernels_$name" 60 "$bundle/tests/${name}_test" --gtest_brief=1 --gtest_filter='*OnTheGpu*' & done
     next; PONDERSCOPE_TEST_KERNELS=1 step kernels_paths 60 "$bundle/tests/model_on_device_test" --gtest_brief=1 &
     [ -z "$models" ] || { next; step programs 90 python3 "$bundle/bench/programs_on_device.py" "$bundle/bin" "$models" & }
     wait

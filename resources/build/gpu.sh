@@ -23,7 +23,7 @@ collect() {
     local folder=$1 name library
     mkdir -p "$folder"/{bin,tests,bench,lib}
     for name in ponderscope ponderscope-engine; do strip -o "$folder/bin/$name" "$build/bin/$name"; done
-    for name in device attend head depth_mix model_on_device ponder_golden ponder_engine ponder_recording ponder_released ponder_states ponder_rerun; do
+    for name in device attend head model_on_device ponder_golden ponder_engine ponder_recording ponder_released ponder_states ponder_rerun; do
         strip -o "$folder/tests/${name}_test" "$build/tests/${name}_test"
     done
     for name in device halting; do

@@ -41,13 +41,6 @@ bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Ten
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
-/// Whether the tensor fits (as in the functions above), and the kernel's arguments can hold this number of
-/// sources.
-bool depth_mix_cuda_fits(const at::Tensor& v, std::size_t sources);
-/// depth_mix by our kernel, for checked, contiguous arguments, without gradient.
-DepthMixed depth_mix_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          std::span<const DepthSource> sources, bool want_weights);
-
 /// Whether the logits are contiguous fp32 on a GPU, and the kernel's memory holds a list of this length.
 bool head_cuda_fits(const at::Tensor& logits, std::int64_t list_length);
 HeadStatistics head_statistics_cuda(const at::Tensor& logits, const at::Tensor& targets, bool entropy,
@@ -68,8 +61,6 @@ inline void add_kernels(CudaKernels& table) {
     table.attend_fits = attend_cuda_fits;
     table.flash_fits = flash_fits;
     table.attend = attend_cuda;
-    table.depth_mix_fits = depth_mix_cuda_fits;
-    table.depth_mix = depth_mix_cuda;
     table.rotate_fits = rotate_cuda_fits;
     table.rotate = rotate_cuda;
     table.head_fits = head_cuda_fits;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a device makes of the engine's parts, as ratios against something measured beside it in the same run:
-//   mixing     bytes a second of depth mixing over those of a copy
 //   attention  time of the library's causal kernel over that of ranges that say the same, and of ranges that
 //              the device knows to be causal, with a bias of rows
 //   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
@@ -16,7 +15,6 @@
 #include "core/base/files.h"
 #include "core/base/splitmix.h"
 #include "core/kernels/attend.h"
-#include "core/kernels/depth_mix.h"
 #include "core/kernels/head.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
@@ -62,9 +60,6 @@ public:
 
     void run() {
         copy_speed();
-        if (wanted("mixing")) {
-            mixing();
-        }
         if (wanted("attention")) {
             attention();
         }
@@ -163,23 +158,6 @@ private:
         const auto all = timed({[&] { to.copy_(from); }});
         copy_ = 2 * static_cast<double>(bytes) / all[0].seconds;
         std::printf("copy       %8.1f GB/s; %s\n", copy_ / 1e9, all[0].machine.c_str());
-    }
-
-    void mixing() {
-        const std::int64_t rows = !device_.is_cuda() ? 4096 : 32768;
-        const std::int64_t size = shape_.d / shape_.heads;
-        const at::Tensor q = drawn({rows, shape_.heads, size}), k = drawn({rows, shape_.heads, size}),
-                         v = drawn({rows, shape_.heads, size});
-        std::vector<DepthSource> sources;
-        for (int i = 0; i < 8; ++i) {
-            sources.push_back({drawn({rows, shape_.heads, size}), drawn({rows, shape_.heads, size})});
-        }
-        const auto all = timed({[&] { (void)depth_mix(q, k, v, sources, false); }});
-        // q, k, v, two a source, and the result.
-        const double bytes =
-            static_cast<double>((4 + 2 * sources.size()) * static_cast<std::size_t>(q.nbytes()));
-        std::printf("mixing     8 sources: %.2f of a copy; %s\n", bytes / all[0].seconds / copy_,
-                    all[0].machine.c_str());
     }
 
     void attention() {
@@ -375,7 +353,7 @@ private:
     at::ScalarType type_;
     Shape shape_;
     int rounds_;
-    std::string parts_; ///< ",mixing,decoding,"
+    std::string parts_; ///< ",attention,decoding,"
     bool profiles_;
     double copy_ = 0; ///< bytes read and written a second
 };

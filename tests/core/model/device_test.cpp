@@ -45,7 +45,6 @@ TEST(Device, TheCudaLibraryIsLoadedWhenItIsAskedFor) {
     EXPECT_NE(cuda->name_of, nullptr);
     EXPECT_FALSE(cuda->attend_fits(on_cpu)) << "what lies on the CPU is no business of it";
     EXPECT_NE(cuda->attend, nullptr);
-    EXPECT_NE(cuda->depth_mix, nullptr);
     if (!refused.empty()) {
         EXPECT_NE(refused.find("driver"), std::string::npos) << refused;
     }

@@ -17,7 +17,7 @@ cd "$(dirname "$0")/../../../.."
 tree=$PWD
 out=$tree/build/kernels
 cxx=${CXX:-g++}
-kernels=(attend_ranges attend_tiles depth_mix head_rows rotate_heads)
+kernels=(attend_ranges attend_tiles head_rows rotate_heads)
 common="-x c++ -std=c++20 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing -ffunction-sections"
 declare -A flags=(
     [plain]="-O2"
@@ -75,10 +75,9 @@ mutant() {
     case $file in
         *attend_ranges.cu) filter='*/ranges:AttendRanges*' ;;
         *attend_tiles.cu | *matrix_unit.cuh) filter='*/tiles:AttendTiles*' ;;
-        *depth_mix.cu) filter='Depth*' ;;
         *head_rows.cu) filter='HeadRows*' ;;
         *rotate_heads.cu) filter='Rotate*' ;;
-        *) filter='*Attend*:Depth*' ;;
+        *) filter='*Attend*' ;;
     esac
     for build in $builds; do
         [ -n "${built[$build]:-}" ] || build "$build"
@@ -89,7 +88,7 @@ mutant() {
         case $file in
             *.cu) rebuilt=$file ;;
             *matrix_unit.cuh) rebuilt=core/kernels/cuda/attend_tiles.cu ;;
-            *) rebuilt="core/kernels/cuda/attend_ranges.cu core/kernels/cuda/depth_mix.cu" ;;
+            *) rebuilt=core/kernels/cuda/attend_ranges.cu ;;
         esac
         # A link would be written through.
         for source in $rebuilt; do rm -f "$folder/$build/$(basename "$source").o"; done
@@ -179,12 +178,6 @@ mutants() {
     change "no room between a tile's rows and its banks" attend_tiles.cu "(j * 16 + matrix % 2 * 8 + lane % 8) * width" "(j * 16 + matrix % 2 * 8 + lane % 8) * (width - chunk)"
     change "halves of a slice change places" attend_tiles.cu "s * slice + matrix % 2 * 8, b);" "s * slice + (matrix + 1) % 2 * 8, b);"
     change "values are not turned" attend_tiles.cu "load_matrices<true>" "load_matrices<false>"
-    change "the own value first" depth_mix.cu "source ? a.source_keys[j] : a.k" "j > 0 ? a.source_keys[j - 1] : a.k"
-    change "earlier sources keep their weight" depth_mix.cu "total *= shrink;" ""
-    change "teams without a head take part" depth_mix.cu "const int size = present ? static_cast<int>(a.head_size) : 0;" "const int size = static_cast<int>(a.head_size);" address
-    change "a query's group has one head" depth_mix.cu "j < group; ++j" "j < 1; ++j"
-    change "weights of a lane's first source only" depth_mix.cu "j < count; j += Lanes" "j < Lanes && j < count; j += Lanes"
-    change "heads of a warp are one" depth_mix.cu "first + lane / Lanes" "first"
     change "equal logits count as larger" head_rows.cu "x[i] > pivot ? 1 : 0" "x[i] >= pivot ? 1 : 0"
     change "sums keep their own maxima" head_rows.cu "        sum *= factor;" ""
     change "of equal logits the higher id comes first" head_rows.cu "a.id < b.id" "a.id > b.id"

@@ -21,8 +21,6 @@ import tempfile
 # kernel and template arguments: most registers, least loads of 16 bytes in flight, matrix products. A number of registers may fall.
 HALF = "(?:__half|__nv_bfloat16)"
 RULES = [
-    (rf"mix_kernel<{HALF}, \d+>", 72, 4, False),
-    (r"mix_kernel<float, \d+>", 80, 8, False),
     (rf"attend_kernel<{HALF}, 1>", 98, 4, False),
     (rf"attend_kernel<{HALF}, 2>", 128, 8, False),
     (rf"attend_kernel<{HALF}, 3>", 163, 6, False),

@@ -22,14 +22,8 @@ struct DepthMixed {
 ///   qbar = mean of the group's queries,  e_j = qbar·k_j / sqrt(d_h),  alpha = softmax(e) in fp32,
 ///   vhat = Σ_j alpha_j · v_j over the S sources and the layer itself.
 /// q [n, n_q, d_h], k and v [n, g, d_h] of the layer, all of one dtype and device; n_q is a multiple of g.
-/// Sums are fp32, rounded once. Each slot is mixed separately. On a GPU, without a gradient, one fused kernel
-/// runs.
+/// Sums are fp32, rounded once. Each slot is mixed separately. Differentiable.
 DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                      std::span<const DepthSource> sources, bool want_weights);
-
-/// The same in plain operations: any device, any floating dtype, differentiable. The reference for the other
-/// implementations.
-DepthMixed depth_mix_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                           std::span<const DepthSource> sources, bool want_weights);
 
 } // namespace ponderscope

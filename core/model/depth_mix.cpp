@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/kernels/depth_mix.h"
-
-#include "core/kernels/cuda_library.h"
-#include "core/kernels/gradient.h"
+#include "core/model/depth_mix.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +9,8 @@
 
 namespace ponderscope {
 
-namespace {
-
-void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-           std::span<const DepthSource> sources) {
+DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     std::span<const DepthSource> sources, bool want_weights) {
     TORCH_CHECK(q.dim() == 3 && k.dim() == 3 && v.sizes() == k.sizes(), "depth_mix: q ", q.sizes(), ", k ",
                 k.sizes(), ", v ", v.sizes());
     TORCH_CHECK(q.size(0) == k.size(0) && q.size(2) == k.size(2) && k.size(1) > 0 &&
@@ -27,20 +21,6 @@ void check(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         source.key.scalar_type() == k.scalar_type() && source.key.device() == k.device(),
                     "depth_mix: a source is ", source.key.sizes(), " for ", k.sizes());
     }
-}
-
-bool any_wants_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                        std::span<const DepthSource> sources) {
-    return wants_gradient(q) || wants_gradient(k) || wants_gradient(v) ||
-           std::any_of(sources.begin(), sources.end(), [](const DepthSource& source) {
-               return wants_gradient(source.key) || wants_gradient(source.value);
-           });
-}
-
-} // namespace
-
-DepthMixed depth_mix_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                           std::span<const DepthSource> sources, bool want_weights) {
     const at::ScalarType compute = v.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
     const std::int64_t size = k.size(2);
     std::vector<at::Tensor> keys;
@@ -58,19 +38,6 @@ DepthMixed depth_mix_plain(const at::Tensor& q, const at::Tensor& k, const at::T
     const at::Tensor alpha = at::softmax(scores, -1); // [n, g, S + 1]
     const at::Tensor value = (alpha.unsqueeze(3) * at::stack(values, 2).to(compute)).sum(2);
     return {value.to(v.scalar_type()), want_weights ? alpha.to(at::kFloat) : at::Tensor()};
-}
-
-DepthMixed depth_mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                     std::span<const DepthSource> sources, bool want_weights) {
-    check(q, k, v, sources);
-    const bool dense = std::all_of(sources.begin(), sources.end(), [](const DepthSource& source) {
-        return source.key.is_contiguous() && source.value.is_contiguous();
-    });
-    const CudaKernels* cuda = dense && !any_wants_gradient(q, k, v, sources) ? cuda_kernels(v) : nullptr;
-    if (cuda != nullptr && cuda->depth_mix_fits(v, sources.size())) {
-        return cuda->depth_mix(q.contiguous(), k.contiguous(), v.contiguous(), sources, want_weights);
-    }
-    return depth_mix_plain(q, k, v, sources, want_weights);
 }
 
 } // namespace ponderscope
