@@ -12,7 +12,6 @@
 #include "views/depth/depth_charts.h"
 #include "views/experts/expert_charts.h"
 #include "views/figure/parts.h"
-#include "views/halting/halting_charts.h"
 #include "views/halting/step_charts.h"
 #include "views/policy/front_chart.h"
 #include "views/policy/policy_charts.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/halting/halting_charts.h"
-
 #include "views/common/format.h"
 #include "views/halting/step_charts.h"
 

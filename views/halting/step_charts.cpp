@@ -10,7 +10,6 @@
 #include "views/common/colour_map.h"
 #include "views/common/format.h"
 #include "views/common/value_look.h"
-#include "views/halting/halting_charts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -18,6 +18,13 @@
 
 namespace ponderscope {
 
+enum class HaltingChart { steps, nll, gates, entropy, probability };
+/// The title of a chart. \p unit: RunInfo::step_unit.
+QString halting_title(HaltingChart chart, const std::string& unit = "step");
+/// The shares of tokens that stopped at each step.
+Chart steps_chart(const std::vector<std::int64_t>& counts, const std::string& unit);
+Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
+
 /// Name of a group; \p by: the criterion of the groups, as for steps_by_type_chart.
 QString group_name(const TokenGrouping::Group& group, const std::string& by);
 /// The bytes of a token type; its id if the vocabulary lacks the bytes.

@@ -10,7 +10,7 @@
 #include "views/common/format.h"
 #include "views/common/paths.h"
 #include "views/figure/figure_panel.h"
-#include "views/halting/halting_charts.h"
+#include "views/halting/step_charts.h"
 #include "views/policy/front_chart.h"
 #include "views/policy/policy_data.h"
 

@@ -6,7 +6,7 @@
 #include "views/chart/chart_plot.h"
 #include "views/figure/figure_form.h"
 #include "views/figure/figure_panel.h"
-#include "views/halting/halting_charts.h"
+#include "views/halting/step_charts.h"
 
 #include <QComboBox>
 #include <QtTest>
