@@ -167,11 +167,9 @@ StoredWeights::StoredWeights(const Checkpoint& checkpoint)
                     shape_text({checkpoint.config.vocab_size, checkpoint.config.embed_dim}));
     }
     for (std::int64_t layer = 0; layer < checkpoint.config.layers; ++layer) {
-        const bool complete = names.fused != nullptr
-                                  ? has(layer, names.fused)
-                                  : has(layer, names.matrices[static_cast<int>(Matrix::query)]) &&
-                                        has(layer, names.matrices[static_cast<int>(Matrix::key)]);
-        if (complete) {
+        const char* query = names.fused != nullptr ? names.fused : names.matrices[0];
+        const char* key = names.fused != nullptr ? names.fused : names.matrices[1];
+        if (find_in_layer(layer, query) != nullptr && find_in_layer(layer, key) != nullptr) {
             layers_.push_back(layer);
         }
     }
@@ -196,10 +194,6 @@ const TensorView* StoredWeights::find(const std::string& name) const {
 const TensorView* StoredWeights::find_in_layer(std::int64_t layer, const std::string& name) const {
     const Names& names = names_of(checkpoint_.config.architecture);
     return find(names.block + std::to_string(layer) + "." + name + ".weight");
-}
-
-bool StoredWeights::has(std::int64_t layer, const std::string& name) const {
-    return find_in_layer(layer, name) != nullptr;
 }
 
 at::Tensor StoredWeights::read(const TensorView& view, std::int64_t rows, std::int64_t columns) const {

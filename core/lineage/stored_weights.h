@@ -39,7 +39,6 @@ public:
 private:
     [[nodiscard]] const TensorView* find(const std::string& name) const;
     [[nodiscard]] const TensorView* find_in_layer(std::int64_t layer, const std::string& name) const;
-    [[nodiscard]] bool has(std::int64_t layer, const std::string& name) const;
     [[nodiscard]] at::Tensor read(const TensorView& view, std::int64_t rows, std::int64_t columns) const;
     [[nodiscard]] at::Tensor fused(std::int64_t layer, Matrix which) const;
 

@@ -105,14 +105,6 @@ bool is_number(const nlohmann::json& value) {
 
 } // namespace
 
-std::map<std::int64_t, std::int64_t> FlopsModel::layers_by_window() const {
-    std::map<std::int64_t, std::int64_t> layers;
-    for (const std::int64_t window : windows) {
-        ++layers[window];
-    }
-    return layers;
-}
-
 void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                        std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                        std::span<const std::int32_t> others) const {
@@ -136,16 +128,16 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
             above[e] = above[e + 1] + exited[e + 1];
         }
     }
-    const VisibleKeys keys(layers_by_window());
-    const auto keys_around = [](std::int64_t layers, const std::vector<std::int64_t>& own) {
+    const auto keys_of = [](std::int64_t layers, const std::vector<std::int64_t>& own) {
         std::map<std::int64_t, std::int64_t> by_window;
         for (const std::int64_t window : own) {
             ++by_window[window];
         }
         return VisibleKeys(own.empty() ? std::map<std::int64_t, std::int64_t>{{0, layers}} : by_window);
     };
-    const VisibleKeys prelude_keys = keys_around(prelude_layers, prelude_windows);
-    const VisibleKeys coda_keys = keys_around(coda_layers, coda_windows);
+    const VisibleKeys keys = keys_of(0, windows);
+    const VisibleKeys prelude_keys = keys_of(prelude_layers, prelude_windows);
+    const VisibleKeys coda_keys = keys_of(coda_layers, coda_windows);
     std::optional<SlotsBefore> slots;
     if (visibility != Visibility::per_step) {
         slots.emplace(others.empty() ? last_steps : others, last, visibility != Visibility::interleaved);

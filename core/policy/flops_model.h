@@ -40,8 +40,6 @@ struct FlopsModel {
 
     [[nodiscard]] bool layers_as_steps() const { return !exited.empty(); }
     [[nodiscard]] std::int64_t max_steps() const { return static_cast<std::int64_t>(steps.size()) - 1; }
-    /// The number of layers for each sliding window (0: no window).
-    [[nodiscard]] std::map<std::int64_t, std::int64_t> layers_by_window() const;
 
     /// FLOPs of every token of a sequence that was computed in \p windows_of_it. \p last_steps: last step of
     /// each token, from the first token on. \p decides_by_head: the rule needs the read-out after each step

@@ -68,6 +68,11 @@ bool has_bounds(std::span<const DataTable> tables, std::size_t column) {
     });
 }
 
+/// Digits that read back the same; empty for NaN and infinity.
+std::string exact_digits(double value) {
+    return std::isfinite(value) ? shortest(value) : std::string();
+}
+
 std::string csv_cell(const Cell& cell) {
     return std::visit(ForEachKind{[](std::monostate) { return std::string(); },
                                   [](double number) { return exact_digits(number); },
@@ -318,10 +323,6 @@ std::string tex(const std::string& text) {
 std::string interval(const Estimate& estimate, int decimals) {
     return fixed(estimate.value, decimals) + " [" + fixed(estimate.low, decimals) + ", " +
            fixed(estimate.high, decimals) + "]";
-}
-
-std::string exact_digits(double value) {
-    return std::isfinite(value) ? shortest(value) : std::string();
 }
 
 std::string padded(const std::string& text, std::size_t width) {

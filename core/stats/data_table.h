@@ -77,8 +77,6 @@ namespace ponderscope::plain_text {
 
 /// "2.3149 [2.3012, 2.3290]".
 std::string interval(const Estimate& estimate, int decimals = 4);
-/// Digits that read back the same; empty for NaN and infinity.
-std::string exact_digits(double value);
 /// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
 std::string tex(const std::string& text);
 /// Filled with spaces to at least \p width characters, behind the text or before it.

@@ -15,6 +15,10 @@
 
 namespace ponderscope {
 
+namespace {
+
+/// Ranks from 1, minus the mean rank, divided by the number of values. Equal values share their mean rank. No
+/// value may be NaN.
 std::vector<double> centred_ranks(std::span<const double> values) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -33,6 +37,34 @@ std::vector<double> centred_ranks(std::span<const double> values) {
     }
     return ranks;
 }
+
+/// Steps against a number of each token, over the scored tokens that have one; \p values(sequence): of its
+/// tokens.
+StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, const std::string& with,
+                                  const std::function<std::vector<double>(const SequenceInfo&)>& values_of,
+                                  LabelPlace place, const BootstrapOptions& options) {
+    std::vector<double> steps, theirs, values;
+    std::int64_t of = -1; // the sequence that `values` are of
+    LayoutBuilder lying;
+    for_each_scored(
+        trace, run, options.stop,
+        [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
+            if (of != sequence.number) {
+                of = sequence.number;
+                values = values_of(sequence);
+            }
+            const auto meant = static_cast<std::size_t>(position + (place == LabelPlace::prediction ? 1 : 0));
+            if (meant < values.size() && !std::isnan(values[meant])) {
+                lying.add(sequence, position);
+                steps.push_back(tokens.steps[i]);
+                theirs.push_back(values[meant]);
+            }
+        });
+    return {with, static_cast<std::int64_t>(theirs.size()),
+            spearman_with_interval(steps, theirs, lying.layout, options)};
+}
+
+} // namespace
 
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
                                 const TokenLayout& layout, const BootstrapOptions& options) {
@@ -91,36 +123,6 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, c
     return {"NLL of " + other.name, static_cast<std::int64_t>(sample.b.size()),
             spearman_with_interval(sample.steps_a, sample.b, sample.layout, options)};
 }
-
-namespace {
-
-/// Steps against a number of each token, over the scored tokens that have one; \p values(sequence): of its
-/// tokens.
-StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, const std::string& with,
-                                  const std::function<std::vector<double>(const SequenceInfo&)>& values_of,
-                                  LabelPlace place, const BootstrapOptions& options) {
-    std::vector<double> steps, theirs, values;
-    std::int64_t of = -1; // the sequence that `values` are of
-    LayoutBuilder lying;
-    for_each_scored(
-        trace, run, options.stop,
-        [&](const SequenceInfo& sequence, const TokenColumns& tokens, std::size_t i, std::int64_t position) {
-            if (of != sequence.number) {
-                of = sequence.number;
-                values = values_of(sequence);
-            }
-            const auto meant = static_cast<std::size_t>(position + (place == LabelPlace::prediction ? 1 : 0));
-            if (meant < values.size() && !std::isnan(values[meant])) {
-                lying.add(sequence, position);
-                steps.push_back(tokens.steps[i]);
-                theirs.push_back(values[meant]);
-            }
-        });
-    return {with, static_cast<std::int64_t>(theirs.size()),
-            spearman_with_interval(steps, theirs, lying.layout, options)};
-}
-
-} // namespace
 
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
                                  const AnnotationReader& annotations, const AnnotationInfo& annotation,

@@ -14,10 +14,6 @@
 
 namespace ponderscope {
 
-/// Ranks from 1, minus the mean rank, divided by the number of values. Equal values share their mean rank. No
-/// value may be NaN.
-std::vector<double> centred_ranks(std::span<const double> values);
-
 /// Spearman's rho with its interval. The bootstrap reuses the sample's ranks in each replicate. NaN if one of
 /// the variables is constant. InputError: different lengths.
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,

@@ -74,16 +74,6 @@ double student_quantile(double p, double degrees) {
     return p == 0 ? -infinity : p == 1 ? infinity : quantile(Student(degrees), p);
 }
 
-double binomial_cdf(double successes, double trials, double probability) {
-    if (std::isnan(successes) || !(trials >= 0) || !(probability >= 0 && probability <= 1)) {
-        return not_a_number;
-    }
-    if (successes < 0) {
-        return 0;
-    }
-    return cdf(Binomial(trials, probability), std::min(std::floor(successes), trials));
-}
-
 double detectable_shift(double units, double alpha, double power) {
     if (!(units >= 2) || !(alpha > 0 && alpha < 1) || !(power > alpha && power < 1)) {
         return not_a_number;
@@ -206,8 +196,8 @@ double mcnemar_p(std::int64_t only_a, std::int64_t only_b) {
     if (discordant == 0) {
         return 1;
     }
-    return std::min(1.0, 2 * binomial_cdf(static_cast<double>(std::min(only_a, only_b)),
-                                          static_cast<double>(discordant), 0.5));
+    return std::min(1.0, 2 * cdf(Binomial(static_cast<double>(discordant), 0.5),
+                                 static_cast<double>(std::min(only_a, only_b))));
 }
 
 std::vector<double> false_discovery_q(std::span<const double> p) {

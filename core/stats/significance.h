@@ -20,8 +20,6 @@ double normal_quantile(double p);
 /// P(T <= t) of Student's distribution.
 double student_cdf(double t, double degrees);
 double student_quantile(double p, double degrees);
-/// P(X <= successes) of a binomial distribution.
-double binomial_cdf(double successes, double trials, double probability);
 
 /// The smallest detectable shift, in standard errors of the mean. Student's two-sided test at \p alpha with
 /// \p units - 1 degrees of freedom finds this shift with probability \p power (noncentral t distribution, as
