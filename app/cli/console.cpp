@@ -17,6 +17,38 @@
 
 namespace ponderscope::cli {
 
+namespace {
+
+/// "3:07" or "1:02:03".
+std::string human_time(double seconds) {
+    const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
+    const auto two = [](std::int64_t value) {
+        std::string digits = std::to_string(value);
+        digits.insert(0, digits.size() < 2 ? 1 : 0, '0');
+        return digits;
+    };
+    const std::int64_t hours = whole / 3600;
+    const std::int64_t minutes = whole / 60 % 60;
+    return hours > 0 ? std::to_string(hours) + ":" + two(minutes) + ":" + two(whole % 60)
+                     : std::to_string(minutes) + ":" + two(whole % 60);
+}
+
+sigset_t ending_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    // The terminal is gone. Under nohup it is ignored, but what is blocked and waited for comes all the same.
+    struct sigaction hang_up = {};
+    sigaction(SIGHUP, nullptr, &hang_up);
+    if (hang_up.sa_handler != SIG_IGN) {
+        sigaddset(&signals, SIGHUP);
+    }
+    return signals;
+}
+
+} // namespace
+
 void ProgressOption::add_to(CLI::App& verb) {
     static const std::map<std::string, ProgressStyle> styles{
         {"auto", ProgressStyle::automatic}, {"json", ProgressStyle::json}, {"none", ProgressStyle::none}};
@@ -120,24 +152,6 @@ void ProgressPrinter::show(const Progress& progress) {
     line_open_ = true;
 }
 
-namespace {
-
-sigset_t ending_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    // The terminal is gone. Under nohup it is ignored, but what is blocked and waited for comes all the same.
-    struct sigaction hang_up = {};
-    sigaction(SIGHUP, nullptr, &hang_up);
-    if (hang_up.sa_handler != SIG_IGN) {
-        sigaddset(&signals, SIGHUP);
-    }
-    return signals;
-}
-
-} // namespace
-
 bool interrupted() {
     sigset_t waiting; // where the thread that takes them has not been given a processor yet
     sigemptyset(&waiting);
@@ -171,19 +185,6 @@ std::stop_token stop_on_interrupt() {
         return made;
     }();
     return source->get_token();
-}
-
-std::string human_time(double seconds) {
-    const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-    const auto two = [](std::int64_t value) {
-        std::string digits = std::to_string(value);
-        digits.insert(0, digits.size() < 2 ? 1 : 0, '0');
-        return digits;
-    };
-    const std::int64_t hours = whole / 3600;
-    const std::int64_t minutes = whole / 60 % 60;
-    return hours > 0 ? std::to_string(hours) + ":" + two(minutes) + ":" + two(whole % 60)
-                     : std::to_string(minutes) + ":" + two(whole % 60);
 }
 
 } // namespace ponderscope::cli

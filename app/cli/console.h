@@ -74,7 +74,4 @@ void print_json(const nlohmann::json& document);
 /// Prints each notice on a line, after \p indent.
 void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
 
-/// "3:07" or "1:02:03".
-std::string human_time(double seconds);
-
 } // namespace ponderscope::cli

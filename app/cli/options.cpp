@@ -69,12 +69,6 @@ Checkpoint ModelOptions::open() const {
 }
 
 Engine ModelOptions::load(const Checkpoint& opened, ProgressPrinter& progress, std::stop_token stop) const {
-    Engine engine = Engine::load(opened, load_options(progress, std::move(stop)));
-    progress.note(engine.notices());
-    return engine;
-}
-
-LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_token stop) const {
     const std::optional<Precision> precision = precision_from_string(dtype);
     if (!precision) {
         throw InputError(ErrorId::usage_value,
@@ -85,7 +79,9 @@ LoadOptions ModelOptions::load_options(ProgressPrinter& progress, std::stop_toke
     options.precision = *precision;
     options.progress = progress.sink();
     options.stop = std::move(stop);
-    return options;
+    Engine engine = Engine::load(opened, options);
+    progress.note(engine.notices());
+    return engine;
 }
 
 namespace {

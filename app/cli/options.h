@@ -32,7 +32,6 @@ struct ModelOptions {
     /// Loads the checkpoint and prints its notices (Engine::notices).
     [[nodiscard]] Engine load(const Checkpoint& opened, ProgressPrinter& progress,
                               std::stop_token stop) const;
-    [[nodiscard]] LoadOptions load_options(ProgressPrinter& progress, std::stop_token stop) const;
 };
 
 /// Options that change how a loaded model runs.
