@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any, Callable
@@ -88,6 +89,16 @@ def write_trace(path: Path, names: tuple[str, ...] = ("model", "other"), sequenc
                     text = made_up(texts + number)
                     values = made_up(1000 * run_number + number)
                     run.sequence(**{**values, **{key: text[key] for key in ("ids", "text", "spans")}}, title=f"text {number}")
+    return path
+
+
+def changed(path: Path, *statements: str | tuple[str, tuple[Any, ...]]) -> Path:
+    """Runs scripts, and statements with their values, on a file of SQLite."""
+    database = sqlite3.connect(path)
+    for one in statements:
+        database.executescript(one) if isinstance(one, str) else database.execute(*one)
+    database.commit()
+    database.close()
     return path
 
 

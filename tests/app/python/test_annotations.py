@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ponderscope as ps
-from conftest import SIGNALS, WORDS, made_up
+from conftest import SIGNALS, WORDS, changed, made_up
 from ponderscope.schema import ANNOTATIONS, schema
 
 
@@ -157,10 +157,7 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
 )
 def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
     ps.annotate(path, "two", "tag", ["a"] * 25)
-    database = sqlite3.connect(beside(path))
-    database.executescript(change)
-    database.commit()
-    database.close()
+    changed(beside(path), change)
     with ps.open(path) as trace, pytest.raises(ValueError, match=sentence):
         trace.run("two").annotation("tag")
 

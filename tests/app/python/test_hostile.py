@@ -6,29 +6,18 @@ from __future__ import annotations
 import os
 import re
 import resource
-import sqlite3
 import subprocess
 import sys
 import tracemalloc
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import ponderscope as ps
 
-from conftest import TREE, made_up
-
-
-def changed(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> Path:
-    database = sqlite3.connect(path)
-    for sql, values in statements:
-        database.execute(sql, values)
-    database.commit()
-    database.close()
-    return path
+from conftest import TREE, changed, made_up
 
 
 def test_a_trace_is_replaced_when_a_run_begins(trace_path: Path, tmp_path: Path) -> None:
@@ -44,7 +33,7 @@ def test_a_trace_is_replaced_when_a_run_begins(trace_path: Path, tmp_path: Path)
 
 
 def test_planted_triggers_never_run(trace_path: Path) -> None:
-    changed(trace_path, ("CREATE TRIGGER planted AFTER INSERT ON run BEGIN DELETE FROM token_row; END", ()))
+    changed(trace_path, "CREATE TRIGGER planted AFTER INSERT ON run BEGIN DELETE FROM token_row; END")
     with pytest.raises(ValueError, match="the trigger planted"):
         ps.Writer(trace_path)
     assert len(ps.open(trace_path).run("model").columns()["id"]) == 300
@@ -53,10 +42,7 @@ def test_planted_triggers_never_run(trace_path: Path) -> None:
 def test_frames_that_claim_more_than_their_shape_are_not_expanded(trace_path: Path) -> None:
     zstandard = pytest.importorskip("zstandard")
     packed = zstandard.ZstdCompressor(level=1).compress(bytes(300 << 20))
-    changed(
-        trace_path,
-        ("UPDATE chunk SET dtype = 'F32+zstd', data = ?, crc32 = ?", (packed, zlib.crc32(packed))),
-    )
+    changed(trace_path, ("UPDATE chunk SET dtype = 'F32+zstd', data = ?, crc32 = ?", (packed, zlib.crc32(packed))))
     run = ps.open(trace_path).run("model")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ValueError, match="size agrees with its shape"):
@@ -77,15 +63,13 @@ def test_many_zeros_do_not_fill_the_memory(trace_path: Path) -> None:
         )
         for token in range(6)
     ]
-    changed(
-        trace_path, (f"DELETE FROM chunk WHERE {find}", ()), *rows, ("UPDATE sequence SET tokens = 6 WHERE id = 1", ()),
-    )  # fmt: skip
+    changed(trace_path, f"DELETE FROM chunk WHERE {find}", *rows, "UPDATE sequence SET tokens = 6 WHERE id = 1")
     with pytest.raises(ValueError, match="fit into memory"):
         ps.open(trace_path).run("model").signal("gate")
 
 
 def test_names_of_strangers_do_not_command_the_terminal(trace_path: Path) -> None:
-    changed(trace_path, ("UPDATE run SET name = char(27) || '[2J' || char(10) || char(8238) WHERE id = 1", ()))
+    changed(trace_path, "UPDATE run SET name = char(27) || '[2J' || char(10) || char(8238) WHERE id = 1")
     trace = ps.open(trace_path)
     with pytest.raises(ValueError, match="found the runs") as caught:
         trace.run("nobody")

@@ -16,7 +16,7 @@ import ponderscope as ps
 from ponderscope import columns as value_checks
 from ponderscope.chunks import FULL_BYTES
 
-from conftest import SIGNALS, TREE, WORDS, made_up, write_trace
+from conftest import SIGNALS, TREE, WORDS, changed, made_up, write_trace
 
 
 def test_what_is_written_is_read(trace_path: Path) -> None:
@@ -130,9 +130,7 @@ def test_groups(ponderscope, tmp_path: Path) -> None:
     ],
 )
 def test_traces_of_another_schema_are_refused(trace_path: Path, change: str, sentence: str) -> None:
-    database = sqlite3.connect(trace_path)
-    database.executescript(change)
-    database.close()
+    changed(trace_path, change)
     before = trace_path.read_bytes()
     with pytest.raises(ValueError, match=sentence):
         ps.open(trace_path)
@@ -305,9 +303,7 @@ def test_wrong_places_are_refused(tmp_path: Path) -> None:
     for call in (ps.Writer, ps.open):
         with pytest.raises(ValueError, match="a file of another kind"):
             call(tmp_path / "text.ponder")
-    other = sqlite3.connect(tmp_path / "other.ponder")
-    other.execute("CREATE TABLE run (id)")
-    other.close()
+    changed(tmp_path / "other.ponder", "CREATE TABLE run (id)")
     for call in (ps.Writer, ps.open):
         with pytest.raises(ValueError, match="another program"):
             call(tmp_path / "other.ponder")
@@ -445,12 +441,11 @@ def test_the_engine_adds_to_it_and_it_to_the_engines(ponderscope, trace_path: Pa
 
 
 def test_names_that_are_no_utf8_are_no_damage(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "made.ponder", ("one",))
-    database = sqlite3.connect(path)
-    database.execute("UPDATE run SET name = CAST(x'6d6f64e9' AS TEXT), text_source = CAST(x'636166e92e747874' AS TEXT)")
-    database.execute("UPDATE sequence SET title = CAST(x'636166e92e747874' AS TEXT)")
-    database.commit()
-    database.close()
+    path = changed(
+        write_trace(tmp_path / "made.ponder", ("one",)),
+        "UPDATE run SET name = CAST(x'6d6f64e9' AS TEXT), text_source = CAST(x'636166e92e747874' AS TEXT)",
+        "UPDATE sequence SET title = CAST(x'636166e92e747874' AS TEXT)",
+    )
     with ps.open(path) as trace:
         assert trace.run_names == ["mod\ufffd"]
         run = trace.run()

@@ -60,13 +60,10 @@ private Q_SLOTS:
             QSignalSpy exported(&dialog, &ExportDialog::exported);
             QVERIFY2(dialog.write(), qPrintable(dialog.message()));
             QVERIFY(dialog.message().contains(u"exported."_s) && dialog.result() == 0); // it stays
-            const auto labels = dialog.findChildren<QLabel*>();
-            const auto said = std::find_if(labels.begin(), labels.end(), [&](const QLabel* label) {
-                return label->text() == dialog.message();
-            });
-            QVERIFY(said != labels.end());
-            const auto whole = [&] { return (*said)->visibleRegion().boundingRect() == (*said)->rect(); };
-            QTRY_VERIFY(whole() && (*said)->height() >= (*said)->heightForWidth((*said)->width()));
+            const auto* label = dialog.findChild<QLabel*>(u"message"_s);
+            QCOMPARE(label->text(), dialog.message());
+            const auto whole = [&] { return label->visibleRegion().boundingRect() == label->rect(); };
+            QTRY_VERIFY(whole() && label->height() >= label->heightForWidth(label->width()));
             QCOMPARE(exported.front().front().toStringList().size(), 3);
             QVERIFY(fs::file_size(path) > 500);
         }
