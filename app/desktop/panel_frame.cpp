@@ -25,7 +25,7 @@ constexpr int lowest_with_caveat = 230; ///< pixels
 } // namespace
 
 PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
-    : panel_(panel), caveat_(new QLabel(caveat, this)) {
+    : panel_(panel), caveat_(soft_label(this, caveat)) {
     // The minimum size of a panel must not depend on its current contents: otherwise panels would push each
     // other about with every change of run.
     setMinimumSize(200, 110);
@@ -41,9 +41,6 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
         panel->setAutoFillBackground(false);
         shown = scroll;
     }
-    caveat_->setWordWrap(true);
-    caveat_->setTextFormat(Qt::PlainText);
-    caveat_->setForegroundRole(QPalette::PlaceholderText);
     caveat_->setContentsMargins(14, 4, 14, 5);
     caveat_->hide();
     make_column(this, {}, 0, {{shown, 1}, caveat_});

@@ -39,7 +39,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
       more_(new QLineEdit(this)),
       think_(new QPushButton(u"Think"_s, this)),
       stop_(new QPushButton(u"Stop"_s, this)),
-      status_(new QLabel(this)) {
+      status_(soft_label(this)) {
     const auto name = [](QWidget* widget, const QString& text, const QString& tip) {
         widget->setAccessibleName(text);
         widget->setToolTip(tip);
@@ -79,9 +79,6 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     name(think_, u"Think"_s, u"Generate from the prompt, token by token (Ctrl+Enter)"_s);
     name(stop_, u"Stop"_s, u"Stop and record the generated tokens"_s);
     stop_->setEnabled(false);
-    status_->setTextFormat(Qt::PlainText);
-    status_->setForegroundRole(QPalette::PlaceholderText);
-    status_->setWordWrap(true);
 
     // Beside the prompt in rows of two, so that a narrow window has room for it.
     auto* options = new QGridLayout;

@@ -70,6 +70,14 @@ QValidator::State NumberValidator::validate(QString& text, int&) const {
     return begun.match(text).hasMatch() ? Intermediate : Invalid;
 }
 
+QLabel* soft_label(QWidget* parent, const QString& text) {
+    auto* made = new QLabel(text, parent);
+    made->setTextFormat(Qt::PlainText);
+    made->setForegroundRole(QPalette::PlaceholderText);
+    made->setWordWrap(true);
+    return made;
+}
+
 QLabel* field_label(const QString& text, QWidget* field, QWidget* parent) {
     auto* made = new QLabel(text, parent);
     made->setForegroundRole(QPalette::PlaceholderText);

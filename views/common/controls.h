@@ -54,6 +54,9 @@ struct ChooserEntry {
 /// that differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
+/// A label for sentences: plain text in the soft colour, which wraps.
+QLabel* soft_label(QWidget* parent, const QString& text = {});
+
 /// The name of a field, in the soft colour.
 QLabel* field_label(const QString& text, QWidget* field, QWidget* parent);
 

@@ -46,7 +46,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
       tasks_(new TaskAnswers(context, this)),
       beside_(new QStackedWidget(this)),
       choosing_(this),
-      message_(new QLabel(this)),
+      message_(soft_label(this)),
       progress_(new QProgressBar(this)),
       cancel_(new QPushButton(u"Cancel"_s, this)),
       job_(this),
@@ -58,9 +58,6 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // numbers are never cut
-    message_->setWordWrap(true);
-    message_->setTextFormat(Qt::PlainText);
-    message_->setForegroundRole(QPalette::PlaceholderText);
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
     progress_->setFixedHeight(6);

@@ -28,7 +28,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
           u"Token or average"_s,
           u"Weights of the selected token, or the mean or standard deviation over all tokens"_s, this)),
       chart_(new ChartPlot(context.theme, this)),
-      mapTitle_(new QLabel(this)),
+      mapTitle_(soft_label(this)),
       mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
       right_(new QWidget(this)),
@@ -49,8 +49,6 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
 void DepthView::layOut() {
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
-    mapTitle_->setWordWrap(true); // a narrow panel shows two lines
-    mapTitle_->setForegroundRole(QPalette::PlaceholderText);
     auto* mapHeader = make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_});
     mapHeader->addStretch(1);
     make_column(right_, {}, 5, {mapHeader, {map_, 1}});

@@ -68,7 +68,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
       initial_(std::move(initial)),
       panels_(initial_.panels),
       kinds_(new QListWidget(this)),
-      about_(new QLabel(this)),
+      about_(soft_label(this)),
       runs_(new NameList(u"Runs"_s,
                          u"The figure shows the checked runs in this order. Double-click a run "
                          "to rename it."_s,
@@ -95,8 +95,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     kinds_->setAccessibleName(u"Kinds of figures"_s);
     kinds_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     kinds_->setFixedWidth(230);
-    about_->setWordWrap(true);
-    about_->setForegroundRole(QPalette::PlaceholderText);
     auto* scroll = new PreviewArea(preview_, this);
     scroll->setAlignment(Qt::AlignCenter);
     scroll->setMinimumSize(420, 320);

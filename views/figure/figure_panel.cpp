@@ -110,7 +110,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
       spec_(std::move(spec)),
       work_(this),
       body_(new QWidget(this)),
-      notices_(new QLabel(this)),
+      notices_(soft_label(this)),
       hint_(new QLabel(this)) {
     const std::vector<FigureSpec*> parts = parts_of(spec_);
     // Charts of several kinds share no keys.
@@ -125,9 +125,6 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
         addCell(*charts, *part);
     }
     make_row(body_, {}, 14, {{charts, 1}, side_});
-    notices_->setWordWrap(true);
-    notices_->setTextFormat(Qt::PlainText);
-    notices_->setForegroundRole(QPalette::PlaceholderText);
     notices_->setFont(context_.theme.small());
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setWordWrap(true);

@@ -34,13 +34,10 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
       runs_(new QTreeView(this)),
       sequences_(new QListView(this)),
       sequenceHeader_(new QLabel(this)),
-      hint_(new QLabel(u"Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
-                       "File → Open."_s,
-                       this)) {
-    hint_->setWordWrap(true);
+      hint_(soft_label(this, u"Nothing is open. Drop a trace or a checkpoint folder on the window, or choose "
+                             "File → Open."_s)) {
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setMargin(14);
-    hint_->setForegroundRole(QPalette::PlaceholderText);
     runs_->setModel(model_);
     runs_->setItemDelegate(new RunRows(runs_));
     runs_->setHeaderHidden(true);

@@ -51,11 +51,11 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       threshold_(new QLineEdit(this)),
       reset_(flat_button(u"Reset"_s, {}, this)),
       summary_(new QLabel(this)),
-      note_(new QLabel(this)),
+      note_(soft_label(this)),
       colour_(new QCheckBox(u"Colour the text by these steps"_s, this)),
       rerun_(new QPushButton(this)),
       rerunLabel_(new QLabel(this)),
-      hint_(new QLabel(this)),
+      hint_(soft_label(this)),
       body_(new QWidget(this)),
       histogram_(new ChartPlot(context.theme, this)),
       front_(new FigurePanel(context, front_figure(), this)),
@@ -68,15 +68,10 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     threshold_->setAccessibleName(u"Threshold as a number"_s);
     threshold_->setToolTip(u"Type a threshold and press Enter"_s);
     colour_->setChecked(true);
-    note_->setWordWrap(true);
     summary_->setWordWrap(true);
     rerunLabel_->setWordWrap(true);
     rerunLabel_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
-    hint_->setTextFormat(Qt::PlainText);
-    hint_->setForegroundRole(QPalette::PlaceholderText);
-    note_->setForegroundRole(QPalette::PlaceholderText);
     auto* grid = new QGridLayout;
     grid->setHorizontalSpacing(10);
     grid->setVerticalSpacing(7);

@@ -26,7 +26,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       context_(context),
       view_(view),
       edit_(new QLineEdit(this)),
-      status_(new QLabel(this)),
+      status_(soft_label(this)),
       send_(flat_button(u"Send to Compare"_s,
                         u"Restrict Compare to the found tokens (means with intervals)"_s, this)),
       inRun_(this),
@@ -47,8 +47,6 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     edit_->setClearButtonEnabled(true);
     edit_->setMaximumWidth(460);
     edit_->setMinimumWidth(220);
-    status_->setWordWrap(true); // a long sentence takes lines, not the field's width
-    status_->setForegroundRole(QPalette::PlaceholderText);
     QToolButton* up = flat_button(u"↑"_s, u"Previous (Shift+Enter)"_s, this);
     QToolButton* down = flat_button(u"↓"_s, u"Next (Enter)"_s, this);
     QToolButton* shut = flat_button(u"×"_s, u"Close (Esc)"_s, this);

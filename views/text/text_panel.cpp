@@ -48,7 +48,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
                          this)),
       difference_(new QCheckBox(u"A − B"_s, this)),
       controls_(new QWidget(this)),
-      notice_(new QLabel(this)),
+      notice_(soft_label(this)),
       zoomBox_(make_chooser(u"Zoom"_s,
                             u"One token per line, running text, or all sequences with one pixel per token "
                             "(Ctrl+wheel, Ctrl+plus, Ctrl+minus)"_s,
@@ -79,10 +79,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     row->addWidget(help);
 
     // The notice tells, over the text, why the text has no colour.
-    notice_->setWordWrap(true);
-    notice_->setTextFormat(Qt::PlainText);
     notice_->setContentsMargins(24, 8, 24, 0);
-    notice_->setForegroundRole(QPalette::PlaceholderText);
     notice_->hide();
 
     make_column(this, {}, 0, {controls_, find_, notice_, {stack_, 1}, spanBar_});
