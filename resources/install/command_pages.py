@@ -94,7 +94,8 @@ def main():
     for verb in verbs:
         text = help_of(program, verb)
         does, sections, notes, examples = parse(text)
-        options[verb] = re.findall(r"--[\w-]+", " ".join(entry for entry, _ in sections["Options"]))
+        names = re.findall(r"--[\w-]+", " ".join(entry for entry, _ in sections["Options"]))
+        options[verb] = dict.fromkeys(names)  # an option also names those that it needs or excludes
         usage = "ponderscope " + verb + " " + re.search(rf"^Usage: .*? {verb} (.*)$", text, re.MULTILINE)[1]
         write(f"ponderscope-{verb}", page(f"ponderscope-{verb}", does, usage, sections, notes, examples, version,
                                           "ponderscope(1)"))
