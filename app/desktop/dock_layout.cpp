@@ -3,7 +3,6 @@
 
 #include "app/desktop/panel_frame.h"
 #include "app/desktop/panel_help.h"
-#include "app/desktop/panels.h"
 #include "views/common/live_view.h"
 
 #include <QApplication>
@@ -12,6 +11,7 @@
 #include <QMouseEvent>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -44,35 +44,28 @@ DockLayout::~DockLayout() {
 void DockLayout::addPanels(const ViewContext& context) {
     for (const Panel& panel : panels()) {
         QWidget* view = panel.make(context, window_);
-        addPanel(panel, view);
+        auto* dock = new QDockWidget(QString::fromUtf8(panel.title), window_);
+        dock->setObjectName(QString::fromLatin1(panel.name));
+        const PanelHelp& help = *panel_help(dock->windowTitle());
+        dock->setWidget(new PanelFrame(view, panel.caveat ? help.brief : QString(), theme_));
+        auto* line = new DockTitle(dock, help, QString::fromUtf8(panel.heading), theme_);
+        connect(line, &DockTitle::copyRequested, this, [this, view] { Q_EMIT copyRequested(view); });
+        connect(line, &DockTitle::maximiseRequested, this, [this, dock] { maximise(dock); });
+        dock->setTitleBarWidget(line);
+        docks_.push_back(dock);
         if (auto* live = dynamic_cast<LiveView*>(view)) {
             live_.push_back(live);
             live->setOnScreen(false); // until its dock says otherwise
-            connect(docks_.back(), &QDockWidget::visibilityChanged, this,
+            connect(dock, &QDockWidget::visibilityChanged, this,
                     [live](bool visible) { live->setOnScreen(visible); });
         }
     }
 }
 
-void DockLayout::addPanel(const Panel& panel, QWidget* view) {
-    const QString name = QString::fromLatin1(panel.name);
-    auto* dock = new QDockWidget(QString::fromUtf8(panel.title), window_);
-    dock->setObjectName(name);
-    const PanelHelp* help = panel_help(dock->windowTitle());
-    dock->setWidget(new PanelFrame(view, panel.caveat && help != nullptr ? help->brief : QString(), theme_));
-    dock->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable |
-                      QDockWidget::DockWidgetClosable);
-    auto* line = new DockTitle(dock, help, QString::fromUtf8(panel.heading), theme_);
-    connect(line, &DockTitle::copyRequested, this, [this, view] { Q_EMIT copyRequested(view); });
-    connect(line, &DockTitle::maximiseRequested, this, [this, dock] { maximise(dock); });
-    dock->setTitleBarWidget(line);
-    docks_.push_back(dock);
-    dockByName_[name] = dock;
-}
-
 QDockWidget* DockLayout::dock(const QString& name) const {
-    const auto known = dockByName_.find(name);
-    return known == dockByName_.end() ? nullptr : known->second;
+    const auto known = std::find_if(docks_.begin(), docks_.end(),
+                                    [&](const QDockWidget* one) { return one->objectName() == name; });
+    return known == docks_.end() ? nullptr : *known;
 }
 
 QWidget* DockLayout::panel(const QString& name) const {
@@ -122,7 +115,7 @@ void DockLayout::arrange() {
     std::iota(all.begin(), all.end(), std::size_t{0});
     place(all);
     if (!low_) {
-        dockByName_.at(u"compare"_s)->raise();
+        dock(u"compare"_s)->raise();
     }
 }
 

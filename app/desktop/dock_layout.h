@@ -6,10 +6,8 @@
 
 #include <QByteArray>
 #include <QRect>
-#include <QSize>
 #include <QString>
 
-#include <map>
 #include <vector>
 
 class QDockWidget;
@@ -56,7 +54,6 @@ Q_SIGNALS:
     void restored();
 
 private:
-    void addPanel(const Panel& panel, QWidget* view);
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
@@ -65,7 +62,6 @@ private:
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;
-    std::map<QString, QDockWidget*> dockByName_;
     std::vector<LiveView*> live_;
     bool low_ = false;    ///< the lower panels are tabs of the upper ones
     bool narrow_ = false; ///< the inspector is beside the library

@@ -4,10 +4,8 @@
 #include "app/desktop/panel_help.h"
 #include "views/common/controls.h"
 #include "views/common/theme.h"
-#include "views/common/view_command.h"
 
 #include <QDockWidget>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
 #include <QResizeEvent>
@@ -21,6 +19,7 @@ namespace ponderscope {
 namespace {
 
 constexpr int lowest_with_caveat = 230; ///< pixels
+constexpr int room_of_buttons = 120;    ///< pixels
 
 } // namespace
 
@@ -57,54 +56,34 @@ QWidget* panel_of(const QDockWidget& dock) {
     return frame == nullptr ? dock.widget() : frame->panel();
 }
 
-DockTitle::DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme)
-    : QWidget(dock), dock_(dock), help_(help), heading_(heading), theme_(theme) {
+DockTitle::DockTitle(QDockWidget* dock, const PanelHelp& help, const QString& heading, Theme& theme)
+    : QWidget(dock), heading_(heading), theme_(theme) {
     setAccessibleName(u"Title of %1"_s.arg(dock->windowTitle()));
     setFocusPolicy(Qt::NoFocus);
     setToolTip(u"Drag to move the panel; double-click to float it"_s);
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 6, 0);
-    row->setSpacing(0);
+    QBoxLayout* row = make_row(this, {0, 0, 6, 0}, 0, {});
     row->addStretch(1);
-    const auto button = [&](const QString& sign, const QString& tip) {
-        auto* made = new QToolButton(this);
-        made->setText(sign);
-        made->setToolTip(tip);
+    const auto button = [&](const QString& sign, const QString& tip, auto* receiver, auto slot) {
+        QToolButton* made = flat_button(sign, tip, this);
         made->setAccessibleName(u"%1: %2"_s.arg(dock->windowTitle(), tip));
-        made->setAutoRaise(true);
         made->setFocusPolicy(Qt::TabFocus);
         made->setFixedSize(22, 20);
-        ++buttons_;
         made->setFont(theme.small());
         theme.dress(made, [made, &theme] {
             QPalette quiet = made->palette();
             quiet.setColor(QPalette::ButtonText, theme.colours().soft);
             made->setPalette(quiet);
         });
+        connect(made, &QToolButton::clicked, receiver, slot);
         row->addWidget(made);
-        return made;
     };
-    ask_ = button(u"?"_s, help == nullptr ? QString() : u"Help on the panel (F1): %1"_s.arg(help->brief));
-    ask_->setVisible(help != nullptr);
-    connect(ask_, &QToolButton::clicked, this, &DockTitle::showHelp);
-    if (dynamic_cast<ShowsCommand*>(panel_of(*dock)) != nullptr) {
-        QToolButton* copy = button(u"$"_s, u"Copy as Command"_s);
-        connect(copy, &QToolButton::clicked, this, &DockTitle::copyRequested);
-    }
-    QToolButton* large = button(u"⤢"_s, u"Maximize or Restore Panel"_s);
-    connect(large, &QToolButton::clicked, this, &DockTitle::maximiseRequested);
-    QToolButton* out = button(u"❐"_s, u"Float or Dock Panel"_s);
-    connect(out, &QToolButton::clicked, dock, [dock] { dock->setFloating(!dock->isFloating()); });
-    QToolButton* close = button(u"×"_s, u"Close Panel (View → Panels reopens the panel)"_s);
-    connect(close, &QToolButton::clicked, dock, &QDockWidget::close);
+    button(u"?"_s, u"Help on the panel (F1): %1"_s.arg(help.brief), this,
+           [this, &help] { show_panel_help(help, this, theme_); });
+    button(u"$"_s, u"Copy as Command"_s, this, &DockTitle::copyRequested);
+    button(u"⤢"_s, u"Maximize or Restore Panel"_s, this, &DockTitle::maximiseRequested);
+    button(u"❐"_s, u"Float or Dock Panel"_s, dock, [dock] { dock->setFloating(!dock->isFloating()); });
+    button(u"×"_s, u"Close Panel (View → Panels reopens the panel)"_s, dock, &QDockWidget::close);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
-    connect(dock, &QDockWidget::topLevelChanged, this, qOverload<>(&QWidget::update));
-}
-
-void DockTitle::showHelp() {
-    if (help_ != nullptr) {
-        show_panel_help(*help_, ask_->isVisible() ? static_cast<QWidget*>(ask_) : this, theme_);
-    }
 }
 
 void DockTitle::paintEvent(QPaintEvent*) {
@@ -112,7 +91,7 @@ void DockTitle::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme_.colours().panel);
     painter.setFont(theme_.strong());
     painter.setPen(theme_.colours().text);
-    const QRect room = rect().adjusted(14, 0, -22 * buttons_ - 10, 0);
+    const QRect room = rect().adjusted(14, 0, -room_of_buttons, 0);
     painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
                      QFontMetrics(theme_.strong()).elidedText(heading_, Qt::ElideRight, room.width()));
 }

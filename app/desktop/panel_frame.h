@@ -5,7 +5,6 @@
 
 class QDockWidget;
 class QLabel;
-class QToolButton;
 
 namespace ponderscope {
 
@@ -37,11 +36,10 @@ QWidget* panel_of(const QDockWidget& dock);
 class DockTitle : public QWidget {
     Q_OBJECT
 public:
-    /// \p help may be null. \p heading: what the panel shows.
-    DockTitle(QDockWidget* dock, const PanelHelp* help, const QString& heading, Theme& theme);
+    /// \p help must outlive the title. \p heading: what the panel shows.
+    DockTitle(QDockWidget* dock, const PanelHelp& help, const QString& heading, Theme& theme);
     [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }
-    void showHelp();
 
 Q_SIGNALS:
     void copyRequested();
@@ -51,12 +49,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    QDockWidget* dock_;
-    const PanelHelp* help_;
     QString heading_;
-    int buttons_ = 0;
     Theme& theme_;
-    QToolButton* ask_;
 };
 
 } // namespace ponderscope

@@ -3,8 +3,6 @@
 
 #include "views/common/view_context.h"
 
-#include <QString>
-
 #include <span>
 
 class QWidget;

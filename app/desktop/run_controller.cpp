@@ -5,7 +5,6 @@
 #include "app/desktop/dock_layout.h"
 #include "app/desktop/open_traces.h"
 #include "app/desktop/record_dialog.h"
-#include "app/desktop/recorder.h"
 #include "app/desktop/run_edits.h"
 #include "app/desktop/samples.h"
 #include "app/desktop/think_panel.h"

@@ -6,7 +6,6 @@
 #include "views/text/quantity.h"
 
 #include <QByteArray>
-#include <QJsonObject>
 #include <QList>
 #include <QString>
 #include <QStringList>
