@@ -74,11 +74,18 @@ std::string keys_of(const PolicyKind& kind) {
                                    : joined(kind.parameters, &PolicyParameter::key);
 }
 
+[[noreturn]] void refuse(const std::string& kind, const std::string& what) {
+    throw InputError(ErrorId::policy_value, "Policy " + kind + ": " + what + ".");
+}
+
 [[noreturn]] void wrong_value(const PolicyKind& kind, const PolicyParameter& parameter,
-                              std::string_view found) {
-    throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": expected " + range_of(parameter) +
-                                                " for " + parameter.key + " (" + parameter.meaning +
-                                                "), found " + in_quotes(found) + ".");
+                              const std::string& found) {
+    refuse(kind.name, "expected " + range_of(parameter) + " for " + parameter.key + " (" + parameter.meaning +
+                          "), found " + found);
+}
+
+[[noreturn]] void unknown_key(const PolicyKind& kind, std::string_view key) {
+    refuse(kind.name, "unknown key " + in_quotes(key) + "; its keys: " + keys_of(kind));
 }
 
 std::optional<double> to_number(std::string_view text) {
@@ -92,13 +99,13 @@ PolicySpec::Value read_value(const PolicyKind& kind, const PolicyParameter& para
         const auto value = parse_number<std::uint64_t>(text);
         if (!value || static_cast<double>(*value) < parameter.low ||
             (parameter.high < 0x1p64 && static_cast<double>(*value) > parameter.high)) {
-            wrong_value(kind, parameter, text);
+            wrong_value(kind, parameter, in_quotes(text));
         }
         return *value;
     }
     const std::optional<double> value = to_number(text);
     if (!value || !(*value >= parameter.low && *value <= parameter.high)) {
-        wrong_value(kind, parameter, text);
+        wrong_value(kind, parameter, in_quotes(text));
     }
     return *value == 0 ? 0.0 : *value; // no negative zero in canonical texts
 }
@@ -117,13 +124,11 @@ Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_
         const std::size_t equals = pair.find('=');
         const std::string_view key = trimmed(pair.substr(0, equals));
         if (equals == std::string_view::npos || key.empty()) {
-            throw InputError(ErrorId::policy_value, "Policy " + kind +
-                                                        ": expected KEY=VALUE after the colon, found " +
-                                                        in_quotes(pair) + "; its keys: " + keys + ".");
+            refuse(kind,
+                   "expected KEY=VALUE after the colon, found " + in_quotes(pair) + "; its keys: " + keys);
         }
         if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& one) { return one.first == key; })) {
-            throw InputError(ErrorId::policy_value,
-                             "Policy " + kind + ": " + std::string(key) + " is given twice.");
+            refuse(kind, std::string(key) + " is given twice");
         }
         pairs.emplace_back(key, trimmed(pair.substr(equals + 1)));
     }
@@ -144,14 +149,12 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
     };
     const std::string_view name = take("name");
     if (name.empty()) {
-        throw InputError(ErrorId::policy_value,
-                         "Policy signal: expected the name of a recorded signal for name, found none; write "
-                         "signal:name=gate,theta=NUMBER.");
+        refuse("signal", "expected the name of a recorded signal for name, found none; write "
+                         "signal:name=gate,theta=NUMBER");
     }
     const std::string_view stops = take("stops");
     if (!stops.empty() && stops != "below" && stops != "above") {
-        throw InputError(ErrorId::policy_value,
-                         "Policy signal: expected below or above for stops, found " + in_quotes(stops) + ".");
+        refuse("signal", "expected below or above for stops, found " + in_quotes(stops));
     }
     return signal_kind(policy_signal(name),
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);
@@ -200,9 +203,7 @@ PolicySpec PolicySpec::parse(std::string_view text) {
     for (const auto& [key, value] : pairs) {
         const PolicyParameter* parameter = kind.find(key);
         if (parameter == nullptr) {
-            throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": unknown key " +
-                                                        in_quotes(key) + "; its keys: " + keys_of(kind) +
-                                                        ".");
+            unknown_key(kind, key);
         }
         spec.given.emplace(parameter->key, read_value(kind, *parameter, value));
     }
@@ -211,10 +212,7 @@ PolicySpec PolicySpec::parse(std::string_view text) {
             continue;
         }
         if (parameter.absent == PolicyParameter::Absent::refused) {
-            throw InputError(ErrorId::policy_value, "Policy " + kind.name + ": expected " +
-                                                        range_of(parameter) + " for " + parameter.key + " (" +
-                                                        parameter.meaning + "), found none; write " +
-                                                        kind.with_keys(parameter.key + "=NUMBER") + ".");
+            wrong_value(kind, parameter, "none; write " + kind.with_keys(parameter.key + "=NUMBER"));
         }
         if (parameter.absent == PolicyParameter::Absent::preset) {
             spec.given.emplace(parameter.key, parameter.value);
@@ -251,8 +249,7 @@ std::uint64_t PolicySpec::whole(const std::string& key) const {
 PolicySpec PolicySpec::with(const std::string& key, double value) const {
     const PolicyParameter* parameter = kind->find(key);
     if (parameter == nullptr) {
-        throw InputError(ErrorId::policy_value, "Policy " + kind->name + ": unknown key " + in_quotes(key) +
-                                                    "; its keys: " + keys_of(*kind) + ".");
+        unknown_key(*kind, key);
     }
     PolicySpec changed = *this;
     Value next = value;
