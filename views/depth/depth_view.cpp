@@ -37,16 +37,6 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       loader_(*map_, this) {
     what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // as DepthShown
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
-    layOut();
-    theme_.dress(this, [this] {
-        mapTitle_->setFont(theme_.small());
-        chooser_->setFont(theme_.strong());
-    });
-    connectAll();
-    renew();
-}
-
-void DepthView::layOut() {
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
     auto* mapHeader = make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_});
@@ -54,9 +44,11 @@ void DepthView::layOut() {
     make_column(right_, {}, 5, {mapHeader, {map_, 1}});
     make_column(this, {14, 8, 14, 6}, 8,
                 {header, {make_row(nullptr, {}, 16, {{chart_, 4}, {right_, 5}}), 1}});
-}
+    theme_.dress(this, [this] {
+        mapTitle_->setFont(theme_.small());
+        chooser_->setFont(theme_.strong());
+    });
 
-void DepthView::connectAll() {
     connect(chooser_, &QComboBox::activated, this, [this](int index) {
         signal_ = chooser_->itemData(index).toString();
         refreshData();
@@ -70,16 +62,16 @@ void DepthView::connectAll() {
         setSource(static_cast<int>(cells.x[i]));
         selection_.setLayer(layer);
     });
-
     connect(&loader_, &MapLoader::shown, this, &DepthView::showMapScale);
-    follow(*this, {data_, selection_, theme_}, Follows::a);
+    follow(*this, context, Follows::a);
     const auto redraw = seen(&DepthView::redraw);
-    followSequence(*this, {data_, selection_, theme_}, seen(&DepthView::refreshData),
+    followSequence(*this, context, seen(&DepthView::refreshData),
                    [this](const QString& signal) { return signal == signal_; });
     connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshChart));
     connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshChart));
     connect(&selection_, &Selection::depthChanged, this, redraw);
     connect(&selection_, &Selection::stepChanged, this, redraw);
+    renew();
 }
 
 void DepthView::setShown(Shown shown) {

@@ -49,8 +49,6 @@ public:
     [[nodiscard]] const std::optional<DepthMap>& depth() const { return depth_; }
 
 private:
-    void layOut();
-    void connectAll();     ///< connects its controls, the selection and the data
     void renew() override; ///< reads the signals
     void refreshData();
     void refreshChart();

@@ -335,19 +335,11 @@ void TextPanel::listNotes() {
 }
 
 void TextPanel::findNext() {
-    if (find_->isVisible()) {
-        find_->next();
-    } else {
-        find_->open();
-    }
+    find_->isVisible() ? find_->next() : find_->open();
 }
 
 void TextPanel::findPrevious() {
-    if (find_->isVisible()) {
-        find_->previous();
-    } else {
-        find_->open();
-    }
+    find_->isVisible() ? find_->previous() : find_->open();
 }
 
 void TextPanel::setPlain(bool plain) {
