@@ -10,7 +10,6 @@ namespace ponderscope {
 namespace {
 
 constexpr std::string_view opening = " Sources: ";
-constexpr std::string_view between = ", ";
 
 } // namespace
 
@@ -22,12 +21,9 @@ std::vector<std::string> column_labels(const std::string& description, std::size
     std::vector<std::string> labels;
     const std::size_t begin = description.rfind(opening);
     if (begin != std::string::npos && description.back() == '.') {
-        std::string_view rest(description);
-        rest = rest.substr(begin + opening.size(), rest.size() - begin - opening.size() - 1);
-        while (!rest.empty()) {
-            const std::size_t end = rest.find(between);
-            labels.emplace_back(rest.substr(0, end));
-            rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + between.size());
+        const std::string_view text = std::string_view(description).substr(begin + opening.size());
+        for (const std::string_view label : split_at(text.substr(0, text.size() - 1), ',')) {
+            labels.emplace_back(label.substr(label.starts_with(' ') ? 1 : 0));
         }
     }
     if (labels.size() != count) {
