@@ -10,9 +10,7 @@
 
 #include <QHeaderView>
 #include <QKeyEvent>
-#include <QLabel>
 #include <QPushButton>
-#include <QTreeWidget>
 
 #include <algorithm>
 #include <cmath>
@@ -133,12 +131,7 @@ std::vector<BranchCandidate> branch_candidates(TraceData& data, const Selection&
 }
 
 Branches::Branches(const ViewContext& context, QWidget* parent)
-    : QWidget(parent),
-      context_(context),
-      about_(new QLabel(this)),
-      candidates_(new QTreeWidget(this)),
-      tree_(new QTreeWidget(this)),
-      save_(new QPushButton(u"Save Tree…"_s, this)) {
+    : QWidget(parent), context_(context), save_(new QPushButton(u"Save Tree…"_s, this)) {
     about_->setTextFormat(Qt::PlainText);
     about_->setForegroundRole(QPalette::PlaceholderText);
     about_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

@@ -4,13 +4,13 @@
 #include "core/trace/recorded_choices.h"
 #include "views/common/view_context.h"
 
+#include <QLabel>
+#include <QTreeWidget>
 #include <QWidget>
 
 #include <vector>
 
-class QLabel;
 class QPushButton;
-class QTreeWidget;
 class QTreeWidgetItem;
 
 namespace ponderscope {
@@ -63,9 +63,9 @@ private:
     void choose(const QTreeWidgetItem* item, bool asB);
 
     ViewContext context_;
-    QLabel* about_;
-    QTreeWidget* candidates_;
-    QTreeWidget* tree_;
+    QLabel* about_ = new QLabel(this);
+    QTreeWidget* candidates_ = new QTreeWidget(this);
+    QTreeWidget* tree_ = new QTreeWidget(this);
     QPushButton* save_;
     qint64 at_ = -1; ///< token of the candidates
     std::vector<BranchNode> nodes_;

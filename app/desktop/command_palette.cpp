@@ -6,10 +6,8 @@
 
 #include <QApplication>
 #include <QKeyEvent>
-#include <QLineEdit>
 #include <QMenu>
 #include <QRegularExpression>
-#include <QTreeWidget>
 
 #include <algorithm>
 #include <utility>
@@ -81,11 +79,7 @@ std::vector<Command> commands_of(const QList<QAction*>& menus) {
 }
 
 CommandPalette::CommandPalette(std::vector<Command> commands, const Theme& theme, QWidget* parent)
-    : QDialog(parent, Qt::Popup),
-      commands_(std::move(commands)),
-      theme_(theme),
-      edit_(new QLineEdit(this)),
-      list_(new QTreeWidget(this)) {
+    : QDialog(parent, Qt::Popup), commands_(std::move(commands)), theme_(theme) {
     setAttribute(Qt::WA_DeleteOnClose);
     setAccessibleName(u"Command palette"_s);
     edit_->setPlaceholderText(u"Type a command or text to find"_s);

@@ -3,12 +3,11 @@
 
 #include <QAction>
 #include <QDialog>
+#include <QLineEdit>
 #include <QPointer>
+#include <QTreeWidget>
 
 #include <vector>
-
-class QLineEdit;
-class QTreeWidget;
 
 namespace ponderscope {
 
@@ -49,8 +48,8 @@ private:
 
     std::vector<Command> commands_;
     const Theme& theme_;
-    QLineEdit* edit_;
-    QTreeWidget* list_; ///< rows: text, path, shortcut
+    QLineEdit* edit_ = new QLineEdit(this);
+    QTreeWidget* list_ = new QTreeWidget(this); ///< rows: text, path, shortcut
 };
 
 } // namespace ponderscope

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/desktop/record_dialog.h"
 
-#include "app/desktop/path_edit.h"
 #include "app/desktop/settings.h"
 #include "core/policy/policy.h"
 #include "views/common/controls.h"
@@ -9,18 +8,12 @@
 #include "views/common/theme.h"
 #include "views/common/view_command.h"
 
-#include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QHBoxLayout>
-#include <QLabel>
-#include <QLineEdit>
-#include <QPlainTextEdit>
 #include <QPushButton>
-#include <QRadioButton>
-#include <QSpinBox>
 #include <QStandardPaths>
 
 #include <algorithm>
@@ -74,31 +67,7 @@ QString suggested_number(const PolicyParameter& parameter) {
 } // namespace
 
 RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent)
-    : QDialog(parent),
-      settings_(settings),
-      openTrace_(openTrace),
-      checkpoint_(new PathEdit(PathEdit::Kind::folder, u"Checkpoint folder"_s, {}, this)),
-      fromFile_(new QRadioButton(u"Text or JSON Lines"_s, this)),
-      textFile_(new PathEdit(PathEdit::Kind::openFile, u"Text file"_s,
-                             u"Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
-                             "Token ids (*.json *.safetensors);;All files (*)"_s,
-                             this)),
-      fromPrompt_(new QRadioButton(u"Prompt"_s, this)),
-      prompt_(new QPlainTextEdit(this)),
-      method_(new QComboBox(this)),
-      device_(new QComboBox(this)),
-      dtype_(new QComboBox(this)),
-      policy_(new QComboBox(this)),
-      more_(new QLineEdit(this)),
-      level_(new QComboBox(this)),
-      price_(new QLabel(this)),
-      context_(new QSpinBox(this)),
-      stride_(new QSpinBox(this)),
-      batch_(new QSpinBox(this)),
-      name_(new QLineEdit(this)),
-      trace_(new PathEdit(PathEdit::Kind::saveFile, u"Trace"_s, u"Traces (*.ponder);;All files (*)"_s, this)),
-      problem_(new QLabel(this)),
-      command_(new CommandLine(theme, this)) {
+    : QDialog(parent), settings_(settings), openTrace_(openTrace), command_(new CommandLine(theme, this)) {
     setWindowTitle(u"Record a run"_s);
     resize(700, 660); // no minimum of its own: the layout knows what its fields need
     dressFields(theme);

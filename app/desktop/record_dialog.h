@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "app/desktop/path_edit.h"
 #include "app/desktop/record_command.h"
 
+#include <QComboBox>
 #include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QRadioButton>
+#include <QSpinBox>
 
-class QComboBox;
-class QLabel;
-class QLineEdit;
-class QPlainTextEdit;
 class QPushButton;
-class QRadioButton;
-class QSpinBox;
 
 namespace ponderscope {
 
 class CommandLine;
-class PathEdit;
 class Settings;
 class Theme;
 
@@ -49,24 +49,29 @@ private:
 
     Settings& settings_;
     QString openTrace_;
-    PathEdit* checkpoint_; ///< this and the next members are in the order of Tab
-    QRadioButton* fromFile_;
-    PathEdit* textFile_;
-    QRadioButton* fromPrompt_;
-    QPlainTextEdit* prompt_;
-    QComboBox* method_;
-    QComboBox* device_;
-    QComboBox* dtype_;
-    QComboBox* policy_;
-    QLineEdit* more_; ///< further options
-    QComboBox* level_;
-    QLabel* price_;
-    QSpinBox* context_;
-    QSpinBox* stride_;
-    QSpinBox* batch_;
-    QLineEdit* name_;
-    PathEdit* trace_;
-    QLabel* problem_;
+    // The fields are in the order of Tab.
+    PathEdit* checkpoint_ = new PathEdit(PathEdit::Kind::folder, u"Checkpoint folder"_s, {}, this);
+    QRadioButton* fromFile_ = new QRadioButton(u"Text or JSON Lines"_s, this);
+    PathEdit* textFile_ = new PathEdit(PathEdit::Kind::openFile, u"Text file"_s,
+                                       u"Texts (*.txt *.md *.jsonl *.jsonl.gz *.jsonl.zst);;"
+                                       "Token ids (*.json *.safetensors);;All files (*)"_s,
+                                       this);
+    QRadioButton* fromPrompt_ = new QRadioButton(u"Prompt"_s, this);
+    QPlainTextEdit* prompt_ = new QPlainTextEdit(this);
+    QComboBox* method_ = new QComboBox(this);
+    QComboBox* device_ = new QComboBox(this);
+    QComboBox* dtype_ = new QComboBox(this);
+    QComboBox* policy_ = new QComboBox(this);
+    QLineEdit* more_ = new QLineEdit(this); ///< further options
+    QComboBox* level_ = new QComboBox(this);
+    QLabel* price_ = new QLabel(this);
+    QSpinBox* context_ = new QSpinBox(this);
+    QSpinBox* stride_ = new QSpinBox(this);
+    QSpinBox* batch_ = new QSpinBox(this);
+    QLineEdit* name_ = new QLineEdit(this);
+    PathEdit* trace_ =
+        new PathEdit(PathEdit::Kind::saveFile, u"Trace"_s, u"Traces (*.ponder);;All files (*)"_s, this);
+    QLabel* problem_ = new QLabel(this);
     CommandLine* command_;
     QPushButton* start_ = nullptr;
 };

@@ -3,17 +3,12 @@
 
 #include "app/desktop/branches.h"
 #include "app/desktop/path_edit.h"
-#include "views/common/controls.h"
 #include "views/common/format.h"
 
-#include <QComboBox>
 #include <QFileDialog>
 #include <QGridLayout>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QPlainTextEdit>
-#include <QPushButton>
-#include <QSpinBox>
 #include <QTabWidget>
 #include <QToolButton>
 
@@ -25,21 +20,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 
 ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
-    : QWidget(parent),
-      context_(context),
-      checkpoint_(new QComboBox(this)),
-      prompt_(new QPlainTextEdit(this)),
-      branches_(new Branches(context, this)),
-      tokens_(new QSpinBox(this)),
-      temperature_(new NumberBox(this)),
-      topK_(new QSpinBox(this)),
-      topP_(new NumberBox(this)),
-      seed_(new QSpinBox(this)),
-      policy_(new QComboBox(this)),
-      more_(new QLineEdit(this)),
-      think_(new QPushButton(u"Think"_s, this)),
-      stop_(new QPushButton(u"Stop"_s, this)),
-      status_(soft_label(this)) {
+    : QWidget(parent), context_(context), branches_(new Branches(context, this)), status_(soft_label(this)) {
     const auto name = [](QWidget* widget, const QString& text, const QString& tip) {
         widget->setAccessibleName(text);
         widget->setToolTip(tip);

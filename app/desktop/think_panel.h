@@ -2,17 +2,18 @@
 #pragma once
 
 #include "app/desktop/record_command.h"
+#include "views/common/controls.h"
 #include "views/common/live_view.h"
 
+#include <QComboBox>
+#include <QDoubleSpinBox>
 #include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSpinBox>
 #include <QWidget>
 
-class QComboBox;
-class QDoubleSpinBox;
 class QLabel;
-class QPlainTextEdit;
-class QPushButton;
-class QSpinBox;
 
 namespace ponderscope {
 
@@ -56,19 +57,19 @@ private:
     [[nodiscard]] qint64 newest() const; ///< newest token of the shown generation; -1: another run is shown
 
     ViewContext context_;
-    QComboBox* checkpoint_;
-    QPlainTextEdit* prompt_;
+    QComboBox* checkpoint_ = new QComboBox(this);
+    QPlainTextEdit* prompt_ = new QPlainTextEdit(this);
     Branches* branches_;
-    QSpinBox* tokens_;
-    QDoubleSpinBox* temperature_;
-    QSpinBox* topK_;
-    QDoubleSpinBox* topP_;
-    QSpinBox* seed_;
-    QComboBox* policy_;
-    QLineEdit* more_;     ///< further options
-    bool chosen_ = false; ///< the user chose a checkpoint
-    QPushButton* think_;
-    QPushButton* stop_;
+    QSpinBox* tokens_ = new QSpinBox(this);
+    QDoubleSpinBox* temperature_ = new NumberBox(this);
+    QSpinBox* topK_ = new QSpinBox(this);
+    QDoubleSpinBox* topP_ = new NumberBox(this);
+    QSpinBox* seed_ = new QSpinBox(this);
+    QComboBox* policy_ = new QComboBox(this);
+    QLineEdit* more_ = new QLineEdit(this); ///< further options
+    bool chosen_ = false;                   ///< the user chose a checkpoint
+    QPushButton* think_ = new QPushButton(u"Think"_s, this);
+    QPushButton* stop_ = new QPushButton(u"Stop"_s, this);
     QLabel* status_;
     bool follows_ = true;
     bool running_ = false;
