@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/kernels/autocast.h"
 #include "core/ponder/method.h"
-#include "core/train/corpus.h"
+#include "core/train/trainer_impl.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -68,30 +68,30 @@ double StepCensus::mean_steps() const {
     return sum / static_cast<double>(tokens_);
 }
 
-HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, const HeldOutForm& form,
-                         at::Device device, const ProgressSink& progress, const std::stop_token& stop) {
+HeldOut Trainer::measure(const ForwardForm& form, std::int64_t most_windows, bool half,
+                         const std::stop_token& stop) const {
     const at::NoGradGuard no_grad;
-    const auto begins =
-        held_out_windows(static_cast<std::int64_t>(ids.size()), form.context, form.most_windows);
+    const std::span<const std::int32_t> ids = corpus_.held_out;
+    const std::vector<std::int64_t> begins =
+        held_out_windows(static_cast<std::int64_t>(ids.size()), recipe_.context, most_windows);
     double sum = 0;
-    HeldOut result{.census = StepCensus(model.method(), form.threshold)};
-    const auto total = static_cast<std::int64_t>(begins.size()) * form.context;
-    for (std::size_t first = 0; first < begins.size(); first += static_cast<std::size_t>(form.batch)) {
+    HeldOut result{.census = StepCensus(model_->method(), config_.ponder.threshold)};
+    const auto total = static_cast<std::int64_t>(begins.size()) * recipe_.context;
+    const auto batch = static_cast<std::size_t>(recipe_.batch);
+    for (std::size_t first = 0; first < begins.size(); first += batch) {
         throw_if_stopped(stop);
-        const auto count = std::min(begins.size() - first, static_cast<std::size_t>(form.batch));
         std::vector<std::span<const std::int32_t>> windows;
-        for (std::size_t i = 0; i < count; ++i) {
-            windows.push_back(ids.subspan(static_cast<std::size_t>(begins[first + i]),
-                                          static_cast<std::size_t>(form.context + 1)));
+        for (std::size_t i = first; i < std::min(begins.size(), first + batch); ++i) {
+            windows.push_back(ids.subspan(static_cast<std::size_t>(begins[i]),
+                                          static_cast<std::size_t>(recipe_.context + 1)));
         }
-        const auto batch = PackedBatch::from_windows(windows, device);
-        const Autocast autocast(device.type(), form.half);
-        const auto tokens = static_cast<std::int64_t>(count) * form.context;
-        const ForwardResult forward = model.forward(batch, form.forward);
+        const Autocast autocast(device_.type(), half);
+        const auto tokens = static_cast<std::int64_t>(windows.size()) * recipe_.context;
+        const ForwardResult forward = model_->forward(PackedBatch::from_windows(windows, device_), form);
         sum += forward.cross_entropy.item<double>() * static_cast<double>(tokens);
-        result.census.add(forward, tokens, form.forward.training);
+        result.census.add(forward, tokens, form.training);
         result.tokens += tokens;
-        report_progress(progress, {"measuring held-out text", result.tokens, total, "tokens"});
+        report_progress(options_.progress, {"measuring held-out text", result.tokens, total, "tokens"});
     }
     if (result.tokens > 0) {
         result.nll = sum / static_cast<double>(result.tokens);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/base/progress.h"
 #include "core/ponder/engine/model.h"
 
 #include <cstdint>
 #include <limits>
-#include <span>
-#include <stop_token>
 #include <vector>
 
 namespace ponderscope {
@@ -47,17 +44,5 @@ struct HeldOut {
     std::int64_t tokens = 0;
     StepCensus census;
 };
-
-struct HeldOutForm {
-    ForwardForm forward;
-    std::int64_t context = 0, batch = 0;
-    std::int64_t most_windows = 0; ///< 0: all
-    bool half = false;             ///< products in bf16
-    double threshold = 0;          ///< the method's threshold, for StepCensus
-};
-
-/// Measures windows that are evenly spread over \p ids. Cancelled.
-HeldOut measure_held_out(const Model& model, std::span<const std::int32_t> ids, const HeldOutForm& form,
-                         at::Device device, const ProgressSink& progress, const std::stop_token& stop);
 
 } // namespace ponderscope

@@ -124,13 +124,10 @@ private:
         return form;
     }
     void step();
+    /// Measures windows that are evenly spread over the held-out text; at most \p most_windows, 0: all. \p
+    /// half: products in bf16. Cancelled.
     [[nodiscard]] HeldOut measure(const ForwardForm& form, std::int64_t most_windows, bool half,
-                                  const std::stop_token& stop) {
-        return measure_held_out(
-            *model_, corpus_.held_out,
-            {form, recipe_.context, recipe_.batch, most_windows, half, config_.ponder.threshold}, device_,
-            options_.progress, stop);
-    }
+                                  const std::stop_token& stop) const;
     void open_trace(bool fresh);
     void end_trace(const std::string& fault) {
         if (trace_) {
