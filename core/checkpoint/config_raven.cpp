@@ -51,11 +51,17 @@ double usual_deviation(const ModelConfig& config) {
     return std::sqrt(2.0 / (5.0 * static_cast<double>(config.hidden_size)));
 }
 
-void require_even_head(const ConfigReader& reader, const ModelConfig& config) {
+/// Huginn's and Parcae's rotation: neighbours turn together.
+void set_pair_rope(const ConfigReader& reader, ModelConfig& config, double theta) {
     if (config.head_dim % 2 != 0) {
         reader.json().fail("n_embd", "heads of an even number of elements, whose pairs rotate, not " +
                                          std::to_string(config.head_dim) + ",");
     }
+    config.rope.kind = RopeConfig::Kind::standard;
+    config.rope.theta = theta;
+    config.rope.rotary_dims = config.head_dim;
+    config.rope.pairs = true;
+    config.released.positions_end = true;
 }
 
 RavenBlock block_kind(const ConfigReader& reader) {
@@ -153,12 +159,7 @@ void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
             reader.size("max_position_embeddings", config.max_positions, config_limits::positions);
         read_rope(reader, config, {});
     } else {
-        require_even_head(reader, config);
-        config.rope.kind = RopeConfig::Kind::standard;
-        config.rope.theta = reader.positive("rope_base", 50000.0);
-        config.rope.rotary_dims = config.head_dim;
-        config.rope.pairs = true;
-        config.released.positions_end = true;
+        set_pair_rope(reader, config, reader.positive("rope_base", 50000.0));
     }
     if (constexpr std::int64_t begin = 65504, end = 65505, turn_end = 65508;
         !retrofit && config.vocab_size == 65536) {
@@ -209,13 +210,11 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
         }
     }
     config.head_dim = even_head_dim(reader, config, "n_embd");
-    require_even_head(reader, config);
     config.intermediate_size = reader.size("intermediate_size", 4 * d, config_limits::width);
     config.released.core_intermediate_size = reader.size("recurrent_intermediation_embedding_dimension",
                                                          config.intermediate_size, config_limits::width);
     config.norm_eps = reader.positive("norm_eps", 1e-5, true);
     config.max_positions = reader.size("block_size", 2048, config_limits::positions);
-    config.released.positions_end = true;
     config.qk_norm = reader.flag("qk_norm", false);
     config.released.qk_bias = reader.flag("qk_bias", false);
     config.scales.logit_softcap = reader.positive_if_given("logit_softcap");
@@ -237,10 +236,7 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
     read_start_state(reader, config, usual_deviation(config),
                      scaled ? std::sqrt(static_cast<double>(d)) : 1.0);
 
-    config.rope.kind = RopeConfig::Kind::standard;
-    config.rope.theta = 50000.0;
-    config.rope.rotary_dims = config.head_dim;
-    config.rope.pairs = true;
+    set_pair_rope(reader, config, 50000.0);
     config.released.value_embeddings = value_embeddings(reader, config);
     constexpr std::int64_t gate_reads = 32;
     if (d < gate_reads &&

@@ -45,11 +45,11 @@ constexpr Refusal refusals[] = {
     {FileKind::json, "a JSON file", "get the file again"},
     {FileKind::unknown, "a file of an unknown kind", "get the file again"}};
 
-bool starts_with_ignoring_case(std::string_view text, std::string_view lower_case) {
-    return text.size() >= lower_case.size() &&
-           std::equal(lower_case.begin(), lower_case.end(), text.begin(), [](char a, char b) {
-               return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-           });
+std::string in_lower_case(std::string_view text) {
+    std::string lower(text);
+    std::ranges::transform(lower, lower.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return lower;
 }
 
 } // namespace
@@ -81,8 +81,9 @@ FileKind recognise(std::string_view content) {
     }
     const std::string_view trimmed =
         text.substr(std::min(text.find_first_not_of(" \t\r\n\xEF\xBB\xBF"), text.size()));
+    const std::string start = in_lower_case(trimmed.substr(0, 16));
     for (const std::string_view mark : {"<!doctype html", "<html", "<head", "<!-- ", "<?xml"}) {
-        if (starts_with_ignoring_case(trimmed, mark)) {
+        if (start.starts_with(mark)) {
             return FileKind::html;
         }
     }
@@ -114,10 +115,7 @@ FileKind recognise_file(const std::filesystem::path& path) {
 
 bool has_pickle_name(const std::filesystem::path& path) {
     constexpr std::array<std::string_view, 5> names{".bin", ".pt", ".pth", ".ckpt", ".pkl"};
-    std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return std::find(names.begin(), names.end(), extension) != names.end();
+    return std::ranges::find(names, in_lower_case(path.extension().string())) != names.end();
 }
 
 void refuse(const std::filesystem::path& path, FileKind kind) {

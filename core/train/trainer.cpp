@@ -155,7 +155,7 @@ void Trainer::memory_is_full() {
         " contexts of " + std::to_string(recipe_.context) +
         " tokens does not fit beside the weights; the state of step " + std::to_string(saved_step_) +
         " is kept. " + (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
-    end_trace(fault);
+    trace_->end(fault);
     throw EnvironmentError(folder_.path().string() + ": " + fault);
 }
 

@@ -129,11 +129,6 @@ private:
     [[nodiscard]] HeldOut measure(const ForwardForm& form, std::int64_t most_windows, bool half,
                                   const std::stop_token& stop) const;
     void open_trace(bool fresh);
-    void end_trace(const std::string& fault) {
-        if (trace_) {
-            trace_->end(fault);
-        }
-    }
     void log(double rate);
     /// Whether the method's loss has a penalty on steps.
     [[nodiscard]] bool has_penalty() const { return !method_info(config_.ponder.method).penalty.empty(); }

@@ -77,7 +77,7 @@ void Trainer::diverged(const std::string& what, double loss, double norm) {
         (weights.empty() ? "" : ", and the weights " + weights + " hold infinities or NaN") +
         "; the state of step " + std::to_string(saved_step_) +
         " is kept. Lower the learning rate, lengthen the warm-up or clip the gradient.";
-    end_trace(fault);
+    trace_->end(fault);
     throw CheckFailed(folder_.path().string() + ": " + fault);
 }
 
