@@ -23,20 +23,6 @@ bool is_white(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/// The bytes at the end that may be a character's first ones.
-std::size_t unfinished_character(std::string_view text) {
-    for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-        const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-        if (byte >= 0xC0) {
-            return byte >= 0xF0 || (byte >= 0xE0 && back < 3) || back < 2 ? back : 0;
-        }
-        if (byte < 0x80) {
-            return 0;
-        }
-    }
-    return 0;
-}
-
 [[noreturn]] void too_short(const std::string& name) {
     throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one", "give a longer one");
 }
@@ -84,17 +70,19 @@ void TextFiles::fill(std::size_t bytes) {
         return;
     }
     const std::string_view fresh = std::string_view(buffer_).substr(valid_);
-    const std::size_t whole = fresh.size() - (at_end_ ? 0 : unfinished_character(fresh));
-    const std::size_t wrong = std::min(first_invalid_utf8(fresh.substr(0, whole)), fresh.find('\0'));
-    if (wrong != std::string_view::npos) {
+    const std::size_t wrong = std::min(first_invalid_utf8(fresh), fresh.find('\0'));
+    constexpr std::size_t longest_character = 4;
+    const bool is_unfinished = !at_end_ && wrong < fresh.size() && fresh[wrong] != '\0' &&
+                               fresh.size() - wrong < longest_character; // looked at again with what follows
+    if (wrong != std::string_view::npos && !is_unfinished) {
         if (offset_ + valid_ == 0) {
-            check_text(fresh.substr(0, whole), name_); // says more of how a text begins
+            check_text(fresh, name_); // says more of how a text begins
         }
         throw InputError(ErrorId::text_bytes, name_, "UTF-8 text without NUL bytes",
                          "another byte at byte " + std::to_string(offset_ + valid_ + wrong),
                          "convert it to UTF-8 (iconv) or check that it is a text file");
     }
-    valid_ += whole;
+    valid_ += is_unfinished ? wrong : fresh.size();
 }
 
 void TextFiles::look_at(const SequenceInput& part) {
