@@ -159,11 +159,6 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     });
     connect(buttons_, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons_, &QDialogButtonBox::accepted, this, &ExportDialog::write);
-    connect(&maker_, &FigureMaker::ready, this, &ExportDialog::arrived);
-    connect(&maker_, &FigureMaker::failed, this, [this](const QString& sentence) {
-        preview_->setFigure(nullptr, nullptr);
-        message_->setText(sentence);
-    });
     pending_.start();
 }
 
@@ -209,10 +204,10 @@ void ExportDialog::fillRuns() {
 }
 
 void ExportDialog::fillEntries() {
-    if (!entries_->hasAll(maker_.figure()->entries)) {
+    if (!entries_->hasAll(figure_->entries)) {
         const QSignalBlocker quiet(entries_);
         entries_->clear();
-        for (const std::string& name : maker_.figure()->entries) {
+        for (const std::string& name : figure_->entries) {
             const bool hidden = std::ranges::any_of(
                 initial_.series, [&](const SeriesSpec& one) { return one.name == name && !one.show; });
             entries_->add(name, shown_name(initial_, name), !hidden);
@@ -375,32 +370,61 @@ void ExportDialog::showCommand() {
 void ExportDialog::make() {
     showCommand();
     if (kind() == FigureKind::panels && panels_.empty()) {
-        preview_->setFigure(nullptr, nullptr);
-        message_->setText(u"The page is empty. Choose a figure at the left and add it to the page."_s);
+        reading_.cancel();
+        refuse(u"The page is empty. Choose a figure at the left and add it to the page."_s);
         return;
     }
     message_->setText(u"Making the figure…"_s);
-    maker_.make(spec());
+    const FigureSpec wanted = spec();
+    reading_.start(
+        [wanted, known = gatheredOf_ && same_numbers(*gatheredOf_, wanted) ? gathered_ : nullptr](
+            const std::stop_token& stop) {
+            return known ? known : std::make_shared<const FigureData>(gather(wanted, {}, stop));
+        },
+        [this, wanted](const std::shared_ptr<const FigureData>& gathered) { compose(wanted, gathered); },
+        [this](const QString& sentence) { refuse(sentence); });
+}
+
+void ExportDialog::compose(const FigureSpec& spec, const std::shared_ptr<const FigureData>& gathered) {
+    gathered_ = gathered;
+    gatheredOf_ = spec;
+    try {
+        const QString family = QString::fromStdString(spec.font);
+        if (!fonts_ || fonts_->family() != family) {
+            figure_.reset(); // measured in the other typeface
+            fonts_ = std::make_unique<Fonts>(Fonts::load(family));
+        }
+        figure_ = std::make_unique<Figure>(figure::compose(spec, *gathered, *fonts_));
+        arrived();
+    } catch (const Error& error) {
+        refuse(QString::fromUtf8(error.what()));
+    }
+}
+
+void ExportDialog::refuse(const QString& sentence) {
+    preview_->setFigure(nullptr, nullptr);
+    figure_.reset();
+    message_->setText(sentence);
 }
 
 void ExportDialog::arrived() {
     const auto vision = static_cast<Vision>(vision_->currentData().toInt());
     preview_->setVision(vision);
-    if (maker_.figure() == nullptr) {
+    if (figure_ == nullptr) {
         return;
     }
-    preview_->setFigure(maker_.figure(), maker_.fonts());
+    preview_->setFigure(figure_.get(), fonts_.get());
     fillEntries();
-    const QSizeF size = maker_.figure()->page.size() / points_per_mm;
+    const QSizeF size = figure_->page.size() / points_per_mm;
     QString text = u"%1 × %2 mm"_s.arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
-    for (const std::string& notice : maker_.figure()->notices) {
+    for (const std::string& notice : figure_->notices) {
         text += u'\n' + QString::fromStdString(notice);
     }
     for (const QString& range : form_->unusedRanges()) {
         text += u"\n%1: type both ends, the smaller end first. Until then the axis covers all values."_s.arg(
             range);
     }
-    const Style style(spec(), *maker_.fonts());
+    const Style style(spec(), *fonts_);
     const bool rules = reads(kind(), "policies");
     std::vector<QColor> lines = rules ? style.rules : style.runs;
     lines.resize(std::min<std::size_t>(lines.size(), rules ? lines.size() : 4));
@@ -412,15 +436,15 @@ void ExportDialog::arrived() {
 
 bool ExportDialog::write() {
     // Write only the figure that the preview shows.
-    if (pending_.isActive() || maker_.isBusy()) {
+    if (pending_.isActive() || isBusy()) {
         message_->setText(u"The figure is not ready. Export again when the preview shows the figure."_s);
         return false;
     }
-    if (maker_.figure() == nullptr) {
+    if (figure_ == nullptr) {
         return false;
     }
     try {
-        const QStringList names = file_->write(spec(), *maker_.figure(), *maker_.fonts());
+        const QStringList names = file_->write(spec(), *figure_, *fonts_);
         if (!names.isEmpty()) {
             message_->setText(u"Written: %1"_s.arg(QDir::toNativeSeparators(names.join(u'\n'))));
             Q_EMIT exported(names);

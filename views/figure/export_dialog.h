@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/task.h"
 #include "views/common/view_context.h"
 #include "views/figure/preview.h"
 #include "views/figure/spec.h"
@@ -9,6 +10,8 @@
 #include <QStringList>
 #include <QTimer>
 
+#include <memory>
+#include <optional>
 #include <vector>
 
 class QComboBox;
@@ -36,7 +39,9 @@ public:
 
     [[nodiscard]] figure::FigureSpec spec() const;
     [[nodiscard]] FigureFile* file() const { return file_; }
-    [[nodiscard]] figure::FigureMaker& maker() { return maker_; }
+    /// The shown figure; null: none.
+    [[nodiscard]] const figure::Figure* figure() const { return figure_.get(); }
+    [[nodiscard]] bool isBusy() const { return reading_.isBusy(); }
     /// Writes figure, numbers and specification. True if all files are on disk. False: the dialog shows the
     /// error, or the user kept the files of another figure.
     bool write();
@@ -64,6 +69,8 @@ private:
     void apply(const figure::FigureSpec& spec);
     void kindChanged();
     void make();
+    void compose(const figure::FigureSpec& spec, const std::shared_ptr<const figure::FigureData>& gathered);
+    void refuse(const QString& sentence); ///< shows why there is no figure
     void arrived();
     void showCommand();
     [[nodiscard]] figure::FigureKind kind() const;
@@ -73,7 +80,11 @@ private:
     Theme& windowTheme_;
     figure::FigureSpec initial_;
     std::vector<figure::FigureSpec> panels_;
-    figure::FigureMaker maker_;
+    Task reading_{this};
+    std::shared_ptr<const figure::FigureData> gathered_; ///< for changes of the look
+    std::optional<figure::FigureSpec> gatheredOf_;
+    std::unique_ptr<figure::Fonts> fonts_;
+    std::unique_ptr<figure::Figure> figure_;
     QListWidget* kinds_;
     QLabel* about_;     ///< describes the kind
     NameList* runs_;    ///< runs over this text

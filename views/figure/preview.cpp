@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/figure/preview.h"
 
-#include "core/base/error.h"
 #include "views/figure/writer/backends.h"
 
 #include <QPainter>
@@ -18,38 +17,6 @@ namespace {
 constexpr int border = 16; ///< around the page, in pixels
 
 } // namespace
-
-void FigureMaker::make(const FigureSpec& spec) {
-    const bool same = dataOf_ && same_numbers(*dataOf_, spec);
-    reading_.start(
-        [spec, known = same ? data_ : nullptr](const std::stop_token& stop) {
-            return known ? known : std::make_shared<const FigureData>(gather(spec, {}, stop));
-        },
-        [this, spec](const std::shared_ptr<const FigureData>& data) { arrived(spec, data); },
-        [this](const QString& sentence) { refuse(sentence); });
-}
-
-void FigureMaker::arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data) {
-    data_ = data;
-    dataOf_ = spec;
-    try {
-        const QString family = QString::fromStdString(spec.font);
-        if (!fonts_ || fonts_->family() != family) {
-            figure_.reset(); // measured in the other typeface
-            fonts_ = std::make_unique<Fonts>(Fonts::load(family));
-        }
-        figure_ = std::make_unique<Figure>(compose(spec, *data, *fonts_));
-    } catch (const Error& error) {
-        refuse(QString::fromUtf8(error.what()));
-        return;
-    }
-    Q_EMIT ready();
-}
-
-void FigureMaker::refuse(const QString& sentence) {
-    figure_.reset();
-    Q_EMIT failed(sentence);
-}
 
 FigurePreview::FigurePreview(QWidget* parent) : QWidget(parent) {
     setAccessibleName(u"Preview of the figure"_s);

@@ -1,45 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "views/common/task.h"
 #include "views/figure/figure.h"
 #include "views/figure/vision.h"
 
-#include <QObject>
 #include <QWidget>
 
-#include <memory>
-#include <optional>
-
 namespace ponderscope::figure {
-
-/// Reads a specification's data on another thread and creates the layout on the GUI thread. A new request
-/// replaces the one in progress. Ends with `ready` or `failed`.
-class FigureMaker : public QObject {
-    Q_OBJECT
-public:
-    using QObject::QObject;
-    void make(const FigureSpec& spec);
-    [[nodiscard]] bool isBusy() const { return reading_.isBusy(); }
-    [[nodiscard]] const Figure* figure() const {
-        return figure_.get();
-    } ///< the last figure; null after a failure
-    [[nodiscard]] const Fonts* fonts() const { return fonts_.get(); }
-
-Q_SIGNALS:
-    void ready();
-    void failed(const QString& sentence);
-
-private:
-    void arrived(const FigureSpec& spec, const std::shared_ptr<const FigureData>& data);
-    void refuse(const QString& sentence);
-
-    Task reading_{this};
-    std::unique_ptr<Fonts> fonts_;
-    std::unique_ptr<Figure> figure_;
-    std::shared_ptr<const FigureData> data_; ///< data of the last figure; a change of its look reads no trace
-    std::optional<FigureSpec> dataOf_;
-};
 
 /// A figure on paper, at its printed size.
 class FigurePreview : public QWidget {

@@ -227,7 +227,7 @@ private Q_SLOTS:
         stage.window.runs().showRecordDialog();
         look(stage.window.runs().recordDialog(), "record");
         stage.window.figures().exportFigure(figure::FigureKind::policy_front);
-        QTRY_VERIFY(stage.window.figures().dialog()->maker().figure() != nullptr);
+        QTRY_VERIFY(stage.window.figures().dialog()->figure() != nullptr);
         look(stage.window.figures().dialog(), "workbench");
         QVERIFY2(faults.isEmpty(), qPrintable(faults.join(u'\n')));
     }

@@ -232,7 +232,7 @@ private Q_SLOTS:
         stage.window.figures().exportFigure(figure::FigureKind::token_text);
         ExportDialog* dialog = stage.window.figures().dialog();
         QVERIFY(dialog != nullptr && dialog->isVisible());
-        QTRY_VERIFY(dialog->maker().figure());
+        QTRY_VERIFY(dialog->figure());
         QCOMPARE(dialog->spec().quantity, figure::TokenColour(Quantity::entropy));
         // What it begins with is what is on the screen.
         QVERIFY(dialog->spec().tokens.has_value());

@@ -49,7 +49,7 @@ private Q_SLOTS:
         initial.sequence = 1;
         initial.tokens = {0, 60};
         ExportDialog dialog(window.context, initial);
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.figure(), 30'000);
         QVERIFY(dialog.message().contains(u"84 × "_s));
         QVERIFY(!dialog.grab().isNull());
         dialog.resize(1380, 720);
@@ -103,16 +103,16 @@ private Q_SLOTS:
         FigureSpec initial = about(FigureKind::nll_comparison, both_);
         initial.replicates = 100;
         ExportDialog dialog(window.context, initial);
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() && !dialog.maker().isBusy(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.figure() && !dialog.isBusy(), 30'000);
         const fs::path path = folder_ / "mine.pdf";
         dialog.file()->setFile(QString::fromStdString(path.string()));
         QVERIFY2(dialog.write(), qPrintable(dialog.message()));
         QVERIFY(dialog.file()->inTheWay(dialog.spec()).isEmpty()); // the same figure again
         const auto size = fs::file_size(path);
         dialog.runs()->item(1)->setCheckState(Qt::Unchecked);
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.spec().runs.size() == 1 && !dialog.maker().isBusy(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.spec().runs.size() == 1 && !dialog.isBusy(), 30'000);
         QTest::qWait(400);
-        QTRY_VERIFY_WITH_TIMEOUT(!dialog.maker().isBusy(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(!dialog.isBusy(), 30'000);
         QCOMPARE(dialog.file()->inTheWay(dialog.spec()).size(), 2);
         const auto answer = [&dialog](const QString& text) {
             QTimer::singleShot(0, &dialog, [text] {
@@ -164,9 +164,9 @@ private Q_SLOTS:
         QVERIFY(dialog.runs()->count() >= 2);
         dialog.runs()->item(1)->setCheckState(Qt::Checked);
         QCOMPARE(dialog.spec().runs.size(), 2U);
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr &&
-                                     std::count(dialog.maker().figure()->entries.begin(),
-                                                dialog.maker().figure()->entries.end(), "vanilla-1m") == 1,
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.figure() != nullptr &&
+                                     std::count(dialog.figure()->entries.begin(),
+                                                dialog.figure()->entries.end(), "vanilla-1m") == 1,
                                  30'000);
     }
 
@@ -215,7 +215,7 @@ private Q_SLOTS:
         FigureSpec initial = about(FigureKind::token_text);
         ExportDialog dialog(window.context, initial);
         dialog.show();
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure() != nullptr, 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.figure() != nullptr, 30'000);
         const auto places = [&] {
             QList<QPoint> all;
             for (QWidget* field : dialog.findChildren<QWidget*>()) {
@@ -341,7 +341,7 @@ private Q_SLOTS:
         ExportDialog dialog(window.context, initial);
         QCOMPARE(dialog.spec().signal, std::string("gate"));
         QVERIFY(!dialog.spec().tokens);
-        QTRY_VERIFY_WITH_TIMEOUT(dialog.maker().figure(), 30'000);
+        QTRY_VERIFY_WITH_TIMEOUT(dialog.figure(), 30'000);
         dialog.file()->setFile(u"/nowhere/at/all.pdf"_s);
         QVERIFY(!dialog.write());
         QVERIFY(dialog.message().contains(u"/nowhere/at"_s));
