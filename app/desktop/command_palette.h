@@ -20,8 +20,7 @@ struct Command {
     QString text; ///< without mnemonics
 };
 
-/// How well \p text matches \p typed. All typed letters must occur in order. Letters at the beginning of
-/// words count more. Negative: no match.
+/// How well \p text has the letters \p typed in order, best at beginnings of words. Negative: no match.
 int command_score(const QString& typed, const QString& text);
 
 /// All actions of these menus with their paths. Emits aboutToShow, so that dynamic menus are filled.

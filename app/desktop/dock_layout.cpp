@@ -21,10 +21,8 @@ namespace ponderscope {
 
 namespace {
 
-/// Below this height of the window what stands under the text shares one place; below this width the
-/// inspector stands with the library.
-constexpr int lowest_for_both = 820;
-constexpr int narrowest_for_both = 1200;
+constexpr int lowest_for_both = 820;     ///< in lower windows all panels below the text share one place
+constexpr int narrowest_for_both = 1200; ///< in narrower windows the inspector is beside the library
 
 Qt::DockWidgetArea area_of(PanelPlace place) {
     return place == PanelPlace::left    ? Qt::LeftDockWidgetArea

@@ -16,8 +16,7 @@ namespace ponderscope {
 
 class LiveView;
 
-/// The docks of a window: one for each registered panel, the default layout, its changes in small windows,
-/// and a maximized panel.
+/// The docks of a window, one a panel: the default layout, its changes in small windows, a maximized panel.
 class DockLayout : public ShellPart {
     Q_OBJECT
 public:
@@ -42,10 +41,8 @@ public:
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
-    /// Restores the result of layoutState(). Every change of the whole layout uses this function. Before the
-    /// window is shown, the function only stores the layout for showPending(). The reason: Qt copies the
-    /// layout before it maximizes a window and later restores the copy. False: the layout has another
-    /// version.
+    /// Restores the result of layoutState(). Before the window is shown, stores it for showPending(), because
+    /// Qt restores a copy of its own when it maximizes a window. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 
@@ -57,8 +54,7 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress. During a drag Qt keeps references into the layout, so the layout must
-    /// not change.
+    /// Ends a dock drag in progress, during which the layout must not change: Qt refers to parts of it.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

@@ -10,10 +10,9 @@
 
 namespace ponderscope {
 
-/// The command line program as a child process, the base of what runs a verb. The engine may run out of
-/// memory or crash, and the window must survive. If the paths are on another machine (ssh://…), the program
-/// runs there and continues after a lost connection. Splits both streams into lines and reports how the
-/// process ended. GUI thread only.
+/// The command line program as a child process, so that the window survives if the program runs out of memory
+/// or crashes. If the paths are on another machine (ssh://…), the program runs there and continues after a
+/// lost connection. Splits both streams into lines and reports how the process ended. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:
@@ -41,8 +40,7 @@ Q_SIGNALS:
     void started();
     void outputLine(const QByteArray& line); ///< a line of stdout without its end; never empty
     void errorLine(const QByteArray& line);  ///< a line of stderr
-    /// \p sentence: why it did not start, or if the program refused, its last line on stderr that is not
-    /// JSON.
+    /// \p sentence: why it did not start, or the last line on stderr (not JSON) of a program that refused.
     void ended(ponderscope::EngineProcess::End end, const QString& sentence);
 
 private:

@@ -55,8 +55,7 @@ void say(const QString& sentence) {
     std::fprintf(stderr, "ponderscope-desktop: %s\n", ponderscope::visible(sentence.toStdString()).c_str());
 }
 
-/// Waits until the window is idle for quiet_ms. False, with a message on stderr, after patience_ms or if the
-/// window reports an error.
+/// Waits until the window is idle for quiet_ms. False, with a message: after patience_ms, or on an error.
 bool settle(ponderscope::MainWindow& window) {
     QElapsedTimer all;
     QElapsedTimer quiet;
@@ -80,8 +79,7 @@ bool settle(ponderscope::MainWindow& window) {
     return errors.isEmpty();
 }
 
-/// Waits until the window has loaded and laid out all of it, then writes what it shows. An exit code; says on
-/// stderr why there is no picture.
+/// Writes what the window shows once it is idle. An exit code; stderr says why there is no picture.
 int write_screenshot(ponderscope::MainWindow& window, const ponderscope::Launch& launch) {
     if (!settle(window)) {
         return 2;

@@ -66,8 +66,7 @@ QAction* add(QMenu* menu, const QString& text, const QKeySequence& keys, auto* r
 
 void empty_menu(QMenu& menu) {
     menu.clear();
-    // clear() removes submenus but keeps them alive as children of the menu. Whoever holds one now may still
-    // use it.
+    // clear() keeps submenus alive as children of the menu. One may be in use now.
     const QList<QMenu*> left = menu.findChildren<QMenu*>(Qt::FindDirectChildrenOnly);
     for (QMenu* one : left) {
         one->deleteLater();

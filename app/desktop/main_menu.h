@@ -14,8 +14,7 @@ namespace ponderscope {
 
 class TopBar;
 
-/// The commands of a window. Each command is an action of the menu bar. The command palette and the list of
-/// shortcuts are made from the menu bar.
+/// The commands of a window: actions of the menu bar, which the palette and the list of shortcuts read.
 class MainMenu : public ShellPart {
     Q_OBJECT
 public:
@@ -27,8 +26,7 @@ public Q_SLOTS:
     void showAbout();
     /// Help on the focused panel, otherwise on the text.
     void showHelp();
-    /// Copies the command that reproduces \p panel. A message confirms the copy, or explains why the panel
-    /// has no command.
+    /// Copies the command that reproduces \p panel. A message says so, or why the panel has no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

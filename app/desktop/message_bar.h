@@ -12,13 +12,11 @@ namespace ponderscope {
 
 class Theme;
 
-/// Messages about errors and results, never modal. The bar covers the bottom of the window, so the layout
-/// does not move.
+/// Messages about errors and results, never modal, over the bottom of the window, whose layout stays.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until they are closed. A success disappears by itself or with the next
-    /// message.
+    /// Errors and notices stay until they are closed. A success goes by itself or with the next message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
     /// \p id identifies the kind of event ("trace.removed"). A message that is already shown is not added

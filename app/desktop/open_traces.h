@@ -21,9 +21,8 @@
 
 namespace ponderscope {
 
-/// Watches open files for changes by other processes: files grow during a recording, disappear, are replaced
-/// or truncated. Polls at intervals and reports each change once. Checks names and sizes, never contents, and
-/// never waits for another machine.
+/// Watches open files for changes by other processes: files grow, disappear, are replaced or truncated.
+/// Reports each change once. Checks names and sizes, never contents, and never waits for another machine.
 class TraceWatch {
 public:
     enum class Event {
@@ -126,8 +125,7 @@ public:
     void reopen(const QString& trace);
 
 public Q_SLOTS:
-    /// Opens a trace, TRACE#RUN, a session, or a checkpoint folder (which opens the Run dialog). The recorded
-    /// sample opens as a copy.
+    /// Opens a trace, TRACE#RUN, a session, or a checkpoint (in the Run dialog). The sample opens as a copy.
     void open(const QString& path);
     void openFiles();
     void openLocation(); ///< asks for a path, also on another machine

@@ -25,8 +25,7 @@ constexpr int room_of_buttons = 120;    ///< pixels
 
 PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     : panel_(panel), caveat_(soft_label(this, caveat)) {
-    // The minimum size of a panel must not depend on its current contents: otherwise panels would push each
-    // other about with every change of run.
+    // Independent of the contents: otherwise panels would push each other about with every change of run.
     setMinimumSize(200, 110);
     QWidget* shown = panel;
     if (qobject_cast<QAbstractScrollArea*>(panel) == nullptr) {

@@ -10,8 +10,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// A section of resources/docs/panels.md, which explains a panel. Every panel of panels.cpp has a section,
-/// and so do the text and the first steps.
+/// A section of resources/docs/panels.md: one for each panel of panels.cpp, the text, and the first steps.
 struct PanelHelp {
     QString title; ///< title of the panel; "Text" for the centre
     QString brief; ///< a short warning against a wrong conclusion, shown below the panel

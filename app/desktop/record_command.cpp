@@ -95,8 +95,8 @@ QString first_of(const QStringList& problems) {
     return found == problems.end() ? QString() : *found;
 }
 
-/// Appends the options that have a value. Name and value form one word: a value that begins with a dash is
-/// then not taken for an option.
+/// Appends the options that have a value, as one word each: a value that begins with a dash is then no
+/// option.
 void append(QStringList& arguments, std::initializer_list<std::pair<const char*, QString>> options) {
     for (const auto& [name, value] : options) {
         if (!value.isEmpty()) {

@@ -12,8 +12,7 @@ using Qt::StringLiterals::operator""_s;
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
-    /// A text file, JSON Lines (.jsonl, also compressed), or ids (.json, .safetensors) for checkpoints
-    /// without a tokenizer.
+    /// A text, JSON Lines (.jsonl, also compressed), or ids (.json, .safetensors) without a tokenizer.
     QString textFile;
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: record its sequences again; replaces the text

@@ -60,9 +60,8 @@ public:
     /// The current checkpoint folder of a run. Tries the recorded path, the same path relative to the trace's
     /// folder and to the folders above, then the folder that the user located. Empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// A request that repeats run A over its tokens with the same settings, without forced steps.
-    /// std::nullopt: A is not recorded yet (a message says so), or the checkpoint is unknown. In the second
-    /// case a dialog asks for the checkpoint, and then \p again runs.
+    /// A request that repeats run A over its tokens with the same settings, without forced steps. No value: A
+    /// is not recorded yet (a message says so), or a dialog asks for its checkpoint and then calls \p again.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Records a what-if about run \p question into the trace of temporary runs, and shows both.
     void ask(RecordRequest request, const RunKey& question);
@@ -89,8 +88,7 @@ private:
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,
                                                            const std::function<void()>& again);
-    /// Prepares the trace of temporary runs on the machine of the path \p lies. Empty, with a message: no
-    /// temporary run can be written now.
+    /// The prepared trace of temporary runs on the machine of \p lies. Empty, with a message: none now.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void recordingEnded(bool done);
     void generate(ThinkRequest wanted);

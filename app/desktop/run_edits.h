@@ -30,8 +30,8 @@ public Q_SLOTS:
     void keepTree(const std::vector<ponderscope::RunKey>& keys); ///< parents first
 
 private:
-    /// Edits a trace in the background, reads it again, and shows the text that \p edit returned, if any. \p
-    /// then: called after success.
+    /// Edits a trace in the background, reads it again, shows the text of \p edit, and calls \p then on
+    /// success.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
     /// Asks for a trace and copies runs into it. \p then: called when all are copied.

@@ -17,9 +17,8 @@ class Opener;
 RunKey run_over_same_text(const TraceData& data, const RunKey& run);
 
 /// Shows the runs that this window makes. A recording is shown when it begins, a what-if beside its original
-/// run, a rerun as B, and a generation from its first token on.
-///
-/// A finished run is selected only if the user has not selected another run since it was requested.
+/// run, a rerun as B, and a generation from its first token on. A finished run is selected only if the user
+/// has not selected another run since it was requested.
 class RunFollower : public QObject {
     Q_OBJECT
 public:
@@ -43,12 +42,10 @@ public:
     /// A generation begins. Its live run is shown from the first token on.
     void beginLive() { liveFrom_ = selection_.runA(); }
     void showLive(const RunKey& live);
-    /// \p parent: the run that the generation continues, shown as B. Invalid: the generation continues no
-    /// run.
+    /// \p parent: the run that the generation continues, shown as B. Invalid: none.
     void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A. Shows \p before as B, or else the previous A or B, or any other run over the same
-    /// text.
+    /// Shows a run as A, and as B \p before, or else the previous A or B, or any run over the same text.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Records that the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

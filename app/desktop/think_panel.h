@@ -28,8 +28,7 @@ public:
     [[nodiscard]] bool isBusy() const override { return false; }
     [[nodiscard]] Branches& branches() { return *branches_; }
 
-    /// Sets the offered checkpoints: the installed ones, then recently used ones. \p suggested is selected
-    /// until the user chooses.
+    /// Sets the offered checkpoints. \p suggested is selected until the user chooses.
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace

@@ -23,8 +23,7 @@ namespace {
 
 constexpr int name_role = Qt::UserRole + 1; ///< text of an entry in the closed box
 
-/// A list of runs, each behind its colour; closed it wears the letter of its role. Names that begin alike
-/// differ at their ends.
+/// A list of runs, each behind its colour; closed it wears the letter of its role.
 class RunBox : public QComboBox {
 public:
     RunBox(QChar role, const QString& about, const Theme& theme, QWidget* parent)
@@ -148,8 +147,7 @@ void TopBar::fill() {
             context_.data.isScratch(trace) ? u"scratch"_s : QFileInfo(trace).completeBaseName();
         for (const RunInfo& run : context_.data.runs(trace)) {
             const RunKey key{trace, run.id};
-            // The trace's name tells runs apart. It is left out if only one trace is open, unless that is
-            // Scratch.
+            // The trace's name tells runs apart, unless only one trace is open that is not temporary.
             QString name = QString::fromStdString(run.name);
             if (context_.data.traces().size() > 1 || context_.data.isScratch(trace)) {
                 name += u" · "_s + stem;

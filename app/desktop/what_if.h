@@ -15,8 +15,7 @@ namespace ponderscope {
 
 class RunController;
 
-/// Records run A again with one change: other steps for a token, without a source of its depth attention, or
-/// with the state of another token.
+/// Records run A again with one change: other steps for a token, no source of depth attention, another state.
 class WhatIf : public ShellPart {
     Q_OBJECT
 public:
@@ -28,8 +27,7 @@ public Q_SLOTS:
     void giveSteps(qint64 token, int steps);
     /// Reruns A without a source of its depth attention, in one layer or (-1) in all layers.
     void leaveSourceOut(int source, int layer);
-    /// Copies the location of a state in run A: this token, \p step, and either a layer or the end of the
-    /// step (-1).
+    /// Copies the location of a state in run A: this token, \p step, and a layer or the step's end (-1).
     void takeState(qint64 token, int step, int layer);
     /// Reruns A with the copied state in place of this token's state after \p step.
     void putState(qint64 token, int step);
