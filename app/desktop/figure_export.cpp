@@ -20,31 +20,27 @@ ExportDialog* FigureExport::dialog() const {
     return exportDialog_;
 }
 
-figure::FigureSpec FigureExport::figureSpec(figure::FigureKind kind) const {
-    figure::FigureSpec spec = text_->figureSpec(kind);
-    for (const Filler& fill : fillers_) {
-        fill(spec);
-    }
-    return spec;
-}
-
 void FigureExport::exportFigure(figure::FigureKind kind) {
     if (!selection_.runA().isValid()) {
         return;
     }
+    figure::FigureSpec spec = text_->figureSpec(kind);
+    for (const Filler& fill : fillers_) {
+        fill(spec);
+    }
     delete exportDialog_; // one at a time, and always of what the window shows now
-    exportDialog_ = new ExportDialog({data_, selection_, theme_}, figureSpec(kind), window_);
+    exportDialog_ = new ExportDialog({data_, selection_, theme_}, spec, window_);
     exportDialog_->setAttribute(Qt::WA_DeleteOnClose);
     connect(exportDialog_, &ExportDialog::exported, this, [this](const QStringList& files) {
         QStringList names;
         for (const QString& file : files) {
             names << QFileInfo(file).fileName();
         }
-        const QString spec = names.takeLast();
+        const QString written = names.takeLast();
         messages_->show(
             "figure.written",
             u"Wrote %1 to %2. Command: ponderscope figure %3 -o %4"_s.arg(
-                names.join(u" and "_s), QFileInfo(files.first()).absolutePath(), spec, names.first()),
+                names.join(u" and "_s), QFileInfo(files.first()).absolutePath(), written, names.first()),
             MessageBar::Kind::success);
     });
     connect(exportDialog_, &ExportDialog::dockWanted, this, &FigureExport::dockFigure);

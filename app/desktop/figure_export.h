@@ -32,8 +32,6 @@ public Q_SLOTS:
     void dockFigure(const ponderscope::figure::FigureSpec& spec);
 
 private:
-    [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
-
     std::vector<Filler> fillers_;
     QPointer<ExportDialog> exportDialog_;
     int docked_ = 0;

@@ -40,11 +40,10 @@ void Recorder::start(const RecordRequest& request) {
 }
 
 void Recorder::readProgress(const QByteArray& line) {
-    const QJsonDocument document = line.startsWith('{') ? QJsonDocument::fromJson(line) : QJsonDocument();
-    if (!document.isObject()) {
+    const QJsonObject object = QJsonDocument::fromJson(line).object();
+    if (object.isEmpty()) {
         return;
     }
-    const QJsonObject object = document.object();
     progress_.activity = object.value(QLatin1String("activity")).toString();
     progress_.done = object.value(QLatin1String("done")).toInteger();
     progress_.total = object.value(QLatin1String("total")).toInteger();
@@ -55,11 +54,15 @@ void Recorder::readProgress(const QByteArray& line) {
 }
 
 void Recorder::end(End end, const QString& sentence) {
-    switch (end) {
-    case End::cancelled:
+    if (end == End::done) {
+        const QJsonObject result = QJsonDocument::fromJson(result_).object();
+        Q_EMIT finished(is_elsewhere(request_.trace)
+                            ? request_.trace
+                            : result.value(QLatin1String("trace")).toString(request_.trace),
+                        result.value(QLatin1String("run")).toString());
+    } else if (end == End::cancelled) {
         Q_EMIT cancelled(request_.trace);
-        break;
-    case End::crashed: {
+    } else if (end == End::crashed) {
         const QString activity = progress_.activity.isEmpty() ? u"starting"_s : progress_.activity;
         if (activity == QLatin1String("recording") && !is_elsewhere(request_.trace)) {
             TraceWriter::note_death(path_of(request_.trace),
@@ -68,25 +71,11 @@ void Recorder::end(End end, const QString& sentence) {
         Q_EMIT failed("recording.died",
                       u"The engine ended unexpectedly while %1. Finished sequences are in %2."_s.arg(
                           activity, request_.trace));
-        break;
-    }
-    case End::refused:
-        Q_EMIT failed("recording.refused", sentence);
-        break;
-    case End::cut:
-        Q_EMIT failed("recording.cut", sentence);
-        break;
-    case End::not_started:
-        Q_EMIT failed("recording.not-started", sentence);
-        break;
-    case End::done: {
-        const QJsonObject result = QJsonDocument::fromJson(result_).object();
-        Q_EMIT finished(is_elsewhere(request_.trace)
-                            ? request_.trace
-                            : result.value(QLatin1String("trace")).toString(request_.trace),
-                        result.value(QLatin1String("run")).toString());
-        break;
-    }
+    } else {
+        Q_EMIT failed(end == End::refused ? "recording.refused"
+                      : end == End::cut   ? "recording.cut"
+                                          : "recording.not-started",
+                      sentence);
     }
 }
 

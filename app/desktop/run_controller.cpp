@@ -35,13 +35,13 @@ namespace {
 
 /// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
 /// empty when it is nowhere.
-QString find_named(const QString& named, const QString& trace, bool (QFileInfo::*is)() const) {
+QString find_named(const QString& named, const QString& trace) {
     if (is_elsewhere(trace)) { // whether it is there, its machine says
         return named.isEmpty()          ? QString()
                : named.startsWith(u'/') ? machine_of(trace) + named
                                         : trace.section(u'/', 0, -2) + u"/.../"_s + named;
     }
-    if (const QFileInfo here(named); (here.*is)()) {
+    if (const QFileInfo here(named); here.exists()) {
         return here.absoluteFilePath();
     }
     if (QFileInfo(named).isAbsolute() || named.isEmpty()) {
@@ -49,7 +49,7 @@ QString find_named(const QString& named, const QString& trace, bool (QFileInfo::
     }
     for (QDir folder = QFileInfo(trace).absoluteDir();; folder.cdUp()) {
         const QFileInfo candidate(folder, named);
-        if ((candidate.*is)()) {
+        if (candidate.exists()) {
             return QDir::cleanPath(candidate.absoluteFilePath());
         }
         if (folder.isRoot()) {
@@ -350,7 +350,7 @@ QString RunController::checkpointOf(const RunKey& key) const {
     if (run == nullptr) {
         return {};
     }
-    const QString named = find_named(QString::fromStdString(run->checkpoint), key.trace, &QFileInfo::isDir);
+    const QString named = find_named(QString::fromStdString(run->checkpoint), key.trace);
     return named.isEmpty() ? settings_.located(QString::fromStdString(run->checkpoint_digest)) : named;
 }
 
@@ -462,7 +462,7 @@ RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QStr
     option("--kv", kv);
     const QString start = QString::fromStdString(recorded_choices(run).initial_state);
     const bool of_file = start != u"zero" && !start.startsWith(u"random:");
-    const QString file = of_file ? find_named(start, trace, &QFileInfo::isFile) : QString();
+    const QString file = of_file ? find_named(start, trace) : QString();
     option("--initial-state", file.isEmpty() ? start : file);
     // "jacobi:3"; "exact" appears only where a method could also be scored otherwise.
     const QString scoring = QString::fromStdString(run.scoring);

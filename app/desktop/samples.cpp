@@ -16,14 +16,11 @@ namespace {
 /// The folder of the samples; empty: none.
 QString samples_above(QDir folder) {
     constexpr int levels_up = 5;
-    for (int level = 0; level < levels_up; ++level) {
+    for (int level = 0; level < levels_up; ++level, folder.cdUp()) {
         for (const QString& below : {u"sample_models"_s, u"share/ponderscope/sample_models"_s}) {
-            if (QFileInfo(folder.filePath(below)).isDir()) {
-                return QDir(folder.filePath(below)).absolutePath();
+            if (QDir(folder.filePath(below)).exists()) {
+                return folder.absoluteFilePath(below);
             }
-        }
-        if (!folder.cdUp()) {
-            break;
         }
     }
     return {};

@@ -50,19 +50,12 @@ void Thinker::forget() {
 }
 
 void Thinker::read(const QByteArray& line) {
-    switch (run_->read(line)) {
-    case LiveRunBuilder::Event::started:
-    case LiveRunBuilder::Event::token:
-        if (!showing_.isActive()) {
-            showing_.start();
-        }
-        break;
-    case LiveRunBuilder::Event::recorded:
+    const LiveRunBuilder::Event event = run_->read(line);
+    if (event == LiveRunBuilder::Event::recorded) {
         show();
         Q_EMIT recorded(is_elsewhere(trace_) ? trace_ : run_->recordedTrace(), run_->recordedRun());
-        break;
-    case LiveRunBuilder::Event::nothing:
-        break;
+    } else if (event != LiveRunBuilder::Event::nothing && !showing_.isActive()) {
+        showing_.start();
     }
 }
 
