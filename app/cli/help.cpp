@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/verbs.h"
+#include "core/base/words.h"
 
 #include <algorithm>
 #include <map>
@@ -35,9 +36,7 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
 std::string wrapped(std::string_view text, std::size_t column, std::size_t indent) {
     std::string out;
     std::size_t at = column;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(' '), text.size());
-        const std::string_view word = text.substr(0, end);
+    for (const std::string_view word : split_at(text, ' ')) {
         if (at > indent && at + 1 + word.size() > width) {
             out += "\n" + std::string(indent, ' ');
             at = indent;
@@ -47,7 +46,6 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t inden
         }
         out += word;
         at += word.size();
-        text.remove_prefix(std::min(end + 1, text.size()));
     }
     return out;
 }
@@ -139,10 +137,8 @@ private:
 
     static std::string description(const std::string& text) {
         std::string out;
-        for (std::size_t begin = 0; begin < text.size();) {
-            const std::size_t end = std::min(text.find('\n', begin), text.size());
-            out += wrapped(std::string_view(text).substr(begin, end - begin), 0, 0) + "\n";
-            begin = end + 1;
+        for (const std::string_view line : split_at(text, '\n')) {
+            out += wrapped(line, 0, 0) + "\n";
         }
         return out;
     }
