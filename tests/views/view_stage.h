@@ -55,6 +55,16 @@ struct ViewStage {
     ViewContext context{data, selection, theme};
 };
 
+/// The same with a panel of this size.
+template <class View>
+struct PanelStage : ViewStage {
+    explicit PanelStage(QSize size) {
+        view.resize(size);
+        view.show();
+    }
+    View view{context};
+};
+
 /// Clicks the only button whose words contain these.
 inline void click(const QWidget& panel, const QString& words) {
     QList<QAbstractButton*> buttons = panel.findChildren<QAbstractButton*>();

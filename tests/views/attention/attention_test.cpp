@@ -19,10 +19,8 @@ using testing::packed;
 
 namespace {
 
-struct Stage : testing::ViewStage {
-    explicit Stage(bool attention = true) {
-        view.resize(900, 220);
-        view.show();
+struct Stage : testing::PanelStage<AttentionView> {
+    explicit Stage(bool attention = true) : PanelStage({900, 220}) {
         open(write("read.ponder", {.sequences = 2, .tokens = 120, .withAttention = attention}));
         selection.setRunA(run(0));
         testing::wait_for([&] { return data.sequence(selection.runA(), 0) != nullptr && data.idle(); });
@@ -35,7 +33,6 @@ struct Stage : testing::ViewStage {
             },
             10'000);
     }
-    AttentionView view{context};
 };
 
 SignalInfo info_of(std::vector<std::string> axes, std::string description = {}) {

@@ -26,11 +26,8 @@ using namespace ponderscope;
 
 namespace {
 
-struct Stage : testing::ViewStage {
-    Stage() {
-        view.resize(1000, 320);
-        view.show();
-    }
+struct Stage : testing::PanelStage<CompareView> {
+    Stage() : PanelStage({1000, 320}) {}
     explicit Stage(const std::filesystem::path& path) : Stage() { compare(path); }
     void compare(const std::filesystem::path& path) {
         open(path);
@@ -40,7 +37,6 @@ struct Stage : testing::ViewStage {
     void settle() {
         testing::wait_for([&] { return !view.isBusy(); });
     }
-    CompareView view{context};
 };
 
 /// Changes a trace behind the back of its readers.

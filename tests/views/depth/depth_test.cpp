@@ -21,16 +21,13 @@ SignalInfo info_of(std::vector<std::string> axes) {
     return {"weights", std::move(axes), "weight", "Weights", ""};
 }
 
-struct Stage : testing::ViewStage {
-    explicit Stage(bool depth = true) {
-        view.resize(900, 220);
-        view.show();
+struct Stage : testing::PanelStage<DepthView> {
+    explicit Stage(bool depth = true) : PanelStage({900, 220}) {
         open(write("deep.ponder", {.sequences = 1, .tokens = 200, .withDepth = depth}));
         selection.setRunA(run(0));
         // Nothing is under way for a moment between the sequence and its signal.
         testing::wait_for([&] { return depth ? view.depth().has_value() : data.idle(); });
     }
-    DepthView view{context};
 };
 
 } // namespace

@@ -17,19 +17,16 @@ using namespace ponderscope;
 namespace {
 
 /// Run "a" in layer 0: {0,1} {1,0} {2,3} {2,3}; in layer 2 always {0,3}.
-struct Stage : testing::ViewStage {
-    Stage() {
+struct Stage : testing::PanelStage<ExpertsView> {
+    Stage() : PanelStage({900, 260}) {
         const auto path = folder / "experts.ponder";
         testing::write_expert_run(path, "a", 4, {{0, 1, 0, 3}, {1, 0, 3, 0}, {2, 3, 0, 3}, {2, 3, 0, 3}});
         testing::write_expert_run(path, "b", 4, {{0, 2, 3, 0}, {2, 3, 0, 3}, {3, 0, 0, 3}, {3, 2, 0, 3}});
         selection.setAttribution(Attribution::predicting);
-        view.resize(900, 260);
-        view.show();
         open(path);
         selection.setRunA(run(0));
         testing::wait_for([&] { return view.map()->map() != nullptr && !view.isBusy(); });
     }
-    ExpertsView view{context};
 };
 
 } // namespace

@@ -58,11 +58,8 @@ void write_lens(const std::filesystem::path& path) {
     writer.finish();
 }
 
-struct Stage : testing::ViewStage {
-    Stage() {
-        view.resize(700, 220);
-        view.show();
-    }
+struct Stage : testing::PanelStage<HeatmapView> {
+    Stage() : PanelStage({700, 220}) {}
     /// A trace whose map is shown.
     explicit Stage(const std::filesystem::path& path) : Stage() {
         show(path);
@@ -72,7 +69,6 @@ struct Stage : testing::ViewStage {
         open(path);
         selection.setRunA(run(0));
     }
-    HeatmapView view{context};
 };
 
 } // namespace

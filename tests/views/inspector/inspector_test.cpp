@@ -16,17 +16,13 @@ using namespace ponderscope;
 
 namespace {
 
-struct Stage : testing::ViewStage {
-    Stage() {
-        view.resize(320, 900);
-        view.show();
-    }
+struct Stage : testing::PanelStage<InspectorView> {
+    Stage() : PanelStage({320, 900}) {}
     explicit Stage(const std::filesystem::path& path) : Stage() {
         open(path);
         selection.setRunA(run(0));
         selection.setRunB(run(1));
     }
-    InspectorView view{context};
 };
 
 } // namespace
