@@ -105,28 +105,16 @@ QPalette Theme::qtPalette() const {
     return palette;
 }
 
-QFont Theme::sized(double share) const {
+QFont Theme::sized(double share, bool bold) const {
     QFont font(family_);
     font.setPointSizeF(points_ * share);
-    return font;
-}
-
-QFont Theme::strong() const {
-    QFont font = body();
-    font.setBold(true);
+    font.setBold(bold);
     return font;
 }
 
 QFont Theme::caps() const {
-    QFont font = sized(10.0 / 13);
-    font.setBold(true);
+    QFont font = sized(10.0 / 13, true);
     font.setLetterSpacing(QFont::AbsoluteSpacing, 0.6);
-    return font;
-}
-
-QFont Theme::headline() const {
-    QFont font = sized(24.0 / 13);
-    font.setBold(true);
     return font;
 }
 

@@ -57,11 +57,12 @@ public:
     // Fonts in points, which follow the desktop's text size.
     [[nodiscard]] QFont small() const { return sized(11.0 / 13); } ///< axis numbers, units, hints
     [[nodiscard]] QFont body() const { return sized(1); }          ///< the desktop's size
-    [[nodiscard]] QFont strong() const;                            ///< bold: titles of plots, names
-    [[nodiscard]] QFont caps() const;     ///< small, bold, wide: names of sections, in capitals
-    [[nodiscard]] QFont headline() const; ///< large and bold: the inspector's token
-    [[nodiscard]] QFont reading() const;  ///< font of the text, with textSize()
-    [[nodiscard]] QFont mono() const;     ///< fixed width: paths, expressions
+    [[nodiscard]] QFont strong() const { return sized(1, true); }  ///< bold: titles of plots, names
+    [[nodiscard]] QFont caps() const; ///< small, bold, wide: names of sections, in capitals
+    /// Large and bold: the inspector's token.
+    [[nodiscard]] QFont headline() const { return sized(24.0 / 13, true); }
+    [[nodiscard]] QFont reading() const; ///< font of the text, with textSize()
+    [[nodiscard]] QFont mono() const;    ///< fixed width: paths, expressions
     /// Scales a length that was designed for body text of 13 pixels. Never smaller than \p pixels.
     [[nodiscard]] int scaled(int pixels) const;
 
@@ -105,7 +106,7 @@ private:
         }
     }
     void rebuildMaps();
-    [[nodiscard]] QFont sized(double share) const; ///< relative to the body font
+    [[nodiscard]] QFont sized(double share, bool bold = false) const; ///< relative to the body font
 
     Appearance appearance_;
     bool systemDark_;
