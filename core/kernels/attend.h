@@ -46,6 +46,9 @@ struct ScoreExtras {
     [[nodiscard]] bool any() const { return softcap > 0 || sinks.defined(); }
 };
 
+/// The softmax of scores [n_q, n, rows] over their rows and the heads' sinks (ScoreExtras::sinks).
+at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks);
+
 /// The rows that each query sees, as int64 [queries, m, 2] on \p device, with windows applied. Ranges with
 /// begin >= end are empty.
 at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device);

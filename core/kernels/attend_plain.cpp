@@ -21,6 +21,14 @@ at::Tensor visibility_mask(const Visibility& visibility, std::int64_t queries, s
 
 } // namespace
 
+at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks) {
+    if (!sinks.defined()) {
+        return at::softmax(scores, -1);
+    }
+    const auto extra = sinks.to(scores.scalar_type()).view({-1, 1, 1}).expand({-1, scores.size(1), 1});
+    return at::softmax(at::cat({scores, extra}, -1), -1).narrow(2, 0, scores.size(2));
+}
+
 at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device) {
     if (!visibility.ranges.defined()) {
         auto ranges =
@@ -68,12 +76,7 @@ at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Te
         scores = scores + row_bias.to(keys.scalar_type());
     }
     scores = scores.masked_fill(mask.logical_not().unsqueeze(0), -std::numeric_limits<double>::infinity());
-    if (extras.sinks.defined()) {
-        const auto sinks = extras.sinks.to(keys.scalar_type()).view({-1, 1, 1}).expand({-1, q.size(0), 1});
-        const auto shares = at::softmax(at::cat({scores, sinks}, -1), -1);
-        return at::matmul(shares.narrow(2, 0, scores.size(2)), values).transpose(0, 1);
-    }
-    return at::matmul(at::softmax(scores, -1), values).transpose(0, 1);
+    return at::matmul(softmax_with_sinks(scores, extras.sinks), values).transpose(0, 1);
 }
 
 } // namespace

@@ -135,14 +135,8 @@ at::Tensor QueryBlock::weights(const at::Tensor& asked, const at::Tensor& keys, 
         hide(0, some ? common.first - pieces.front().first : rows);
         hide(some ? common.second - pieces.front().first : rows, rows);
     }
-    if (!extras.sinks.defined()) {
-        return at::softmax(scores, -1);
-    }
-    const at::Tensor sinks = extras.sinks.to(scores.scalar_type())
-                                 .view({kv_heads, group, 1})
-                                 .expand({kv_heads, group, queries()})
-                                 .reshape({kv_heads, group * queries(), 1});
-    return at::softmax(at::cat({scores, sinks}, -1), -1).narrow(2, 0, rows);
+    return softmax_with_sinks(scores.view({kv_heads * group, queries(), rows}), extras.sinks)
+        .view({kv_heads, group * queries(), rows});
 }
 
 at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

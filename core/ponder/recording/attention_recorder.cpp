@@ -119,15 +119,9 @@ private:
             scores = scores + attending.row_bias.index_select(0, keys).to(at::kFloat);
         }
         scores.masked_fill_(at::cat(seen, 1).logical_not(), -std::numeric_limits<float>::infinity());
-        at::Tensor shares;
-        if (attending.extras.sinks.defined()) {
-            const at::Tensor sinks =
-                attending.extras.sinks.index_select(0, heads_).to(at::kFloat).view({-1, 1, 1});
-            shares = at::softmax(at::cat({scores, sinks.expand({-1, scores.size(1), 1})}, -1), -1)
-                         .narrow(2, 0, scores.size(2));
-        } else {
-            shares = at::softmax(scores, -1);
-        }
+        const at::Tensor& sinks = attending.extras.sinks;
+        const at::Tensor shares =
+            softmax_with_sinks(scores, sinks.defined() ? sinks.index_select(0, heads_) : sinks);
         const at::Tensor back =
             (tokens.unsqueeze(1) - row_token_.index_select(0, keys)).clamp(0, longest_ - 1);
         const at::Tensor column =
