@@ -4,16 +4,16 @@
 //              the device knows to be causal, with a bias of rows
 //   read-out   time of the head's product over that of NLL, of what is said of exits, and of every statistic
 //   recording  time of scoring that records (basic, steps) over that of scoring for the NLL alone; of the
-//   plain
-//              model, time of its products, the library's attention and its bytes at a copy's speed over that
+//              plain model, time of its products, the library's attention and its bytes at a copy's speed
+//              over that
 //   decoding   tokens a second times the bytes of the weights over the bytes that a copy reads and writes a
-//   second device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5] [--parts
-//   all] [--profile no]
+//              second
+//   device_bench [--device cpu] [--dtype float32] [--shape 160m|410m|1.4b|tiny] [--rounds 5]
+//                [--parts all] [--profile no]
 // --profile yes: which kernels of a GPU take the time of scoring and decoding. --parts: those of the names
 // above that are wanted, with commas between. A GPT-NeoX and a PonderLM on it, of the same drawn weights.
 // Rounds are interleaved, figures are medians; none is asserted.
 #include "core/base/files.h"
-#include "core/base/splitmix.h"
 #include "core/kernels/attend.h"
 #include "core/kernels/head.h"
 #include "core/model/device.h"
@@ -28,7 +28,6 @@
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -85,17 +84,19 @@ private:
         return parts_ == ",all," || parts_.find("," + part + ",") != std::string::npos;
     }
 
-    /// Each action until the device is done with it.
+    /// Returns when the device is done with the work.
+    void finish(const std::function<void()>& work) const {
+        work();
+        if (!device_.is_cpu()) {
+            const c10::impl::VirtualGuardImpl guard(device_.type());
+            guard.synchronizeDevice(device_.index());
+        }
+    }
+
     [[nodiscard]] std::vector<bench::Timed> timed(const Actions& actions) const {
         Actions waiting;
         for (const auto& action : actions) {
-            waiting.emplace_back([this, action] {
-                action();
-                if (!device_.is_cpu()) {
-                    const c10::impl::VirtualGuardImpl guard(device_.type());
-                    guard.synchronizeDevice(device_.index());
-                }
-            });
+            waiting.emplace_back([this, action] { finish(action); });
         }
         return bench::interleaved(waiting, rounds_);
     }
@@ -109,7 +110,7 @@ private:
                                                                   torch::profiler::impl::ActivityType::CUDA};
         prepareProfiler(settings, kinds);
         enableProfiler(settings, kinds);
-        const double seconds = timed_once(work);
+        const double seconds = bench::seconds_of([&] { finish(work); });
         const auto result = disableProfiler();
         std::map<std::string, std::pair<double, int>> kernels; // milliseconds, calls
         double all = 0;
@@ -135,16 +136,6 @@ private:
             std::printf("  %8.3f ms %6d  %s\n", longest[i].first, kernels[longest[i].second].second,
                         longest[i].second.c_str());
         }
-    }
-
-    [[nodiscard]] double timed_once(const std::function<void()>& work) const {
-        const auto begin = std::chrono::steady_clock::now();
-        work();
-        if (!device_.is_cpu()) {
-            const c10::impl::VirtualGuardImpl guard(device_.type());
-            guard.synchronizeDevice(device_.index());
-        }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
     [[nodiscard]] at::Tensor drawn(at::IntArrayRef sizes) const {
@@ -213,26 +204,10 @@ private:
                     2 * all[0].seconds / all[3].seconds, all[0].seconds * 1e3, all[3].machine.c_str());
     }
 
-    [[nodiscard]] std::vector<std::int32_t> ids(std::int64_t count, std::uint64_t seed) const {
-        std::vector<std::int32_t> result;
-        for (std::int64_t t = 0; t < count; ++t) {
-            result.push_back(
-                static_cast<std::int32_t>(bounded(splitmix64(seed, static_cast<std::uint64_t>(t)),
-                                                  static_cast<std::uint64_t>(shape_.vocabulary))));
-        }
-        return result;
-    }
-
     [[nodiscard]] nlohmann::json config(bool ponders) const {
-        nlohmann::json config{{"model_type", "gpt_neox"},
-                              {"hidden_size", shape_.d},
-                              {"intermediate_size", 4 * shape_.d},
-                              {"num_hidden_layers", shape_.layers},
-                              {"num_attention_heads", shape_.heads},
-                              {"vocab_size", shape_.vocabulary},
-                              {"max_position_embeddings", 2048},
-                              {"rotary_pct", 0.25},
-                              {"tie_word_embeddings", false}};
+        nlohmann::json config = bench::neox_config(shape_.d, shape_.layers, shape_.heads, shape_.vocabulary);
+        config["rotary_pct"] = 0.25;
+        config["tie_word_embeddings"] = false;
         if (ponders) {
             config["ponderinglm"] = true;
             config["pondering_steps"] = 3;
@@ -259,7 +234,7 @@ private:
         std::vector<std::vector<std::int32_t>> texts;
         std::vector<Window> windows;
         for (std::uint64_t i = 0; i < 8; ++i) {
-            texts.push_back(ids(length, i));
+            texts.push_back(bench::random_ids(length, shape_.vocabulary, i));
         }
         for (const auto& text : texts) {
             windows.push_back({text, 0, length});
@@ -324,7 +299,8 @@ private:
         const double bytes = elements * static_cast<double>(c10::elementSize(type_));
         for (const std::size_t batch : {std::size_t{1}, std::size_t{32}}) {
             const std::int64_t more = 16;
-            const std::vector<std::vector<std::int32_t>> prompts(batch, ids(32, 9));
+            const std::vector<std::vector<std::int32_t>> prompts(batch,
+                                                                 bench::random_ids(32, shape_.vocabulary, 9));
             const auto generating = [&](std::int64_t count, bool repeats) {
                 return [&, count, repeats] {
                     GenerateOptions options{.max_new_tokens = count, .repeat_steps = repeats};

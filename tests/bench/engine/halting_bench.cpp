@@ -5,7 +5,6 @@
 //   [--batches 1,8,32]
 // An AdaPonderLM. Which tokens go on after step 0 is drawn; those that do run all steps. Random weights; no
 // figure is asserted.
-#include "core/base/splitmix.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/halting/halting.h"
@@ -47,19 +46,14 @@ private:
     double share_;
 };
 
+constexpr std::int64_t vocabulary = 4096;
 using Options = std::map<std::string, std::string>;
 
 Checkpoint make_checkpoint(const std::filesystem::path& folder, const Options& options) {
     const std::int64_t d = std::stoll(options.at("--hidden"));
-    const nlohmann::json config{
-        {"model_type", "gpt_neox"},
-        {"hidden_size", d},
-        {"intermediate_size", 4 * d},
-        {"num_hidden_layers", std::stoll(options.at("--layers"))},
-        {"num_attention_heads", std::max<std::int64_t>(1, d / 64)},
-        {"vocab_size", 4096},
-        {"max_position_embeddings", 2048},
-        {"pondering", {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0}}}};
+    nlohmann::json config = bench::neox_config(d, std::stoll(options.at("--layers")),
+                                               std::max<std::int64_t>(1, d / 64), vocabulary);
+    config["pondering"] = {{"method", "adaponderlm"}, {"max_steps", 3}, {"threshold", 0}};
     return bench::make_random_checkpoint(folder, config);
 }
 
@@ -82,10 +76,7 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
     std::vector<std::vector<std::int32_t>> ids(static_cast<std::size_t>(batch));
     std::vector<Window> windows;
     for (std::size_t row = 0; row < ids.size(); ++row) {
-        for (std::int64_t t = 0; t < tokens; ++t) {
-            ids[row].push_back(
-                static_cast<std::int32_t>(bounded(splitmix64(row, static_cast<std::uint64_t>(t)), 4096)));
-        }
+        ids[row] = bench::random_ids(tokens, vocabulary, row);
         windows.push_back({ids[row], 0, tokens});
     }
     // All of them: what it costs that somebody might halt and nobody does.

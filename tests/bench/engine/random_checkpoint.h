@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/files.h"
+#include "core/base/splitmix.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/ponder/engine/model.h"
@@ -9,10 +10,30 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
 namespace ponderscope::bench {
+
+/// config.json of a GPT-NeoX of these sizes.
+inline nlohmann::json neox_config(std::int64_t d, std::int64_t layers, std::int64_t heads,
+                                  std::int64_t vocabulary) {
+    return {{"model_type", "gpt_neox"},       {"hidden_size", d},
+            {"intermediate_size", 4 * d},     {"num_hidden_layers", layers},
+            {"num_attention_heads", heads},   {"vocab_size", vocabulary},
+            {"max_position_embeddings", 2048}};
+}
+
+/// Ids below \p vocabulary, the same for the same seed.
+inline std::vector<std::int32_t> random_ids(std::int64_t count, std::int64_t vocabulary, std::uint64_t seed) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t t = 0; t < count; ++t) {
+        const std::uint64_t drawn = splitmix64(seed, static_cast<std::uint64_t>(t));
+        ids.push_back(static_cast<std::int32_t>(bounded(drawn, static_cast<std::uint64_t>(vocabulary))));
+    }
+    return ids;
+}
 
 /// A checkpoint in Hugging Face layout with that config.json and fresh weights, the same every time.
 inline Checkpoint make_random_checkpoint(const std::filesystem::path& folder, const nlohmann::json& config,
