@@ -65,6 +65,15 @@ nlohmann::json depth() {
     return patched(with_depth_attention(tiny_llama(), 1), {{"num_hidden_layers", 5}});
 }
 
+Key changes(std::string name, nlohmann::json base, nlohmann::json changed) {
+    return {std::move(name), std::move(base), std::move(changed)};
+}
+Key nothing(std::string name, nlohmann::json base, nlohmann::json changed) {
+    return {std::move(name), std::move(base), std::move(changed), Effect::nothing};
+}
+Key refused(std::string name, nlohmann::json base, nlohmann::json changed) {
+    return {std::move(name), std::move(base), std::move(changed), Effect::refused};
+}
 Key same_as(std::string name, nlohmann::json base, nlohmann::json changed, nlohmann::json other) {
     return {std::move(name), std::move(base), std::move(changed), Effect::changes, {}, std::move(other)};
 }
@@ -75,24 +84,24 @@ const nlohmann::json pondering = {{"ponderinglm", true}, {"pondering_steps", 2}}
 // Section 1.
 std::vector<Key> backbone_keys() {
     return {
-        {"vanilla_ignores_scale_embeds", tiny_llama(), on, Effect::nothing},
-        {"hidden_act", tiny_llama(), {{"hidden_act", "relu"}}},
-        {"rms_norm_eps", tiny_llama(), {{"rms_norm_eps", 0.1}}},
-        {"rope_theta", tiny_llama(), {{"rope_theta", 500.0}}},
-        {"rope_scaling_linear", tiny_llama(), {{"rope_scaling", {{"type", "linear"}, {"factor", 3.0}}}}},
-        {"rotary_pct", tiny_gpt_neox(), {{"rotary_pct", 1.0}}},
-        {"rotary_emb_base", tiny_gpt_neox(), {{"rotary_emb_base", 300}}},
-        {"lone_rope_theta_of_neox", tiny_gpt_neox(), {{"rope_theta", 300.0}}, Effect::nothing},
-        {"use_parallel_residual", tiny_gpt_neox(), {{"use_parallel_residual", false}}},
-        {"activation_function", tiny_gpt2(), {{"activation_function", "relu"}}},
-        {"scale_attn_weights", tiny_gpt2(), {{"scale_attn_weights", false}}},
-        {"scale_attn_by_inverse_layer_idx", tiny_gpt2(), {{"scale_attn_by_inverse_layer_idx", true}}},
-        {"sliding_window", tiny_mistral(), {{"sliding_window", 2}}},
-        {"max_window_layers", tiny_qwen2(), {{"max_window_layers", 0}}},
-        {"skip_loop_final_norm",
-         patched(tiny_nanbeige(), {{"num_loops", 2}}),
-         {{"skip_loop_final_norm", true}}},
-        {"num_loops", tiny_nanbeige(), {{"num_loops", 2}}},
+        nothing("vanilla_ignores_scale_embeds", tiny_llama(), on),
+        changes("hidden_act", tiny_llama(), {{"hidden_act", "relu"}}),
+        changes("rms_norm_eps", tiny_llama(), {{"rms_norm_eps", 0.1}}),
+        changes("rope_theta", tiny_llama(), {{"rope_theta", 500.0}}),
+        changes("rope_scaling_linear", tiny_llama(),
+                {{"rope_scaling", {{"type", "linear"}, {"factor", 3.0}}}}),
+        changes("rotary_pct", tiny_gpt_neox(), {{"rotary_pct", 1.0}}),
+        changes("rotary_emb_base", tiny_gpt_neox(), {{"rotary_emb_base", 300}}),
+        nothing("lone_rope_theta_of_neox", tiny_gpt_neox(), {{"rope_theta", 300.0}}),
+        changes("use_parallel_residual", tiny_gpt_neox(), {{"use_parallel_residual", false}}),
+        changes("activation_function", tiny_gpt2(), {{"activation_function", "relu"}}),
+        changes("scale_attn_weights", tiny_gpt2(), {{"scale_attn_weights", false}}),
+        changes("scale_attn_by_inverse_layer_idx", tiny_gpt2(), {{"scale_attn_by_inverse_layer_idx", true}}),
+        changes("sliding_window", tiny_mistral(), {{"sliding_window", 2}}),
+        changes("max_window_layers", tiny_qwen2(), {{"max_window_layers", 0}}),
+        changes("skip_loop_final_norm", patched(tiny_nanbeige(), {{"num_loops", 2}}),
+                {{"skip_loop_final_norm", true}}),
+        changes("num_loops", tiny_nanbeige(), {{"num_loops", 2}}),
         same_as("loop_loss_weights", tiny_nanbeige(), {{"loop_loss_weights", {0.5, 0.5}}},
                 {{"num_loops", 3}}),
     };
@@ -101,75 +110,63 @@ std::vector<Key> backbone_keys() {
 // Section 3.
 std::vector<Key> mixing_keys() {
     return {
-        {"use_depth_attention", depth(), {{"use_depth_attention", false}}},
-        {"depth_attention_stride", depth(), {{"depth_attention_stride", 2}}},
-        {"depth_attention_stride_0_is_1", depth(), {{"depth_attention_stride", 0}}, Effect::nothing},
-        {"depth_attention_stride_negative", depth(), {{"depth_attention_stride", -1}}, Effect::refused},
-        {"depth_attention_recent_window",
-         patched(depth(), {{"depth_attention_stride", 3}}),
-         {{"depth_attention_recent_window", 2}}},
+        changes("use_depth_attention", depth(), {{"use_depth_attention", false}}),
+        changes("depth_attention_stride", depth(), {{"depth_attention_stride", 2}}),
+        nothing("depth_attention_stride_0_is_1", depth(), {{"depth_attention_stride", 0}}),
+        refused("depth_attention_stride_negative", depth(), {{"depth_attention_stride", -1}}),
+        changes("depth_attention_recent_window", patched(depth(), {{"depth_attention_stride", 3}}),
+                {{"depth_attention_recent_window", 2}}),
         same_as("depth_recent_window",
                 patched(depth(), {{"depth_attention_stride", 3}, {"depth_attention_recent_window", nullptr}}),
                 {{"depth_recent_window", 2}}, {{"depth_attention_recent_window", 2}}),
         same_as("depth_softmax_stride", patched(depth(), {{"depth_attention_stride", nullptr}}),
                 {{"depth_softmax_stride", 2}}, {{"depth_attention_stride", 2}}),
-        {"depth_attention_stride_wins", depth(), {{"depth_softmax_stride", 3}}, Effect::nothing},
+        nothing("depth_attention_stride_wins", depth(), {{"depth_softmax_stride", 3}}),
         same_as("cross_layer_pattern", patched(depth(), {{"use_depth_attention", nullptr}}),
                 {{"cross_layer_pattern", "depth_softmax"}}, {{"use_depth_attention", true}}),
-        {"cross_layer_mode_alone",
-         patched(depth(), {{"use_depth_attention", nullptr}}),
-         {{"cross_layer_mode", "x"}},
-         Effect::nothing},
+        nothing("cross_layer_mode_alone", patched(depth(), {{"use_depth_attention", nullptr}}),
+                {{"cross_layer_mode", "x"}}),
         same_as("depth_recurrent_model_false", depth(), {{"recurrent_model", false}},
                 {{"use_depth_attention", false}}),
-        {"depth_scale_embeds", depth(), on},
-        {"depth_scale_embeds_with_ponderlm", patched(depth(), pondering), on},
-        {"depth_beside_a_baseline", baseline("mhc"), {{"use_depth_attention", true}}, Effect::refused},
-        {"key_norm", patched(depth(), section("ponderlm")), {{"pondering", {{"key_norm", "before_rope"}}}}},
-        {"nanbeige_depth_stride",
-         patched(tiny_nanbeige(),
-                 {{"enable_depth_attention", true}, {"depth_attention_stride", 1}, {"num_hidden_layers", 4}}),
-         {{"depth_attention_stride", 2}}},
-        {"nanbeige_depth_window",
-         patched(tiny_nanbeige(), {{"enable_depth_attention", true}}),
-         {{"depth_attention_recent_window", 1}},
-         Effect::refused},
-        {"nanbeige_static_anchor",
-         patched(tiny_nanbeige(), {{"enable_depth_attention", true}}),
-         {{"depth_attention_static_anchor_once", true}},
-         Effect::nothing},
+        changes("depth_scale_embeds", depth(), on),
+        changes("depth_scale_embeds_with_ponderlm", patched(depth(), pondering), on),
+        refused("depth_beside_a_baseline", baseline("mhc"), {{"use_depth_attention", true}}),
+        changes("key_norm", patched(depth(), section("ponderlm")),
+                {{"pondering", {{"key_norm", "before_rope"}}}}),
+        changes("nanbeige_depth_stride",
+                patched(tiny_nanbeige(), {{"enable_depth_attention", true},
+                                          {"depth_attention_stride", 1},
+                                          {"num_hidden_layers", 4}}),
+                {{"depth_attention_stride", 2}}),
+        refused("nanbeige_depth_window", patched(tiny_nanbeige(), {{"enable_depth_attention", true}}),
+                {{"depth_attention_recent_window", 1}}),
+        nothing("nanbeige_static_anchor", patched(tiny_nanbeige(), {{"enable_depth_attention", true}}),
+                {{"depth_attention_static_anchor_once", true}}),
     };
 }
 
 std::vector<Key> baseline_keys() {
     return {
-        {"mhc_scale_embeds", baseline("mhc"), on},
-        {"attnres_scale_embeds", baseline("attnres"), on},
-        {"denseformer_scale_embeds", baseline("denseformer"), on},
-        {"mhc_scale_embeds_with_ponderlm", patched(baseline("mhc"), pondering), on},
-        {"mhc_sinkhorn_iters",
-         patched(baseline("mhc"), {{"mhc_sinkhorn_iters", 1}}),
-         {{"mhc_sinkhorn_iters", 20}}},
-        {"mhc_init_keys",
-         baseline("mhc"),
-         {{"mhc_pre_init", 3.0}, {"mhc_gating_factor", 0.5}},
-         Effect::nothing},
+        changes("mhc_scale_embeds", baseline("mhc"), on),
+        changes("attnres_scale_embeds", baseline("attnres"), on),
+        changes("denseformer_scale_embeds", baseline("denseformer"), on),
+        changes("mhc_scale_embeds_with_ponderlm", patched(baseline("mhc"), pondering), on),
+        changes("mhc_sinkhorn_iters", patched(baseline("mhc"), {{"mhc_sinkhorn_iters", 1}}),
+                {{"mhc_sinkhorn_iters", 20}}),
+        nothing("mhc_init_keys", baseline("mhc"), {{"mhc_pre_init", 3.0}, {"mhc_gating_factor", 0.5}}),
         same_as("residual_baseline_num_streams", patched(baseline("mhc"), {{"mhc_num_streams", nullptr}}),
                 {{"residual_baseline_num_streams", 3}}, {{"mhc_num_streams", 3}}),
         same_as("residual_baseline", patched(baseline("attnres"), {{"baseline_mode", nullptr}}),
                 {{"residual_baseline", "block-attnres"}}, {{"baseline_mode", "attnres"}}),
-        {"two_baselines", baseline("mhc"), {{"residual_baseline", "attnres"}}, Effect::refused},
-        {"attnres_block_size", baseline("attnres"), {{"attnres_block_size", 2}}},
+        refused("two_baselines", baseline("mhc"), {{"residual_baseline", "attnres"}}),
+        changes("attnres_block_size", baseline("attnres"), {{"attnres_block_size", 2}}),
         same_as("densetransformer_dwa_dilation",
                 patched(baseline("denseformer"), {{"denseformer_dwa_dilation", nullptr}}),
                 {{"densetransformer_dwa_dilation", 2}}, {{"denseformer_dwa_dilation", 2}}),
         same_as("densetransformer_dwa_period",
                 patched(baseline("denseformer"), {{"denseformer_dwa_period", nullptr}}),
                 {{"densetransformer_dwa_period", 2}}, {{"denseformer_dwa_period", 2}}),
-        {"densetransformer",
-         baseline("denseformer"),
-         {{"baseline_mode", "densetransformer"}},
-         Effect::nothing},
+        nothing("densetransformer", baseline("denseformer"), {{"baseline_mode", "densetransformer"}}),
     };
 }
 
@@ -188,64 +185,54 @@ std::vector<Key> method_keys() {
         }
     };
     add({}, {
-                {"ponderinglm", ponderlm, {{"ponderinglm", false}}},
-                {"pondering_steps", ponderlm, {{"pondering_steps", 3}}},
-                {"ponderlm_scale_embeds", ponderlm, on},
-                {"mutiply_pondering_steps", ponderlm, {{"mutiply_pondering_steps", true}}},
-                {"softmax_temperature", ponderlm, {{"softmax_temperature", 0.3}}},
-                {"softmax_temperature_of_neox",
-                 patched(tiny_gpt_neox(), pondering),
-                 {{"softmax_temperature", 0.3}},
-                 Effect::nothing},
-                {"top_k_of_the_config", ponderlm, {{"top_k", 5}}, Effect::nothing},
+                changes("ponderinglm", ponderlm, {{"ponderinglm", false}}),
+                changes("pondering_steps", ponderlm, {{"pondering_steps", 3}}),
+                changes("ponderlm_scale_embeds", ponderlm, on),
+                changes("mutiply_pondering_steps", ponderlm, {{"mutiply_pondering_steps", true}}),
+                changes("softmax_temperature", ponderlm, {{"softmax_temperature", 0.3}}),
+                nothing("softmax_temperature_of_neox", patched(tiny_gpt_neox(), pondering),
+                        {{"softmax_temperature", 0.3}}),
+                nothing("top_k_of_the_config", ponderlm, {{"top_k", 5}}),
             });
     add(MethodKind::looped, {
-                                {"looped_always_scales", recurrent, on, Effect::nothing},
-                                {"looped_recurrent_model", recurrent, {{"recurrent_model", false}}},
-                                {"num_latent_thoughts", recurrent, {{"num_latent_thoughts", 3}}},
+                                nothing("looped_always_scales", recurrent, on),
+                                changes("looped_recurrent_model", recurrent, {{"recurrent_model", false}}),
+                                changes("num_latent_thoughts", recurrent, {{"num_latent_thoughts", 3}}),
                             });
     add(MethodKind::pause,
         {
-            {"pause_always_scales_llama", patched(recurrent, {{"pause_token_id", 7}}), on, Effect::nothing},
-            {"pause_scale_embeds_neox", patched(neox_thoughts, {{"pause_token_id", 7}}), on},
-            {"pause_token_id", patched(recurrent, {{"pause_token_id", 7}}), {{"pause_token_id", 8}}},
-            {"pause_needs_no_recurrent_model",
-             patched(recurrent, {{"pause_token_id", 7}}),
-             {{"recurrent_model", false}},
-             Effect::nothing},
+            nothing("pause_always_scales_llama", patched(recurrent, {{"pause_token_id", 7}}), on),
+            changes("pause_scale_embeds_neox", patched(neox_thoughts, {{"pause_token_id", 7}}), on),
+            changes("pause_token_id", patched(recurrent, {{"pause_token_id", 7}}), {{"pause_token_id", 8}}),
+            nothing("pause_needs_no_recurrent_model", patched(recurrent, {{"pause_token_id", 7}}),
+                    {{"recurrent_model", false}}),
         });
     add(MethodKind::ponderlm_reset,
         {
-            {"ponderlm_reset_scale_embeds", recurrent, on},
-            {"residual_interpolated_embeds", recurrent, {{"residual_interpolated_embeds", true}}},
+            changes("ponderlm_reset_scale_embeds", recurrent, on),
+            changes("residual_interpolated_embeds", recurrent, {{"residual_interpolated_embeds", true}}),
         });
     add(MethodKind::ponderlm_hidden,
         {
-            {"ponderlm_hidden_ignores_scale_embeds", neox_thoughts, on, Effect::nothing},
-            {"ponderlm_hidden_recurrent_model", neox_thoughts, {{"recurrent_model", false}}},
+            nothing("ponderlm_hidden_ignores_scale_embeds", neox_thoughts, on),
+            changes("ponderlm_hidden_recurrent_model", neox_thoughts, {{"recurrent_model", false}}),
         });
     add(MethodKind::ponderlm2,
         {
-            {"ponderlm2_scale_embeds", ponderlm2_llama(), on},
-            {"ponderlm2_num_jacobi_iterations", ponderlm2_llama(), {{"num_jacobi_iterations", 0}}},
-            {"ponderlm2_num_jacobi_iterations_absent_is_3",
-             patched(ponderlm2_llama(), {{"num_jacobi_iterations", nullptr}}),
-             {{"num_jacobi_iterations", 3}},
-             Effect::nothing},
-            {"ponderlm2_recurrent_model", ponderlm2_llama(), {{"recurrent_model", false}}},
-            {"ponderlm2_recurrent_model_of_neox",
-             neox_thoughts,
-             {{"recurrent_model", false}},
-             Effect::nothing},
-            {"interpolation", ponderlm2_llama(), {{"interpolation", true}}},
-            {"interpolation_scale_embeds", interpolating(), {{"scale_embeds", false}}},
-            {"interpolation_use_topk",
-             patched(interpolating(), {{"interpolation_topk", 3}}),
-             {{"interpolation_use_topk", true}}},
-            {"interpolation_topk_alone", interpolating(), {{"interpolation_topk", 3}}, Effect::nothing},
-            {"interpolation_topk",
-             patched(interpolating(), {{"interpolation_use_topk", true}}),
-             {{"interpolation_topk", 3}}},
+            changes("ponderlm2_scale_embeds", ponderlm2_llama(), on),
+            changes("ponderlm2_num_jacobi_iterations", ponderlm2_llama(), {{"num_jacobi_iterations", 0}}),
+            nothing("ponderlm2_num_jacobi_iterations_absent_is_3",
+                    patched(ponderlm2_llama(), {{"num_jacobi_iterations", nullptr}}),
+                    {{"num_jacobi_iterations", 3}}),
+            changes("ponderlm2_recurrent_model", ponderlm2_llama(), {{"recurrent_model", false}}),
+            nothing("ponderlm2_recurrent_model_of_neox", neox_thoughts, {{"recurrent_model", false}}),
+            changes("interpolation", ponderlm2_llama(), {{"interpolation", true}}),
+            changes("interpolation_scale_embeds", interpolating(), {{"scale_embeds", false}}),
+            changes("interpolation_use_topk", patched(interpolating(), {{"interpolation_topk", 3}}),
+                    {{"interpolation_use_topk", true}}),
+            nothing("interpolation_topk_alone", interpolating(), {{"interpolation_topk", 3}}),
+            changes("interpolation_topk", patched(interpolating(), {{"interpolation_use_topk", true}}),
+                    {{"interpolation_topk", 3}}),
         });
     return all;
 }
@@ -253,52 +240,39 @@ std::vector<Key> method_keys() {
 // Section 8: our own section, every method.
 std::vector<Key> own_keys() {
     std::vector<Key> all;
-    for (const char* method : {"looped", "pause", "ponderlm", "ponderlm_reset", "ponderlm_hidden",
-                               "ponderlm2", "adaponderlm", "ponderlm3", "adaptive_latent_cot", "vanilla"}) {
-        const std::string name = std::string("own_") + method;
-        nlohmann::json base = patched(tiny_llama(), section(method));
+    for (const std::string method :
+         {"looped", "pause", "ponderlm", "ponderlm_reset", "ponderlm_hidden", "ponderlm2", "adaponderlm",
+          "ponderlm3", "adaptive_latent_cot", "vanilla"}) {
+        const std::string name = "own_" + method;
+        nlohmann::json base = patched(tiny_llama(), section(method.c_str()));
         base["pause_token_id"] = 7;
-        all.push_back({name + "_embed_scale_sqrt_d", base, {{"pondering", {{"embed_scale", "sqrt_d"}}}}});
-        all.push_back({name + "_embed_scale_sqrt_25d",
-                       patched(base, {{"pondering", {{"embed_scale", "sqrt_d"}}}}),
-                       {{"pondering", {{"embed_scale", "sqrt_2.5d"}}}}});
-        all.push_back({name + "_scale_embeds_beside_it", base, on, Effect::nothing});
-        all.push_back(
-            {name + "_unknown_key", base, {{"pondering", {{"stop_early", true}}}}, Effect::refused});
-        all.push_back(
-            {name + "_unknown_value", base, {{"pondering", {{"embed_scale", "sqrt"}}}}, Effect::refused});
-        if (std::string(method) != "vanilla" && std::string(method) != "adaponderlm" &&
-            std::string(method) != "ponderlm3") { // there further steps have weights of their own
-            all.push_back({name + "_max_steps", base, {{"pondering", {{"max_steps", 1}}}}});
+        const auto add = [&](const char* suffix, const nlohmann::json& of, const nlohmann::json& keys,
+                             bool fits = true) {
+            const nlohmann::json changed{{"pondering", keys}};
+            all.push_back(fits ? changes(name + suffix, of, changed) : refused(name + suffix, of, changed));
+        };
+        const nlohmann::json sqrt_d{{"embed_scale", "sqrt_d"}};
+        add("_embed_scale_sqrt_d", base, sqrt_d);
+        add("_embed_scale_sqrt_25d", patched(base, {{"pondering", sqrt_d}}), {{"embed_scale", "sqrt_2.5d"}});
+        all.push_back(nothing(name + "_scale_embeds_beside_it", base, on));
+        add("_unknown_key", base, {{"stop_early", true}}, false);
+        add("_unknown_value", base, {{"embed_scale", "sqrt"}}, false);
+        const bool mixes = method == "ponderlm" || method == "adaponderlm";
+        const bool weighs = method == "ponderlm3" || method == "adaptive_latent_cot";
+        const bool halts = weighs || method == "adaponderlm";
+        // In two of them further steps have weights of their own.
+        if (method != "vanilla" && method != "adaponderlm" && method != "ponderlm3") {
+            add("_max_steps", base, {{"max_steps", 1}});
         }
-        const bool mixes = std::string(method) == "ponderlm" || std::string(method) == "adaponderlm";
-        all.push_back({name + "_multiply_start",
-                       base,
-                       {{"pondering", {{"multiply_start", true}}}},
-                       mixes ? Effect::changes : Effect::refused});
-        all.push_back({name + "_top_k",
-                       base,
-                       {{"pondering", {{"top_k", 3}}}},
-                       mixes ? Effect::changes : Effect::refused});
-        const bool halts = std::string(method) == "adaponderlm" || std::string(method) == "ponderlm3" ||
-                           std::string(method) == "adaptive_latent_cot";
-        all.push_back({name + "_threshold",
-                       base,
-                       {{"pondering", {{"threshold", 0.5}}}},
-                       halts ? Effect::changes : Effect::refused});
-        const bool weighs = halts && std::string(method) != "adaponderlm";
+        add("_multiply_start", base, {{"multiply_start", true}}, mixes);
+        add("_top_k", base, {{"top_k", 3}}, mixes);
+        add("_threshold", base, {{"threshold", 0.5}}, halts);
         nlohmann::json stopping = base;
         if (weighs) {
             stopping["pondering"]["threshold"] = 0.5;
         }
-        all.push_back({name + "_remainder",
-                       stopping,
-                       {{"pondering", {{"remainder", "drop"}}}},
-                       weighs ? Effect::changes : Effect::refused});
-        all.push_back({name + "_key_norm_without_mixing",
-                       base,
-                       {{"pondering", {{"key_norm", "after_rope"}}}},
-                       Effect::refused});
+        add("_remainder", stopping, {{"remainder", "drop"}}, weighs);
+        add("_key_norm_without_mixing", base, {{"key_norm", "after_rope"}}, false);
     }
     return all;
 }
