@@ -13,9 +13,7 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::safetensors;
-using testing::sentence;
-using testing::TemporaryFolder;
+using namespace testing;
 
 const std::string tiny_config =
     R"({"model_type":"llama","hidden_size":4,"num_hidden_layers":1,"num_attention_heads":1,"vocab_size":3,"intermediate_size":4})";
@@ -24,9 +22,7 @@ const std::string tiny_weights =
 
 class CheckpointTest : public ::testing::Test {
 protected:
-    void put(const std::string& name, std::string_view content) {
-        testing::put_file(folder_ / name, content);
-    }
+    void put(const std::string& name, std::string_view content) { put_file(folder_ / name, content); }
     void put_model() {
         put("config.json", tiny_config);
         put("model.safetensors", tiny_weights);

@@ -8,9 +8,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::config_sentence;
-using testing::expect_refused;
-using testing::read_config;
+using namespace testing;
 
 /// A small Llama or GPT-NeoX with more keys.
 std::string llama(const std::string& more = {}) {
@@ -200,8 +198,8 @@ TEST(ConfigErrors, NameTheKey) {
 }
 
 TEST(ConfigErrors, TheFileItself) {
-    testing::TemporaryFolder folder;
-    EXPECT_EQ(testing::error_id([&] { read_model_config(folder / "config.json"); }), "file.missing");
+    TemporaryFolder folder;
+    EXPECT_EQ(error_id([&] { read_model_config(folder / "config.json"); }), "file.missing");
     expect_refused("", "valid JSON");
     EXPECT_EQ(read_config("{\"model_type\":\"llama\",\"model_type\":\"opt\"}").architecture,
               Architecture::opt)

@@ -5,9 +5,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::config_sentence;
-using testing::expect_refused;
-using testing::read_config;
+using namespace testing;
 using Methods = std::vector<MethodKind>;
 
 std::string model(const std::string& type, const std::string& more) {

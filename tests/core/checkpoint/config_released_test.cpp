@@ -13,10 +13,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::config_sentence;
-using testing::put_file;
-using testing::read_config;
-using testing::TemporaryFolder;
+using namespace testing;
 
 std::string with(const char* type, const std::string& keys) {
     return std::string(R"({"model_type":")") + type + "\"" + (keys.empty() ? "" : ",") + keys + "}";
@@ -35,7 +32,7 @@ std::string parcae(const std::string& keys = "") {
 void expect_each_refused(std::string (*config)(const std::string& keys),
                          const std::vector<std::string>& wrong) {
     for (const std::string& keys : wrong) {
-        testing::expect_refused(config(keys), keys.substr(0, keys.find('"', 1)));
+        expect_refused(config(keys), keys.substr(0, keys.find('"', 1)));
     }
 }
 
@@ -140,14 +137,14 @@ TEST(Released, ParcaeRefusesByName) {
                          R"("init_strategy":"takase")", R"("init_strategy":"takase-x")",
                          R"("init_strategy":"scaled-logit-scale")", R"("init_strategy":"llama-by-dim-ls")",
                          R"("init_strategy":"deepnorm")", R"("init_strategy":"shaped")"});
-    testing::expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
-    testing::expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
+    expect_refused(parcae(R"("rope_settings":{"rope_base":10000})"), "rope_settings.rope_base");
+    expect_refused(parcae(R"("rope_settings":{"use_rope":false})"), "rope_settings.use_rope");
 }
 
 TEST(Released, AnAdapterAloneIsToBeMerged) {
     const TemporaryFolder folder;
     put_file(folder / "adapter_config.json", R"({"peft_type":"LORA"})");
-    put_file(folder / "adapter_model.safetensors", testing::safetensors("{}"));
+    put_file(folder / "adapter_model.safetensors", safetensors("{}"));
     const std::string sentence =
         testing::sentence(folder.path(), [&] { (void)Checkpoint::open(folder.path()); });
     EXPECT_NE(sentence.find("a LoRA adapter"), std::string::npos) << sentence;
@@ -179,10 +176,10 @@ TEST(Released, ThinkAtHardRefusesByName) {
         const TemporaryFolder folder;
         put_file(folder / "config.json", R"({"model_type":"qwen3","num_hidden_layers":2,"hidden_size":64})");
         put_file(folder / "tah_config.json", tah);
-        put_file(folder / "iter_decider.safetensors", testing::safetensors("{}"));
+        put_file(folder / "iter_decider.safetensors", safetensors("{}"));
         std::filesystem::create_directory(folder / "lora");
         put_file(folder / "lora/adapter_config.json", adapter);
-        put_file(folder / "lora/adapter_model.safetensors", testing::safetensors("{}"));
+        put_file(folder / "lora/adapter_model.safetensors", safetensors("{}"));
         return testing::sentence(folder.path(), [&] { (void)read_model_config(folder / "config.json"); });
     };
     const std::string adapter = R"({"r":4,"lora_alpha":8})";

@@ -11,9 +11,7 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::safetensors;
-using testing::sentence;
-using testing::TemporaryFolder;
+using namespace testing;
 
 std::string tensor(const std::string& name, const std::string& dtype, const std::string& shape,
                    const std::string& offsets) {
@@ -24,11 +22,11 @@ std::string tensor(const std::string& name, const std::string& dtype, const std:
 class SafetensorsTest : public ::testing::Test {
 protected:
     std::string opening(std::string_view content) {
-        testing::put_file(folder_ / "f", content);
+        put_file(folder_ / "f", content);
         return sentence(folder_.path(), [&] { SafetensorsFile::open(folder_ / "f"); });
     }
     SafetensorsFile open(std::string_view content) {
-        testing::put_file(folder_ / "f", content);
+        put_file(folder_ / "f", content);
         return SafetensorsFile::open(folder_ / "f");
     }
     TemporaryFolder folder_;
@@ -223,7 +221,7 @@ TEST_F(SafetensorsTest, FilesOfOtherWriters) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/checkpoints/safetensors_misc");
     int files = 0;
     for (const auto& entry :
-         fs::directory_iterator(testing::test_data() / "external" / "checkpoints" / "safetensors_misc")) {
+         fs::directory_iterator(test_data() / "external" / "checkpoints" / "safetensors_misc")) {
         const SafetensorsFile file = SafetensorsFile::open(entry.path());
         EXPECT_FALSE(file.tensors().empty()) << entry.path();
         std::uint64_t bytes = 0;
@@ -240,10 +238,10 @@ TEST_F(SafetensorsTest, EveryPickleOfTheCollectionIsRecognised) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/checkpoints/torch_pickle");
     int files = 0;
     for (const auto& entry :
-         fs::directory_iterator(testing::test_data() / "external" / "checkpoints" / "torch_pickle")) {
+         fs::directory_iterator(test_data() / "external" / "checkpoints" / "torch_pickle")) {
         // Under a name that promises weights, as a careless conversion leaves it.
         const std::string said = opening(read_file(entry.path()));
-        EXPECT_EQ(testing::error_id<Error>([&] { SafetensorsFile::open(folder_ / "f"); }), "checkpoint.kind")
+        EXPECT_EQ(error_id<Error>([&] { SafetensorsFile::open(folder_ / "f"); }), "checkpoint.kind")
             << entry.path() << ": " << said;
         ++files;
     }
@@ -252,8 +250,7 @@ TEST_F(SafetensorsTest, EveryPickleOfTheCollectionIsRecognised) {
 
 TEST_F(SafetensorsTest, TheAbuseAttempt) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed/safetensors_abuse_attempt_1.safetensors");
-    const fs::path path =
-        testing::test_data() / "external" / "malformed" / "safetensors_abuse_attempt_1.safetensors";
+    const fs::path path = test_data() / "external" / "malformed" / "safetensors_abuse_attempt_1.safetensors";
     EXPECT_NE(sentence(path.parent_path(), [&] { SafetensorsFile::open(path); }).find("header of 1000 bytes"),
               std::string::npos);
 }

@@ -11,9 +11,7 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::safetensors;
-using testing::sentence;
-using testing::TemporaryFolder;
+using namespace testing;
 
 /// A file with one-element F32 tensors of these names.
 std::string shard(const std::vector<std::string>& names) {
@@ -29,9 +27,7 @@ std::string shard(const std::vector<std::string>& names) {
 
 class WeightsTest : public ::testing::Test {
 protected:
-    void put(const std::string& name, std::string_view content) {
-        testing::put_file(folder_ / name, content);
-    }
+    void put(const std::string& name, std::string_view content) { put_file(folder_ / name, content); }
     void put_index(const std::string& map) {
         put("model.safetensors.index.json", R"({"metadata":{"total_size":8},"weight_map":)" + map + "}");
     }
@@ -224,7 +220,7 @@ TEST_F(WeightsTest, APipeDoesNotBlock) {
 
 TEST(MalformedFolders, EachGetsItsSentence) {
     PONDERSCOPE_REQUIRE_TEST_DATA("external/malformed");
-    const fs::path root = testing::test_data() / "external" / "malformed";
+    const fs::path root = test_data() / "external" / "malformed";
     const struct {
         const char* folder;
         const char* place;

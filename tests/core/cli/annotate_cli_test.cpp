@@ -17,15 +17,13 @@
 namespace ponderscope {
 namespace {
 
-using testing::ProgramResult;
-using testing::run_ponderscope;
-using testing::succeed;
+using namespace testing;
 
 class Annotate : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::add_sample_run(folder_ / "t.ponder", "one", 1, {400, 300}, 100);
-        testing::add_sample_run(folder_ / "t.ponder", "two", 2, {50}, 50);
+        add_sample_run(folder_ / "t.ponder", "one", 1, {400, 300}, 100);
+        add_sample_run(folder_ / "t.ponder", "two", 2, {50}, 50);
     }
     [[nodiscard]] std::string trace(const std::string& run = "") const {
         return (folder_ / "t.ponder").string() + (run.empty() ? "" : "#" + run);
@@ -55,16 +53,16 @@ protected:
         EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
         EXPECT_FALSE(std::filesystem::exists(folder_ / "t.ponder.annotations"));
     }
-    testing::TemporaryFolder folder_;
+    TemporaryFolder folder_;
 };
 
 TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
-    const nlohmann::json rows = testing::json_of(
-        {"annotate", trace("one"), "--derive", "gain=nll@0-nll@last", "--derive", "late=rank@last"});
+    const nlohmann::json rows =
+        json_of({"annotate", trace("one"), "--derive", "gain=nll@0-nll@last", "--derive", "late=rank@last"});
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0]["name"], "gain");
     EXPECT_GT(rows[0]["tokens_with_value"], 600);
-    testing::succeed({"annotate", trace("one"), "--derive", "zero=nll@0", "--from", trace("one")});
+    succeed({"annotate", trace("one"), "--derive", "zero=nll@0", "--from", trace("one")});
 }
 
 TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
@@ -82,8 +80,7 @@ TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
 }
 
 TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
-    const nlohmann::json list =
-        testing::json_of({"annotate", trace("one"), "--csv", whole(), "--category", "code"});
+    const nlohmann::json list = json_of({"annotate", trace("one"), "--csv", whole(), "--category", "code"});
     ASSERT_EQ(list.size(), 3U);
     EXPECT_EQ(list[0]["name"], "code");
     EXPECT_EQ(list[0]["kind"], "category");
@@ -92,9 +89,8 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     EXPECT_EQ(list[1]["tokens_with_value"], 525);
     EXPECT_EQ(list[2]["kind"], "number");
 
-    const std::string stats =
-        testing::succeed({"stats", trace("one"), "--by", "part_of_speech", "--by", "score", "--label-of",
-                          "token", "--json", "--replicates", "100"});
+    const std::string stats = succeed({"stats", trace("one"), "--by", "part_of_speech", "--by", "score",
+                                       "--label-of", "token", "--json", "--replicates", "100"});
     const nlohmann::json report = nlohmann::json::parse(stats);
     ASSERT_EQ(report["by"].size(), 2U);
     const nlohmann::json& classes = report["by"][0]["classes"];
@@ -141,14 +137,14 @@ TEST_F(Annotate, NamesFromStrangersDoNotReachTheTerminal) {
     {
         TraceWriter writer(path);
         for (int i = 0; i < 2; ++i) {
-            RunInfo run = testing::sample_run(name);
+            RunInfo run = sample_run(name);
             run.method = name;
             run.scoring = name + std::to_string(i); // a notice names what differs
             run.notices = nlohmann::json::array({name}).dump();
-            writer.begin_run(run, testing::sample_signals());
-            writer.begin_sequence(name, testing::sample_text(300), name);
+            writer.begin_run(run, sample_signals());
+            writer.begin_sequence(name, sample_text(300), name);
             writer.put_labels({{0, 900, name}, {900, 1000, "other"}});
-            writer.append(testing::sample_tokens(5, 0, 300, 300), testing::sample_chunks(5, 0, 300));
+            writer.append(sample_tokens(5, 0, 300, 300), sample_chunks(5, 0, 300));
             writer.end_sequence();
             writer.end_run(1);
         }
@@ -203,11 +199,11 @@ TEST_F(Annotate, BytesOfTheTextFindTheirTokens) {
         EXPECT_EQ(!std::isnan(values[t]), t >= 5 && t <= 7) << t;
     }
     // The bytes say it where a token's number stands beside them.
-    const nlohmann::json both = testing::json_of(
-        {"annotate", trace("one"), "--csv",
-         csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
-             std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
-             std::to_string(tokens.end[6]) + ",place\n")});
+    const nlohmann::json both =
+        json_of({"annotate", trace("one"), "--csv",
+                 csv("sequence,token,begin,end,name\n0,9," + std::to_string(tokens.begin[5]) + "," +
+                     std::to_string(tokens.end[5]) + ",person\n0,9," + std::to_string(tokens.begin[6]) + "," +
+                     std::to_string(tokens.end[6]) + ",place\n")});
     EXPECT_EQ(both[0]["tokens_with_value"], 2);
 }
 

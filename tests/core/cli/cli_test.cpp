@@ -20,12 +20,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::ProgramResult;
-using testing::run_ponderscope;
-using testing::succeed;
-using testing::TemporaryFolder;
-using testing::TinyCheckpoint;
+using namespace testing;
 
 constexpr const char* short_story =
     "The lamp was lit, the lamp was out, and the lamp was lit again before the tide had turned.";
@@ -45,7 +40,7 @@ protected:
     ProgramResult record(const std::string& model, const std::string& trace,
                          std::vector<std::string> more = {}) const {
         return run_ponderscope(
-            testing::Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace), "--json"} + more);
+            Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace), "--json"} + more);
     }
 
     TemporaryFolder folder_;
@@ -87,7 +82,7 @@ TEST_F(CommandLine, ErrorsHaveIdsThatThePageLists) {
 #define PONDERSCOPE_ERROR(area, name, meaning) list += "- `" #area "." #name "`: " meaning "\n";
 #include "core/base/error_ids.def"
 #undef PONDERSCOPE_ERROR
-    EXPECT_TRUE(read_file(testing::source_tree() / "resources/docs/errors.md").ends_with(list)) << list;
+    EXPECT_TRUE(read_file(source_tree() / "resources/docs/errors.md").ends_with(list)) << list;
 }
 
 TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
@@ -109,14 +104,14 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
     EXPECT_TRUE(run.at("complete"));
     ASSERT_EQ(record("ponderlm", "both.ponder").code, 0);
 
-    const nlohmann::json about = testing::json_of({"inspect", at("both.ponder")});
+    const nlohmann::json about = json_of({"inspect", at("both.ponder")});
     ASSERT_EQ(about.at("runs").size(), 2U);
     EXPECT_EQ(about.at("runs")[1].at("method"), "ponderlm");
     EXPECT_DOUBLE_EQ(about.at("runs")[1].at("mean_steps").get<double>(), 3.0);
     EXPECT_NEAR(about.at("runs")[0].at("mean_nll").get<double>(), run.at("mean_nll").get<double>(), 1e-6);
 
     const nlohmann::json comparison =
-        testing::json_of({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm")});
+        json_of({"compare", at("both.ponder#vanilla"), at("both.ponder#ponderlm")});
     EXPECT_EQ(comparison.at("pairs").at(0).at("tokens"), std::strlen(short_story) - 1);
 
     succeed({"export", at("both.ponder"), "-o", at("tables")});
@@ -128,11 +123,10 @@ TEST_F(CommandLine, RecordInspectCompareExportMerge) {
 }
 
 TEST_F(CommandLine, LayersAsStepsSayThatTheyKeepNoDepthWeights) {
-    const std::string model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
+    const std::string model = source_tree() / "sample_models/cabinet/depth_attention-llama";
     const auto said = [&](const std::vector<std::string>& more) {
         const ProgramResult result = run_ponderscope(
-            testing::Words{"record", model, "--prompt", "The stone of the water.", "-o", at("depth.ponder")} +
-            more);
+            Words{"record", model, "--prompt", "The stone of the water.", "-o", at("depth.ponder")} + more);
         EXPECT_EQ(result.code, 0) << result.err;
         return result.err.find("no depth weights") != std::string::npos;
     };
@@ -250,18 +244,18 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
     // Whichever comes first.
     for (const auto& [first, second] : {std::pair{"plain.txt", "text.txt"}, {"text.txt", "plain.txt"}}) {
         std::filesystem::remove(folder_ / "nan.ponder");
-        const nlohmann::json part = testing::json_of({"record", at("nan"), "--text", at(first), "--text",
-                                                      at(second), "--batch", "1", "-o", at("nan.ponder")});
+        const nlohmann::json part = json_of({"record", at("nan"), "--text", at(first), "--text", at(second),
+                                             "--batch", "1", "-o", at("nan.ponder")});
         EXPECT_EQ(part.at("scored_tokens"), 19);
         EXPECT_EQ(part.at("lost_tokens"), std::strlen(short_story) - 1);
-        const nlohmann::json about = testing::json_of({"inspect", at("nan.ponder")});
+        const nlohmann::json about = json_of({"inspect", at("nan.ponder")});
         EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
         succeed({"check", at("nan.ponder")});
     }
 }
 
 TEST_F(CommandLine, TokenizeAndBack) {
-    const std::string ids = testing::succeed({"tokenize", at("vanilla"), "--text", at("text.txt")});
+    const std::string ids = succeed({"tokenize", at("vanilla"), "--text", at("text.txt")});
     EXPECT_EQ(parse(ids).at(0).size(), std::strlen(short_story));
     write_file_atomically(folder_ / "ids.json", ids);
     const std::string back = succeed({"tokenize", at("vanilla"), "--decode", at("ids.json")});

@@ -17,15 +17,12 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::refused;
-using testing::run_ponderscope;
-using testing::succeed;
+using namespace testing;
 
 class Generate : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "model");
+        TinyCheckpoint{.pondering_steps = 2}.write(folder_ / "model");
         model_ = (folder_ / "model").string();
         trace_ = (folder_ / "out.ponder").string();
     }
@@ -38,7 +35,7 @@ protected:
         return all;
     }
 
-    testing::TemporaryFolder folder_;
+    TemporaryFolder folder_;
     std::string model_;
     std::string trace_;
 };
@@ -66,7 +63,7 @@ TEST_F(Generate, RecordedTogetherPromptsGoOnAsInBatches) {
 /// The bound of calm_margin decays with the tokens that a generation may come to, not with those it came to.
 TEST_F(Generate, WhatEndsEarlyIsDecidedAsItWasPlanned) {
     const std::filesystem::path model = folder_ / "ending";
-    std::filesystem::copy(testing::source_tree() / "sample_models/adaponderlm-neox-1m", model,
+    std::filesystem::copy(source_tree() / "sample_models/adaponderlm-neox-1m", model,
                           std::filesystem::copy_options::recursive);
     nlohmann::json config = read_json_file(model / "config.json");
     config["eos_token_id"] = 66;
@@ -151,7 +148,7 @@ TEST_F(Generate, EveryLineIsWhatTheTraceHolds) {
 TEST_F(Generate, GreedyIsTheMostProbableAndSamplingBelongsToItsSeed) {
     const auto ids = [&](const std::vector<std::string>& more) {
         const std::string result =
-            succeed(testing::Words{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"} + more);
+            succeed(Words{"generate", model_, "--prompt", "ab", "--tokens", "12", "--json"} + more);
         std::vector<int> all;
         for (const nlohmann::json& line : lines(result)) {
             if (line["event"] == "token" && line["given"] == false) {
@@ -254,8 +251,8 @@ TEST_F(Generate, SamplingIsRecordedAsItIsPrinted) {
 }
 
 TEST_F(Generate, BranchesThatCannotBeAreRefused) {
-    testing::succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "4", "-o", trace_});
-    testing::TinyCheckpoint{.pondering_steps = 2, .seed = 5}.write(folder_ / "other");
+    succeed({"generate", model_, "--prompt", "The ferry", "--tokens", "4", "-o", trace_});
+    TinyCheckpoint{.pondering_steps = 2, .seed = 5}.write(folder_ / "other");
     for (const auto& [wrong, id] : std::vector<std::pair<std::vector<std::string>, std::string>>{
              {{model_, "--at", "0"}, "usage.value"},
              {{model_, "--at", "14"}, "usage.value"},
@@ -265,8 +262,7 @@ TEST_F(Generate, BranchesThatCannotBeAreRefused) {
              {{model_, "--prompt", "x"}, "usage.conflict"},
              {{model_, "--tokens", "64"}, ""},
              {{(folder_ / "other").string()}, "resume.differs"}}) {
-        expect_refused(testing::Words{"generate", "--from", trace_, "-o", (folder_ / "new.ponder").string()} +
-                           wrong,
+        expect_refused(Words{"generate", "--from", trace_, "-o", (folder_ / "new.ponder").string()} + wrong,
                        {id});
         EXPECT_FALSE(std::filesystem::exists(folder_ / "new.ponder"));
     }
@@ -296,7 +292,7 @@ TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
              {"generate", model_, "--prompt", "some words", "-o", model_ + "/config.json"},
              {"generate", (folder_ / "nowhere").string(), "--prompt", "x"},
              {"generate", model_}}) {
-        const testing::ProgramResult result = run_ponderscope(wrong);
+        const ProgramResult result = run_ponderscope(wrong);
         EXPECT_EQ(result.code, 2);
         EXPECT_EQ(result.out, "");
         EXPECT_EQ(result.err.rfind("ponderscope: ", 0), 0U) << result.err;
@@ -305,7 +301,7 @@ TEST_F(Generate, WrongInputIsOneSentenceAndLeavesNoTrace) {
 }
 
 TEST_F(Generate, FromARunComputesTheSameTokensAgain) {
-    testing::succeed({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_});
+    succeed({"generate", model_, "--prompt", "The river", "--tokens", "8", "-o", trace_});
     succeed({"record", model_, "--from", trace_ + "#1", "-o", trace_, "--name", "again"});
     succeed({"record", model_, "--from", trace_ + "#1", "--force-steps", "5:0", "-o", trace_, "--name",
              "changed"});

@@ -11,14 +11,11 @@
 namespace ponderscope {
 namespace {
 
-using testing::ProgramResult;
-using testing::run_ponderscope;
-using testing::succeed;
-using testing::TemporaryFolder;
+using namespace testing;
 
 TEST(Golden, ASourceCanBeLeftOut) {
     PONDERSCOPE_REQUIRE_GOLDEN("da_llama_gqa_stride2_window2");
-    const std::string model = testing::golden_case("da_llama_gqa_stride2_window2").string();
+    const std::string model = golden_case("da_llama_gqa_stride2_window2").string();
     const TemporaryFolder temporary;
     write_file_atomically(temporary / "ids.json", "[[1, 5, 9, 200, 31, 77, 5, 9, 12, 400, 3, 8]]");
     const std::string trace = (temporary / "t.ponder").string();
@@ -29,10 +26,9 @@ TEST(Golden, ASourceCanBeLeftOut) {
                                                         {"--ablate-source", "2:5"},
                                                         {"--ablate-source", "0", "--ablate-source", "4:5"}};
     for (const std::vector<std::string>& change : changes) {
-        const std::string result =
-            succeed(testing::Words{"record", model, "--ids", (temporary / "ids.json").string(), "-o", trace,
-                                   "--json"} +
-                    change);
+        const std::string result = succeed(
+            Words{"record", model, "--ids", (temporary / "ids.json").string(), "-o", trace, "--json"} +
+            change);
         const nlohmann::json report = nlohmann::json::parse(result);
         means.insert(report.at("mean_nll").dump());
         names.insert(report.at("run").get<std::string>());
@@ -51,7 +47,7 @@ TEST(Golden, ASourceCanBeLeftOut) {
     EXPECT_NE(refusal(model, "-1").find("[usage.value]"), std::string::npos);
     EXPECT_NE(refusal(model, "5").find("[usage.value]"), std::string::npos);
     EXPECT_NE(refusal(model, "1:5").find("[usage.value]"), std::string::npos);
-    EXPECT_NE(refusal(testing::golden_case("mhc_llama_4streams").string(), "0").find("[usage.unsuited]"),
+    EXPECT_NE(refusal(golden_case("mhc_llama_4streams").string(), "0").find("[usage.unsuited]"),
               std::string::npos);
 }
 

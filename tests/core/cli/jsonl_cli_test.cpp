@@ -15,19 +15,17 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::run_ponderscope;
-using testing::succeed;
+using namespace testing;
 
 class JsonlVerb : public ::testing::Test {
 protected:
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
     std::string model = folder / "model";
     std::string trace = folder / "a.ponder";
     std::string corpus = folder / "corpus.jsonl";
 
     void SetUp() override {
-        testing::TinyCheckpoint().write(model);
+        TinyCheckpoint().write(model);
         std::string lines;
         for (int i = 0; i < 12; ++i) {
             lines += nlohmann::json{{"text", "Line " + std::to_string(i) + " of a small corpus."},
@@ -48,13 +46,13 @@ protected:
 };
 
 TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
-    const nlohmann::json result = testing::json_of({"record", model, "--jsonl", corpus, "--group-field",
-                                                    "author", "--label-field", "kind", "-o", trace});
+    const nlohmann::json result = json_of({"record", model, "--jsonl", corpus, "--group-field", "author",
+                                           "--label-field", "kind", "-o", trace});
     EXPECT_EQ(result.at("sequences"), 12);
     EXPECT_EQ(result.at("lines_left_out"), 0);
     EXPECT_EQ(TraceReader::open(trace).sequences(1).at(1).group, "Bo");
 
-    const std::string stats = testing::succeed({"stats", trace, "--json"});
+    const std::string stats = succeed({"stats", trace, "--json"});
     const auto labels = nlohmann::json::parse(stats).at("labels");
     ASSERT_EQ(labels.size(), 2U) << labels;
 
@@ -75,7 +73,7 @@ TEST_F(JsonlVerb, RecordsGroupsAndLabelsThatStatsCompares) {
 
 TEST_F(JsonlVerb, AStreamIsWhatAFileIs) {
     succeed({"record", model, "--jsonl", corpus, "-o", trace, "--name", "file"});
-    testing::succeed({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
+    succeed({"record", model, "--jsonl", pipe_of(corpus), "-o", trace, "--name", "pipe"});
     const TraceReader reader = TraceReader::open(trace);
     const std::vector<RunInfo> runs = reader.runs();
     ASSERT_EQ(runs.size(), 2U);
@@ -98,7 +96,7 @@ TEST_F(JsonlVerb, AStreamThatBreaksKeepsWhatCameBefore) {
     succeed({"check", trace});
 
     const std::string skipped =
-        testing::succeed({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
+        succeed({"record", model, "--jsonl", pipe_of(broken), "--skip-bad", "-o", trace, "--json"});
     EXPECT_EQ(nlohmann::json::parse(skipped).at("lines_left_out"), 1);
     EXPECT_EQ(nlohmann::json::parse(skipped).at("sequences"), 24);
 }
@@ -123,14 +121,14 @@ TEST_F(JsonlVerb, WrongUseIsASentence) {
              {{"--jsonl", "-"}, "[text.empty]"},
              {{"--text", "-"}, "[text.empty]"},
              {{"--text", text, "--force-steps", "0:1"}, "[usage.conflict]"}}) {
-        expect_refused(testing::Words{"record", model, "-o", trace} + options, {says});
+        expect_refused(Words{"record", model, "-o", trace} + options, {says});
         EXPECT_FALSE(std::filesystem::exists(trace));
     }
 }
 
 TEST_F(JsonlVerb, CheckEndsWithOneWhereAPromiseIsBroken) {
     succeed({"record", model, "--jsonl", corpus, "-o", trace});
-    testing::sql(trace, "UPDATE token_row SET rank = 0 WHERE row = 4294967297");
+    sql(trace, "UPDATE token_row SET rank = 0 WHERE row = 4294967297");
     EXPECT_EQ(run_ponderscope({"check", trace}).code, 1);
     const auto as_json = run_ponderscope({"check", trace, "--json"});
     EXPECT_EQ(as_json.code, 1);

@@ -14,15 +14,13 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::ProgramResult;
-using testing::run_ponderscope;
+using namespace testing;
 
 class PolicyVerb : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::add_sample_run(folder_ / "t.ponder", "first", 1, {300, 200}, 100);
-        testing::add_sample_run(folder_ / "t.ponder", "second", 2, {300}, 100);
+        add_sample_run(folder_ / "t.ponder", "first", 1, {300, 200}, 100);
+        add_sample_run(folder_ / "t.ponder", "second", 2, {300}, 100);
     }
 
     ProgramResult policy(const std::string& run, std::vector<std::string> more) const {
@@ -30,7 +28,7 @@ protected:
         return run_ponderscope(more);
     }
 
-    testing::TemporaryFolder folder_;
+    TemporaryFolder folder_;
 };
 
 TEST_F(PolicyVerb, MakesThePointsOfAFront) {
@@ -165,8 +163,8 @@ TEST_F(PolicyVerb, EveryMistakeHasItsSentence) {
 TEST_F(PolicyVerb, RefereesRulesAtEqualCost) {
     const std::string tex = (folder_ / "rules.tex").string();
     const nlohmann::json report =
-        testing::json_of({"referee", (folder_ / "t.ponder").string() + "#first", "--replicates", "200",
-                          "--policy", "fixed", "--policy", "oracle", "--steps", "0.5", "--tex", tex});
+        json_of({"referee", (folder_ / "t.ponder").string() + "#first", "--replicates", "200", "--policy",
+                 "fixed", "--policy", "oracle", "--steps", "0.5", "--tex", tex});
     EXPECT_EQ(report["against"], "blind");
     ASSERT_EQ(report["matched"].size(), 3U); // one cost, by steps: this trace does not say what steps cost
     for (const nlohmann::json& cell : report["matched"]) {

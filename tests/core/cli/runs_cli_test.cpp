@@ -18,19 +18,14 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::expect_refused;
-using testing::ProgramResult;
-using testing::refused;
-using testing::run_ponderscope_until;
-using testing::succeed;
+using namespace testing;
 
 class Runs : public ::testing::Test {
 protected:
-    void SetUp() override { testing::TinyCheckpoint{.pondering_steps = 2}.write(model); }
+    void SetUp() override { TinyCheckpoint{.pondering_steps = 2}.write(model); }
     std::string record(const std::string& name, const std::string& file,
                        const std::vector<std::string>& more = {}, const std::string& prompt = "a brown fox") {
-        return succeed(testing::Words{"record", model, "--prompt", prompt, "--name", name, "-o", file} +
-                       more);
+        return succeed(Words{"record", model, "--prompt", prompt, "--name", name, "-o", file} + more);
     }
     [[nodiscard]] static std::vector<std::string> names(const std::string& file) {
         std::vector<std::string> all;
@@ -41,7 +36,7 @@ protected:
     }
     using Names = std::vector<std::string>;
 
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
     std::string model = (folder / "model").string();
     std::string trace = (folder / "t.ponder").string();
 };
@@ -84,7 +79,7 @@ TEST_F(Runs, ARunIsReplacedWhereThatIsAskedFor) {
     EXPECT_EQ(names(trace), (Names{"x (2)", "x"}));
     const TraceReader reader = TraceReader::open(trace);
     EXPECT_EQ(reader.text(find_run(reader, "x").id, 0), "another text");
-    EXPECT_TRUE(testing::is_sound(trace));
+    EXPECT_TRUE(is_sound(trace));
     succeed({"check", trace});
     record("new", trace, {"--overwrite"}); // nothing to replace
     refused({"record", model, "--prompt", "a b", "--name", "x", "-o", trace, "--overwrite", "--resume"});
@@ -142,7 +137,7 @@ protected:
 };
 
 TEST_F(Interrupted, AGenerationStopsWithinATokenAndIsRecordedAsPartial) {
-    const std::string sample = (testing::source_tree() / "sample_models/adaponderlm-neox-1m").string();
+    const std::string sample = (source_tree() / "sample_models/adaponderlm-neox-1m").string();
     fs::remove(trace);
     const ProgramResult result = run_ponderscope_until(
         {"generate", sample, "--tokens", "200", "--json", "--prompt", "The ferry", "-o", trace},
@@ -180,7 +175,7 @@ TEST_F(Interrupted, ARecordingWhoseTraceIsRemovedFailsAndItsTokensAreSaved) {
         });
     EXPECT_EQ(result.code, 2) << result.err;
     const TraceReader reader = TraceReader::open(trace);
-    EXPECT_TRUE(testing::is_sound(trace));
+    EXPECT_TRUE(is_sound(trace));
     EXPECT_FALSE(reader.runs().at(0).complete);
 }
 

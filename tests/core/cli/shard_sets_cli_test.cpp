@@ -7,12 +7,9 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::InWorld;
-using testing::ProgramResult;
-using testing::run_ponderscope;
+using namespace testing;
 
-class ShardSets : public testing::Shards {
+class ShardSets : public Shards {
 protected:
     std::string shards = folder / "shards";
     std::string trace = folder / "shards/a.ponder";
@@ -26,7 +23,7 @@ protected:
         record_in_world(trace, 2);
     }
     [[nodiscard]] static std::size_t columns(const std::string& named) {
-        const nlohmann::json rows = testing::json_of({"annotate", named});
+        const nlohmann::json rows = json_of({"annotate", named});
         for (const auto& row : rows) {
             EXPECT_EQ(row.at("fits"), true) << row;
         }
@@ -37,17 +34,17 @@ protected:
 TEST_F(ShardSets, HaveOneSetOfAnnotationsWhicheverWayTheyAreNamed) {
     record();
     const std::string pattern = folder / "shards/a.r*";
-    testing::succeed({"annotate", shards, "--derive", "one=nll@0"});
-    testing::succeed({"annotate", pattern, "--derive", "two=nll@last"});
-    testing::succeed({"annotate", trace, "--derive", "three=entropy@0"});
+    succeed({"annotate", shards, "--derive", "one=nll@0"});
+    succeed({"annotate", pattern, "--derive", "two=nll@last"});
+    succeed({"annotate", trace, "--derive", "three=entropy@0"});
     for (const std::string& named : {shards, pattern, trace}) {
         EXPECT_EQ(columns(named), 3U) << named;
     }
     EXPECT_TRUE(std::filesystem::exists(trace + ".annotations"));
-    testing::succeed({"stats", shards, "--by", "one"});
+    succeed({"stats", shards, "--by", "one"});
     // Joined under another name they come along; under their own they are there already.
     for (const std::string& output : {std::string(folder / "joined.ponder"), trace}) {
-        testing::succeed({"merge", "--join", shards, "-o", output});
+        succeed({"merge", "--join", shards, "-o", output});
         EXPECT_EQ(columns(output), 3U) << output;
     }
 }
@@ -56,11 +53,11 @@ TEST_F(ShardSets, WhatIsCompressedStaysSo) {
     record({"--compress"});
     const std::string packed = "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'";
     const std::string joined = folder / "joined.ponder";
-    testing::succeed({"merge", "--join", shards, "-o", joined});
-    EXPECT_GT(std::stoll(testing::sql_value(joined, packed)), 0);
+    succeed({"merge", "--join", shards, "-o", joined});
+    EXPECT_GT(std::stoll(sql_value(joined, packed)), 0);
     const std::string merged = folder / "merged.ponder";
-    testing::succeed({"merge", joined, "-o", merged});
-    EXPECT_EQ(testing::sql_value(merged, packed), testing::sql_value(joined, packed));
+    succeed({"merge", joined, "-o", merged});
+    EXPECT_EQ(sql_value(merged, packed), sql_value(joined, packed));
 }
 
 TEST_F(ShardSets, AreNotHiddenByReruns) {
@@ -83,7 +80,7 @@ TEST_F(ShardSets, AreCheckedEach) {
     EXPECT_EQ(sound.code, 0) << sound.out << sound.err;
     EXPECT_NE(sound.out.find(first), std::string::npos) << sound.out;
     EXPECT_NE(sound.out.find(second), std::string::npos) << sound.out;
-    testing::sql(second, "UPDATE run SET tokens = 5");
+    sql(second, "UPDATE run SET tokens = 5");
     const ProgramResult broken = run_ponderscope({"check", trace, "--json"});
     EXPECT_EQ(broken.code, 1);
     const auto reports = nlohmann::json::parse(broken.out);
@@ -96,10 +93,10 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
     record();
     // As a kill leaves it: the second process finished nothing, and the first one is done.
     const std::string behind = " (SELECT id FROM sequence)";
-    testing::sql(second, "DELETE FROM chunk WHERE sequence IN" + behind +
-                             "; DELETE FROM token_row WHERE row / 4294967296 IN" + behind +
-                             "; DELETE FROM text WHERE row / 4294967296 IN" + behind +
-                             "; DELETE FROM sequence WHERE id IN" + behind + "; UPDATE run SET complete = 0");
+    sql(second, "DELETE FROM chunk WHERE sequence IN" + behind +
+                    "; DELETE FROM token_row WHERE row / 4294967296 IN" + behind +
+                    "; DELETE FROM text WHERE row / 4294967296 IN" + behind +
+                    "; DELETE FROM sequence WHERE id IN" + behind + "; UPDATE run SET complete = 0");
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo run = reader.runs().front();
     std::int64_t tokens = 0;
@@ -117,20 +114,19 @@ TEST_F(ShardSets, UnfinishedOnesCountWhatCanBeRead) {
 
 TEST_F(ShardSets, HostileOnesAreASentence) {
     record();
-    testing::sql(second, "UPDATE sequence SET joined_number = 0 WHERE number = 0");
+    sql(second, "UPDATE sequence SET joined_number = 0 WHERE number = 0");
     expect_refused({"export", trace, "-o", folder / "tables"}, {"[trace.damaged]"});
-    testing::sql(second, "UPDATE sequence SET joined_number = NULL WHERE number = 0");
+    sql(second, "UPDATE sequence SET joined_number = NULL WHERE number = 0");
     expect_refused({"export", trace, "-o", folder / "tables"}, {"[trace.damaged]"});
-    testing::sql(first, "UPDATE shard SET world = 1000000000000000");
-    testing::sql(second, "UPDATE shard SET world = 1000000000000000");
+    sql(first, "UPDATE shard SET world = 1000000000000000");
+    sql(second, "UPDATE shard SET world = 1000000000000000");
     expect_refused({"inspect", trace}, {"[trace.damaged]"});
 }
 
 TEST_F(ShardSets, ARankOfAnotherVersionIsRefused) {
     record();
     std::filesystem::remove(second);
-    testing::sql(first,
-                 "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
+    sql(first, "UPDATE run SET versions = replace(versions, '\"ponderscope\":\"', '\"ponderscope\":\"0.')");
     const InWorld world(1, 2);
     expect_refused(record_to(trace), {"versions"});
     EXPECT_FALSE(std::filesystem::exists(second));
@@ -152,13 +148,13 @@ TEST_F(ShardSets, ATraceIsInspectedWithoutTheEngine) {
     const ProgramResult method =
         run_ponderscope({"inspect", "--method", folder / "vanilla", folder / "model"});
     EXPECT_EQ(method.err.find("[usage.option]"), std::string::npos) << method.err;
-    const std::string words = testing::succeed({"inspect", "--json", first});
+    const std::string words = succeed({"inspect", "--json", first});
     EXPECT_TRUE(nlohmann::json::accept(words));
 }
 
 TEST_F(ShardSets, OptionsThatWouldDoNothingAreRefused) {
-    const testing::Words scalars{"record", folder / "model",    "--prompt", "words",
-                                 "-o",     folder / "b.ponder", "--record", "scalars"};
+    const Words scalars{"record", folder / "model",    "--prompt", "words",
+                        "-o",     folder / "b.ponder", "--record", "scalars"};
     expect_refused(scalars + std::vector<std::string>{"--attention", "all"}, {"[usage.unsuited]"});
     expect_refused(scalars + std::vector<std::string>{"--no-candidates"}, {"[usage.unsuited]"});
 }

@@ -11,13 +11,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::InWorld;
-using testing::ProgramResult;
-using testing::refused;
-using testing::run_ponderscope;
-using testing::Shards;
-using testing::succeed;
+using namespace testing;
 
 TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
     const std::string alone = folder / "alone.ponder";
@@ -57,7 +51,7 @@ TEST_F(Shards, OfAnyWorldAreJoinedToWhatOneProcessRecords) {
 }
 
 TEST_F(Shards, DrawsDoNotDependOnTheRank) {
-    testing::TinyCheckpoint ponderlm{.pondering_steps = 3};
+    TinyCheckpoint ponderlm{.pondering_steps = 3};
     ponderlm.write(folder / "ponderlm");
     model = folder / "ponderlm";
     how.insert(how.end(), {"--policy", "geometric:rate=0.4,seed=5", "--record", "basic"});
@@ -143,7 +137,7 @@ TEST_F(Shards, ThatDoNotFitAreNamed) {
     expect_refused({"stats", trace}, {"[shard.mixed]"});
     std::filesystem::rename(folder / "kept", shard(trace, 1, 3));
     EXPECT_NE(join({folder / "*.r*"}).find("[shard.mixed]"), std::string::npos);
-    testing::sql(shard(trace, 2, 3), "UPDATE run SET complete = 0");
+    sql(shard(trace, 2, 3), "UPDATE run SET complete = 0");
     const std::string partial = join({folder / "a.r*"});
     EXPECT_NE(partial.find("a.r0002-of-0003.ponder"), std::string::npos) << partial;
     EXPECT_NE(partial.find("[shard.missing]"), std::string::npos) << partial;
@@ -155,7 +149,7 @@ TEST_F(Shards, WrongUseIsASentence) {
     const std::string trace = folder / "a.ponder";
     const InWorld world(1, 2);
     const auto sentence = [&](const std::vector<std::string>& more) {
-        const std::string result = refused(testing::Words{"record", model, "-o", trace} + more);
+        const std::string result = refused(Words{"record", model, "-o", trace} + more);
         EXPECT_FALSE(std::filesystem::exists(shard(trace, 1, 2)));
         return result;
     };
@@ -211,12 +205,11 @@ TEST_F(Shards, ACutOffRunOfOneProcessIsResumedToo) {
     // As a kill leaves it: sequence 9 begun, and all behind it not there.
     const std::string trace = folder / "cut.ponder";
     std::filesystem::copy_file(alone, trace);
-    testing::sql(trace,
-                 "DELETE FROM token_row WHERE row >= 11 * 4294967296; DELETE FROM chunk WHERE sequence > 10;"
-                 "DELETE FROM text WHERE row >= 11 * 4294967296; DELETE FROM label WHERE sequence > 10;"
-                 "DELETE FROM sequence WHERE id > 10; UPDATE sequence SET complete = 0 WHERE id = 10;"
-                 "UPDATE run SET complete = 0; INSERT INTO fault (run, time, message) VALUES (1, "
-                 "'2026-01-01T00:00:00Z', 'Cancelled after 3 tokens.')");
+    sql(trace, "DELETE FROM token_row WHERE row >= 11 * 4294967296; DELETE FROM chunk WHERE sequence > 10;"
+               "DELETE FROM text WHERE row >= 11 * 4294967296; DELETE FROM label WHERE sequence > 10;"
+               "DELETE FROM sequence WHERE id > 10; UPDATE sequence SET complete = 0 WHERE id = 10;"
+               "UPDATE run SET complete = 0; INSERT INTO fault (run, time, message) VALUES (1, "
+               "'2026-01-01T00:00:00Z', 'Cancelled after 3 tokens.')");
     auto line = record_to(trace);
     line.emplace_back("--resume");
     const ProgramResult resumed = run_ponderscope(line);
@@ -245,7 +238,7 @@ TEST_F(Shards, RanksThatSeeOtherTextsOrOptionsAreRefused) {
     write_file_atomically(corpus, read_file(corpus) +
                                       "{\"text\": \"One more.\", \"author\": \"Ann\", \"parts\": \"x\"}\n");
     refused_as(record_to(trace), "the texts' digest");
-    testing::TinyCheckpoint second{.seed = 2};
+    TinyCheckpoint second{.seed = 2};
     second.write(model);
     std::string lines = read_file(corpus);
     lines.erase(lines.rfind("{\"text\": \"One more"));

@@ -9,9 +9,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::run_ponderscope;
-using testing::Shards;
-using testing::succeed;
+using namespace testing;
 
 TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     const std::string basic = folder / "basic.ponder";
@@ -21,7 +19,7 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     const std::string scalars = folder / "scalars.ponder";
     succeed(record_to(scalars));
     succeed({"check", scalars});
-    EXPECT_EQ(testing::sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
+    EXPECT_EQ(sql_value(scalars, "SELECT count(*) FROM token_row"), "0");
     const TraceReader one = TraceReader::open(basic);
     const TraceReader other = TraceReader::open(scalars);
     EXPECT_TRUE(other.signal_infos(1).empty());
@@ -53,8 +51,7 @@ TEST_F(Shards, ScalarsKeepWhatStatisticsNeed) {
     expect_equal(exported(scalars), exported(joined), "scalars");
     succeed({"check", joined});
     // A damaged frame is a sentence, not values.
-    testing::sql(scalars,
-                 "UPDATE chunk SET data = substr(data, 1, length(data) - 5) WHERE dtype LIKE '%zstd'");
+    sql(scalars, "UPDATE chunk SET data = substr(data, 1, length(data) - 5) WHERE dtype LIKE '%zstd'");
     EXPECT_EQ(run_ponderscope({"check", scalars}).code, 1);
     EXPECT_EQ(run_ponderscope({"stats", scalars}).code, 2);
 }
@@ -65,11 +62,9 @@ TEST_F(Shards, CompressedValuesAreTheSame) {
     how.emplace_back("--compress");
     const std::string compressed = folder / "compressed.ponder";
     succeed(record_to(compressed));
-    EXPECT_GT(
-        std::stoll(testing::sql_value(compressed, "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'")),
-        0);
-    EXPECT_LT(std::stoll(testing::sql_value(compressed, "SELECT sum(length(data)) FROM chunk")),
-              std::stoll(testing::sql_value(plain, "SELECT sum(length(data)) FROM chunk")));
+    EXPECT_GT(std::stoll(sql_value(compressed, "SELECT count(*) FROM chunk WHERE dtype LIKE '%+zstd'")), 0);
+    EXPECT_LT(std::stoll(sql_value(compressed, "SELECT sum(length(data)) FROM chunk")),
+              std::stoll(sql_value(plain, "SELECT sum(length(data)) FROM chunk")));
     expect_equal(exported(plain), exported(compressed), "compressed");
     succeed({"check", compressed});
     how.emplace_back("--no-candidates");

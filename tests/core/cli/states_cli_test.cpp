@@ -22,17 +22,14 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::ProgramResult;
-using testing::run_ponderscope;
-using testing::succeed;
+using namespace testing;
 
 class StatesCli : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::TinyCheckpoint model{.pondering_steps = 2};
+        TinyCheckpoint model{.pondering_steps = 2};
         model.write(folder_ / "model");
-        testing::TinyCheckpoint{}.write(folder_ / "plain");
+        TinyCheckpoint{}.write(folder_ / "plain");
         write_file_atomically(folder_ / "text.txt",
                               "One gull, two gulls, three gulls and a lamp by the sea.");
     }
@@ -41,8 +38,7 @@ protected:
 
     [[nodiscard]] ProgramResult record(const std::string& trace, std::vector<std::string> more,
                                        const std::string& model = "model") const {
-        return run_ponderscope(
-            testing::Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace)} + more);
+        return run_ponderscope(Words{"record", at(model), "--text", at("text.txt"), "-o", at(trace)} + more);
     }
 
     void write_patches(const std::string& name, const nlohmann::json& patches) const {
@@ -53,7 +49,7 @@ protected:
         return reader.tokens(find_run(reader, run).id, 0).nll;
     }
 
-    testing::TemporaryFolder folder_;
+    TemporaryFolder folder_;
 };
 
 TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {

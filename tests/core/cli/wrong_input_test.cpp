@@ -19,12 +19,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
-using testing::ProgramResult;
-using testing::refused;
-using testing::run_ponderscope;
-using testing::TemporaryFolder;
-using testing::TinyCheckpoint;
+using namespace testing;
 
 class WrongInput : public ::testing::Test {
 protected:
@@ -142,7 +137,7 @@ TEST_F(WrongInput, Recordings) {
             config = one.keys.contains("hidden_size") ? nlohmann::json::object() : config; // a whole one
             config.update(one.keys);
         });
-        expect_sentence(testing::Words{at(name), "--text", at("text.txt")} + one.options, one.words);
+        expect_sentence(Words{at(name), "--text", at("text.txt")} + one.options, one.words);
     }
     const std::pair<std::vector<std::string>, std::vector<std::string>> others[] = {
         {{at("nowhere"), "--text", at("text.txt")}, {at("nowhere")}},
@@ -183,16 +178,16 @@ TEST_F(WrongInput, Tokenizers) {
     std::filesystem::copy(folder_ / "good", folder_ / "added");
     write_file_atomically(folder_ / "added" / "tokenizer.json", tokenizer.dump());
     expect_sentence({at("added"), "--prompt", "so <far> away"}, {"256"});
-    testing::succeed({"record", at("added"), "--prompt", "so far", "-o", at("fine.ponder")});
+    succeed({"record", at("added"), "--prompt", "so far", "-o", at("fine.ponder")});
     TinyCheckpoint{}.write(folder_ / "no-tokenizer", false);
     expect_sentence({at("no-tokenizer"), "--text", at("text.txt")}, {"tokenizer.json", "--ids"});
     // A single token is no text to record, and is tokenised all the same.
     write_file_atomically(folder_ / "one.txt", "x");
     expect_sentence({at("good"), "--text", at("one.txt")}, {"one.txt", "[text.empty]"});
-    const std::string one = testing::succeed({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
+    const std::string one = succeed({"tokenize", at("good"), "--text", at("one.txt"), "--json"});
     EXPECT_EQ(nlohmann::json::parse(one).at(0).size(), 1U);
     write_file_atomically(folder_ / "ids.json", one);
-    EXPECT_EQ(testing::succeed({"tokenize", at("good"), "--decode", at("ids.json"), "--json"}), "[\"x\"]\n");
+    EXPECT_EQ(succeed({"tokenize", at("good"), "--decode", at("ids.json"), "--json"}), "[\"x\"]\n");
     const std::string nothing = refused({"tokenize", at("good")}); // which takes no ids
     EXPECT_NE(nothing.find("--prompt"), std::string::npos) << nothing;
     EXPECT_EQ(nothing.find("--ids"), std::string::npos) << nothing;

@@ -16,12 +16,7 @@ namespace ponderscope {
 
 namespace {
 
-using testing::Case;
-using testing::infinity;
-using testing::largest_difference;
-using testing::make_case;
-using testing::nan;
-using testing::normal;
+using namespace testing;
 
 HeadResult in_double(const Case& c) {
     auto weights = c.weights;
@@ -30,7 +25,7 @@ HeadResult in_double(const Case& c) {
     }
     auto request = c.request;
     request.previous = request.previous.defined() ? request.previous.to(at::kDouble) : request.previous;
-    return testing::reference_read_out(c.h.to(at::kDouble), weights, request);
+    return reference_read_out(c.h.to(at::kDouble), weights, request);
 }
 
 struct Tolerances {
@@ -266,7 +261,7 @@ TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
             c.request.mixture = true;
             for (const std::int64_t top_k : {0L, 20L}) {
                 c.request.top_k = top_k;
-                const auto expected = testing::reference_read_out(c.h, c.weights, c.request);
+                const auto expected = reference_read_out(c.h, c.weights, c.request);
                 const auto got = read_out(c.h, c.weights, c.request);
                 for (const auto field : head_result_fields) {
                     if (field != &HeadResult::candidate_ids && field != &HeadResult::argmax) {
@@ -284,7 +279,7 @@ TEST(ReadOut, EndsOfTheNumbersAgreeWithTheReference) {
     c.h[2][3] = nan;
     c.request.top_k = 7;
     const auto got = read_out(c.h, c.weights, c.request);
-    const auto expected = testing::reference_read_out(c.h, c.weights, c.request);
+    const auto expected = reference_read_out(c.h, c.weights, c.request);
     EXPECT_LE(largest_difference(got.mixture, expected.mixture), 1e-5);
     EXPECT_LE(largest_difference(got.entropy, expected.entropy), 1e-5);
     EXPECT_TRUE(got.entropy[2].isnan().item<bool>());
@@ -373,7 +368,7 @@ TEST(ReadOut, OnTheGpu) {
     if (!device_for("auto", 0).is_cuda()) {
         GTEST_SKIP() << "no CUDA device";
     }
-    const testing::Poison poison;
+    const Poison poison;
     const auto on_device = [](Case c) {
         for (auto* tensor : {&c.h, &c.weights.head, &c.weights.head_bias, &c.weights.embedding,
                              &c.request.targets, &c.request.previous, &c.request.previous_rows}) {

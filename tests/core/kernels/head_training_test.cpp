@@ -9,10 +9,7 @@
 
 namespace ponderscope {
 
-using testing::Case;
-using testing::largest_difference;
-using testing::make_case;
-using testing::normal;
+using namespace testing;
 
 namespace {
 

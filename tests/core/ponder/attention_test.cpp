@@ -19,11 +19,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::Subject;
-using testing::subjects;
-using testing::TemporaryFolder;
+using namespace testing;
 
 constexpr std::int64_t rows = 96; ///< enough that queries come in several portions
 const AttentionChoice choice{{0, 2}, {1, 2}};
@@ -194,16 +190,16 @@ class Attention : public ::testing::TestWithParam<std::size_t> {};
 TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     const Subject subject = subjects().at(GetParam());
     const TemporaryFolder folder;
-    Engine engine = testing::load_engine(make_checkpoint(folder.path(), subject.config, 1, subject.method));
+    Engine engine = load_engine(make_checkpoint(folder.path(), subject.config, 1, subject.method));
     constexpr std::int64_t vocabulary = 61;
     const auto a = random_ids(21, vocabulary, 31);
     const auto b = random_ids(9, vocabulary, 32);
     const std::vector<Window> windows{{b, 0, 9, 0}, {a, 4, 21, 1}};
-    if (const auto rule = testing::rule_beyond_rounding(engine)) {
+    if (const auto rule = rule_beyond_rounding(engine)) {
         engine.choose(&RunPlan::rule, rule);
     }
     const auto without = engine.score(windows, RecordLevel::basic);
-    EXPECT_EQ(testing::find(without[1], signal::attention), nullptr) << "never by default";
+    EXPECT_EQ(find(without[1], signal::attention), nullptr) << "never by default";
     engine.choose(&RunPlan::attention, AttentionChoice::parse("all", engine.config()));
     const std::int64_t pair = engine.attention_pair_bytes();
     const auto with = engine.score(windows, RecordLevel::basic);
@@ -213,11 +209,11 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
     }
     EXPECT_EQ(without[1].tokens.flops, with[1].tokens.flops);
 
-    const SignalChunk* chunk = testing::find(with[1], signal::attention);
+    const SignalChunk* chunk = find(with[1], signal::attention);
     ASSERT_NE(chunk, nullptr);
     EXPECT_EQ(static_cast<std::int64_t>(chunk->data.size()), 17 * 21 * pair);
     const std::vector<float> all = to_floats(*chunk);
-    const std::vector<float> by_itself = testing::floats_of(alone, signal::attention);
+    const std::vector<float> by_itself = floats_of(alone, signal::attention);
     ASSERT_EQ(all.size(), by_itself.size());
     const auto steps = static_cast<std::size_t>(chunk->shape[1]);
     const auto of_step = static_cast<std::size_t>(chunk->shape[2] * chunk->shape[3]); // layers and heads
@@ -247,9 +243,9 @@ TEST_P(Attention, IsOneForEverySlotAndChangesNoNumber) {
             }
         }
     }
-    testing::expect_near(heard, alone_heard, 3e-4, "alone and in the batch");
+    expect_near(heard, alone_heard, 3e-4, "alone and in the batch");
     engine.choose(&RunPlan::attention, {});
-    EXPECT_EQ(testing::find(engine.score(windows, RecordLevel::basic)[1], signal::attention), nullptr);
+    EXPECT_EQ(find(engine.score(windows, RecordLevel::basic)[1], signal::attention), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Attention, ::testing::Range<std::size_t>(0, subjects().size()),

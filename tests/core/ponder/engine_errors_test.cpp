@@ -23,11 +23,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::own_section;
-using testing::TemporaryFolder;
-using testing::tiny_gpt_neox;
-using testing::tiny_llama;
+using namespace testing;
 
 void rewrite_config(const std::filesystem::path& folder, const nlohmann::json& config) {
     std::ofstream(folder / "config.json") << config.dump(1);
@@ -45,10 +41,10 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
     streams.update({{"baseline_mode", "mhc"}, {"use_qk_norm", true}, {"mhc_num_streams", 2}});
     load("llama", tiny_llama());
     load("mhc", streams);
-    load("ponderlm", testing::with_ponderlm(tiny_gpt_neox(), 3));
+    load("ponderlm", with_ponderlm(tiny_gpt_neox(), 3));
     load("ponderlm2", own_section(tiny_llama(), {{"method", "ponderlm2"}, {"max_steps", 2}}));
     nlohmann::json cycles = nlohmann::json::parse(
-        read_file(testing::source_tree() / "tests/golden/next_hrm_text_1x2_tied_start_state/config.json"));
+        read_file(source_tree() / "tests/golden/next_hrm_text_1x2_tied_start_state/config.json"));
     cycles.update({{"H_cycles", 2}, {"num_hidden_layers", 18}});
     load("hrm", cycles);
     const AttentionChoice attention{{0}, {0}};
@@ -85,7 +81,7 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
         Engine& engine = engines.at(one.model);
         RunPlan plan = engine.plan();
         one.choose(plan);
-        const std::string said = testing::error_of([&] { engine.use(plan); });
+        const std::string said = error_of([&] { engine.use(plan); });
         EXPECT_NE(said, "") << one.model << ": " << one.sentence;
         EXPECT_NE(said.find(one.sentence), std::string::npos) << one.model << ": " << said;
         EXPECT_EQ(engine.policy(), "learned") << said;
@@ -96,8 +92,7 @@ TEST(EngineErrors, EveryChoiceThatAPlanRefuses) {
     Engine& patched = engines.at("ponderlm2");
     patched.use_patches(
         {{{0, 1, 0, 0}, std::vector<float>(static_cast<std::size_t>(patched.state_width(0)))}});
-    EXPECT_NE(testing::error_of([&] { patched.choose(&RunPlan::refreshes, 1); }).find("--patch"),
-              std::string::npos);
+    EXPECT_NE(error_of([&] { patched.choose(&RunPlan::refreshes, 1); }).find("--patch"), std::string::npos);
 }
 
 TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {
@@ -126,8 +121,8 @@ TEST(EngineErrors, AStopIsHeardBetweenTwoBlocks) {
 }
 
 TEST(EngineFiles, OfTheStackAloneLeaveTheFirstWordOut) {
-    for (nlohmann::json config : {tiny_llama(), tiny_gpt_neox(), testing::tiny_gpt2(), testing::tiny_phi(),
-                                  testing::tiny_opt(), testing::tiny_qwen3()}) {
+    for (nlohmann::json config :
+         {tiny_llama(), tiny_gpt_neox(), tiny_gpt2(), tiny_phi(), tiny_opt(), tiny_qwen3()}) {
         SCOPED_TRACE(config["model_type"].dump());
         const TemporaryFolder whole, stack;
         (void)make_checkpoint(whole.path(), config);
@@ -140,7 +135,7 @@ TEST(EngineFiles, OfTheStackAloneLeaveTheFirstWordOut) {
             }
         }
         write_safetensors(stack / "model.safetensors", tensors, {});
-        const auto ids = testing::random_ids(9, 61, 3);
+        const auto ids = random_ids(9, 61, 3);
         const Window window{ids, 0, 9};
         const auto nll = [&](const TemporaryFolder& folder) {
             return Engine::load(Checkpoint::open(folder.path()))
@@ -175,19 +170,17 @@ TEST(EngineErrors, DevicesAndIds) {
     LoadOptions options;
     for (const char* const device : {"gpu", "cuda:x", "cuda:", "cuda:-1", "cuda:0,cuda:1", ""}) {
         options.device = device;
-        EXPECT_NE(testing::error_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
+        EXPECT_NE(error_of([&] { (void)Engine::load(checkpoint, options); }).find("device"),
                   std::string::npos)
             << device;
     }
     options.device = "cuda:99";
-    EXPECT_NE(testing::error_of([&] { (void)Engine::load(checkpoint, options); }).find("cuda:99"),
-              std::string::npos);
+    EXPECT_NE(error_of([&] { (void)Engine::load(checkpoint, options); }).find("cuda:99"), std::string::npos);
     const Engine engine = Engine::load(checkpoint);
     const std::vector<std::int32_t> outside{1, 2, 61};
     const Window window{outside, 0, 3};
-    EXPECT_NE(
-        testing::error_of([&] { (void)engine.score(std::span(&window, 1), RecordLevel::basic); }).find("61"),
-        std::string::npos);
+    EXPECT_NE(error_of([&] { (void)engine.score(std::span(&window, 1), RecordLevel::basic); }).find("61"),
+              std::string::npos);
     const Window empty;
     EXPECT_THROW((void)engine.score(std::span(&empty, 1), RecordLevel::basic), InputError);
     EXPECT_THROW((void)engine.generate({{}}, {}), InputError);
@@ -217,8 +210,7 @@ TEST(EngineErrors, GatesAndRoutersThatAreNoNumbers) {
             }
         }
         write_file_atomically(folder.path() / "model.safetensors", bytes);
-        const std::string message =
-            testing::error_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+        const std::string message = error_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
         EXPECT_NE(message.find("pondering."), std::string::npos) << message;
         EXPECT_NE(message.find("NaN"), std::string::npos) << message;
     }
@@ -254,8 +246,7 @@ TEST(EngineErrors, WeightsThatDoNotFitTheConfig) {
         (void)make_checkpoint(folder.path(), config);
         config.update(one.wanted);
         rewrite_config(folder.path(), config);
-        const std::string message =
-            testing::error_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
+        const std::string message = error_of([&] { (void)Engine::load(Checkpoint::open(folder.path())); });
         for (const std::string& word : one.words) {
             EXPECT_NE(message.find(word), std::string::npos) << message;
         }

@@ -15,15 +15,12 @@
 namespace ponderscope {
 namespace {
 
-using testing::load_engine;
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::TemporaryFolder;
+using namespace testing;
 
 constexpr std::int64_t vocabulary = 61;
 
 nlohmann::json tiny(const char* type, const char* keys = "{}") {
-    nlohmann::json config = testing::tiny_config(R"({"hidden_size": 24, "num_hidden_layers": 4,
+    nlohmann::json config = tiny_config(R"({"hidden_size": 24, "num_hidden_layers": 4,
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 10, "intermediate_size": 40,
         "max_position_embeddings": 64, "sliding_window": 4, "bos_token_id": 0, "eos_token_id": 0})");
     config["model_type"] = type;
@@ -80,7 +77,7 @@ nlohmann::json mixture(const char* type) {
         "use_sliding_window": true})");
 }
 nlohmann::json sandwich(const char* type) {
-    nlohmann::json config = testing::tiny_config(R"({"_class_name": "ParcaeConfig", "n_embd": 128,
+    nlohmann::json config = tiny_config(R"({"_class_name": "ParcaeConfig", "n_embd": 128,
         "n_heads": 4, "num_attention_heads": 4, "intermediate_size": 40, "n_layers_in_prelude": 1,
         "n_layers_in_recurrent_block": 1, "n_layers_in_coda": 1, "mean_recurrence": 3, "block_size": 64,
         "init_values": {"std": 0.02, "embed_scale": 3.0}, "prelude_norm": true, "qk_norm": true})");
@@ -117,29 +114,26 @@ void plain_rotation(ModelConfig& c) {
 std::vector<Feature> features() {
     return {
         {"gpt2_scores_by_layer",
-         with(testing::tiny_gpt2(),
-              {{"scale_attn_weights", false}, {"scale_attn_by_inverse_layer_idx", true}}),
+         with(tiny_gpt2(), {{"scale_attn_weights", false}, {"scale_attn_by_inverse_layer_idx", true}}),
          [](auto& c) { c.scale_attn_by_inverse_layer_idx = false; }},
-        {"gpt2_unscaled_scores", with(testing::tiny_gpt2(), {{"scale_attn_weights", false}}),
+        {"gpt2_unscaled_scores", with(tiny_gpt2(), {{"scale_attn_weights", false}}),
          [](auto& c) { c.scale_attn_weights = true; }},
-        {"gpt_neox_parallel", testing::tiny_gpt_neox(), [](auto& c) { c.parallel_residual = false; }},
-        {"gpt_neox_partial_rotation", testing::tiny_gpt_neox(), whole_heads_rotate},
-        {"phi_partial_rotation", testing::tiny_phi(), whole_heads_rotate},
-        {"opt_norms_after_sums", testing::tiny_opt(),
-         [](auto& c) { c.pre_norm = c.remove_final_norm = true; }},
+        {"gpt_neox_parallel", tiny_gpt_neox(), [](auto& c) { c.parallel_residual = false; }},
+        {"gpt_neox_partial_rotation", tiny_gpt_neox(), whole_heads_rotate},
+        {"phi_partial_rotation", tiny_phi(), whole_heads_rotate},
+        {"opt_norms_after_sums", tiny_opt(), [](auto& c) { c.pre_norm = c.remove_final_norm = true; }},
         {"llama_scaled_rotation",
-         with(testing::tiny_llama(), {{"rope_scaling", {{"type", "linear"}, {"factor", 8.0}}}}),
-         plain_rotation},
-        {"mistral_windows", testing::tiny_mistral(), without_windows},
+         with(tiny_llama(), {{"rope_scaling", {{"type", "linear"}, {"factor", 8.0}}}}), plain_rotation},
+        {"mistral_windows", tiny_mistral(), without_windows},
         {"ministral_windows",
          tiny("ministral", R"({"layer_types": ["sliding_attention", "full_attention", "full_attention",
             "full_attention"]})"),
          without_windows},
-        {"qwen2_windows", testing::tiny_qwen2(), without_windows},
-        {"qwen3_windows", testing::tiny_qwen3(), without_windows},
-        {"qwen3_query_norms", testing::tiny_qwen3(), without_query_norms},
-        {"nanbeige_query_norms", testing::tiny_nanbeige(), without_query_norms},
-        {"nanbeige_loops", with(testing::tiny_nanbeige(), {{"num_loops", 3}}), without_steps},
+        {"qwen2_windows", tiny_qwen2(), without_windows},
+        {"qwen3_windows", tiny_qwen3(), without_windows},
+        {"qwen3_query_norms", tiny_qwen3(), without_query_norms},
+        {"nanbeige_query_norms", tiny_nanbeige(), without_query_norms},
+        {"nanbeige_loops", with(tiny_nanbeige(), {{"num_loops", 3}}), without_steps},
         {"ouro_loops", tiny("ouro", R"({"total_ut_steps": 3})"), without_steps},
         {"olmo2_query_norms", tiny("olmo2"), without_query_norms},
         {"olmoe_query_norms", mixture("olmoe"), without_query_norms},

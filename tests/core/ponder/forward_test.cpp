@@ -15,12 +15,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::TemporaryFolder;
-using testing::tiny_gpt_neox;
-using testing::tiny_llama;
-using testing::with_ponderlm;
+using namespace testing;
 
 Model load(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat) {
     return {checkpoint.config,
@@ -88,7 +83,7 @@ TEST(Forward, GivesTheNumbersOfTheEngine) {
         double sum = 0;
         std::int64_t scored = 0;
         for (const auto& text : texts) {
-            const auto nll = testing::scored_alone(engine, testing::whole(text), RecordLevel::nll).tokens.nll;
+            const auto nll = scored_alone(engine, whole(text), RecordLevel::nll).tokens.nll;
             for (std::size_t t = 0; t + 1 < nll.size(); ++t) {
                 sum += nll[t];
                 ++scored;

@@ -23,11 +23,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::scored_alone;
-using testing::TemporaryFolder;
-using testing::tiny_config;
+using namespace testing;
 
 constexpr std::int64_t vocabulary = 61;
 
@@ -95,7 +91,7 @@ protected:
         if (!tokens_are_a_recurrence()) {
             return 2e-5;
         }
-        testing::nudge_weights(*checkpoint_, folder_.path() / "nudged");
+        nudge_weights(*checkpoint_, folder_.path() / "nudged");
         const auto nudged = open(Checkpoint::open(folder_.path() / "nudged"));
         double most = 0;
         for (const Window& window : windows) {
@@ -159,7 +155,7 @@ TEST_P(Ways, StatesAreRecordedAndPutBackWhereTheyWere) {
         places.push_back({1, token, 0});
     }
     const auto states = engine_->states_at(windows, places);
-    const auto recorded = testing::floats_of(before[1], signal::state);
+    const auto recorded = floats_of(before[1], signal::state);
     const auto width = static_cast<std::size_t>(engine_->config().hidden_size);
     const std::size_t stride = recorded.size() / 7;
     std::vector<StatePatch> patches;
@@ -321,13 +317,13 @@ TEST(StartState, WrongOnesAreNamed) {
     const TemporaryFolder folder;
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto sentence = [&](const std::string& spec) -> std::string {
-        return testing::error_of([&] { engine.choose(&RunPlan::start_state, spec); });
+        return error_of([&] { engine.choose(&RunPlan::start_state, spec); });
     };
     EXPECT_NE(sentence("random:x").find("random:SEED"), std::string::npos);
     EXPECT_NE(sentence("nowhere.safetensors").find("nowhere.safetensors"), std::string::npos);
     EXPECT_NE(sentence("model.safetensors").find("initial_state of shape [sequences, tokens, 24]"),
               std::string::npos);
-    Engine plain = Engine::load(make_checkpoint(folder.path() / "l", testing::tiny_llama()));
+    Engine plain = Engine::load(make_checkpoint(folder.path() / "l", tiny_llama()));
     EXPECT_THROW(plain.choose(&RunPlan::start_state, "zero"), InputError);
     EXPECT_THROW(plain.choose(&RunPlan::kv, KvPolicy::full), InputError);
 }
@@ -340,14 +336,13 @@ TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
     std::vector<std::vector<float>> written;
     const auto fresh = engine.generate({prompt}, options, RecordLevel::steps,
                                        [&](std::int64_t, std::int32_t, const WindowResult& result) {
-                                           written.push_back(testing::floats_of(result, signal::entropy));
+                                           written.push_back(floats_of(result, signal::entropy));
                                            return true;
                                        });
     ASSERT_EQ(written.size(), 3U);
     std::vector<std::int32_t> text = prompt;
     text.insert(text.end(), fresh.front().begin(), fresh.front().end());
-    const auto scored =
-        testing::floats_of(scored_alone(engine, testing::whole(text), RecordLevel::steps), signal::entropy);
+    const auto scored = floats_of(scored_alone(engine, whole(text), RecordLevel::steps), signal::entropy);
     const auto steps = static_cast<std::size_t>(engine.max_steps() + 1);
     ASSERT_EQ(scored.size(), text.size() * steps);
     for (std::size_t i = 0; i < written.size(); ++i) {
@@ -370,7 +365,7 @@ TEST(Steps, OtherNumbersNeedNoOtherWeights) {
 
 TEST(MethodInfos, SayWhereTheChoiceOfWhatIsSeenIsTheMethodsOwn) {
     std::set<MethodKind> seen;
-    for (const std::filesystem::path& folder : testing::golden_cases()) {
+    for (const std::filesystem::path& folder : golden_cases()) {
         const Checkpoint checkpoint = Checkpoint::open(folder);
         const MethodKind method = checkpoint.config.ponder.method;
         if (checkpoint.config.candidate_methods.size() > 1 || !seen.insert(method).second) {

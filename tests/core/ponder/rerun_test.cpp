@@ -28,17 +28,13 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::random_ids;
-using testing::scored_alone;
-using testing::Subject;
-using testing::TemporaryFolder;
+using namespace testing;
 
 constexpr std::int64_t vocabulary = 61;
 constexpr std::int64_t length = 40;
 
 Subject subject_named(const std::string& name) {
-    for (Subject& subject : testing::subjects()) {
+    for (Subject& subject : subjects()) {
         if (subject.name == name) {
             return std::move(subject);
         }
@@ -56,8 +52,7 @@ struct Table {
 };
 
 Table table(const WindowResult& result, const std::string& name) {
-    return {testing::floats_of(result, name),
-            static_cast<std::size_t>(testing::find(result, name)->shape.at(1))};
+    return {floats_of(result, name), static_cast<std::size_t>(find(result, name)->shape.at(1))};
 }
 
 /// A policy, the signal whose size decides, and the rule in plain words: stops token t at step k?
@@ -139,7 +134,7 @@ protected:
         const Subject subject = subject_named(GetParam());
         checkpoint_ =
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
-        engine_ = std::make_unique<Engine>(testing::load_engine(*checkpoint_));
+        engine_ = std::make_unique<Engine>(load_engine(*checkpoint_));
         if (checkpoint_->config.ponder.method == MethodKind::vanilla) {
             engine_->choose(&RunPlan::layers_are_steps, true);
         }
@@ -185,7 +180,7 @@ TEST_P(Reruns, StopWhereTheRuleSaysSoOnTheRunsOwnSignals) {
                 }
                 ++expected;
             }
-            if (testing::half_precision() && result.tokens.steps[t] != expected) {
+            if (half_precision() && result.tokens.steps[t] != expected) {
                 ++beside; // what was recorded is not what decided, but for its last digit
                 continue;
             }
@@ -226,8 +221,7 @@ TEST_P(Reruns, EqualTheReplayWhereNobodySeesTheChange) {
         engine_->choose(&RunPlan::rule, prescribed_halting("told", {steps}));
         const WindowResult result = run(RecordLevel::basic);
         EXPECT_EQ(result.tokens.steps, steps);
-        EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), testing::within(tolerance))
-            << "step " << k;
+        EXPECT_NEAR(result.tokens.nll[changed], nll.at(changed, k), within(tolerance)) << "step " << k;
     }
 }
 
@@ -256,9 +250,9 @@ INSTANTIATE_TEST_SUITE_P(Models, Reruns,
 /// rule, and say so before and after one is chosen.
 TEST(Pauses, AreComputedExactlyUnderAPolicy) {
     const TemporaryFolder folder;
-    nlohmann::json config = testing::tiny_llama();
+    nlohmann::json config = tiny_llama();
     config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
-    Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    Engine engine = load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
     EXPECT_EQ(engine.scoring(), "exact");
     const auto ids = random_ids(length, vocabulary, 5);
     const auto steps = [&] {
@@ -277,9 +271,9 @@ TEST(Pauses, AreComputedExactlyUnderAPolicy) {
 /// refreshes may be counted as of a run with a rule that stops some.
 TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
     const TemporaryFolder folder;
-    nlohmann::json config = testing::tiny_llama();
+    nlohmann::json config = tiny_llama();
     config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
-    Engine engine = testing::load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    Engine engine = load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
     const auto ids = random_ids(length, vocabulary, 5);
     const auto run = [&] { return scored_alone(engine, {ids, 0, length}, RecordLevel::basic); };
     const auto passes = [](const WindowResult& result) {
@@ -319,7 +313,7 @@ TEST_P(Exits, EqualTheSlowWay) {
     const c10::InferenceMode no_gradients;
     const Model model(checkpoint_->config,
                       Parameters::load(parameter_layout(checkpoint_->config), *checkpoint_, {at::kCPU},
-                                       scalar_type_of(testing::test_precision()), {}, {}));
+                                       scalar_type_of(test_precision()), {}, {}));
     const Backbone& backbone = model.backbone();
     const TokenBatch batch = TokenBatch::make(backbone, {ids_}, at::kCPU, true);
     const std::unique_ptr<ValueMixer> mixer = backbone.make_mixer();
@@ -349,7 +343,7 @@ TEST_P(Exits, EqualTheSlowWay) {
 
 TEST_P(Exits, TheLastLayerIsTheModel) {
     const WindowResult full = run();
-    Engine plain = testing::load_engine(*checkpoint_);
+    Engine plain = load_engine(*checkpoint_);
     const WindowResult expected = scored_alone(plain, {ids_, 0, length}, RecordLevel::steps);
     expect_near(full.tokens.nll, expected.tokens.nll, "NLL");
     const Table nll = table(full, signal::nll);
@@ -363,11 +357,11 @@ TEST_P(Exits, AreTheSameWithACacheAndInABatch) {
     GenerateOptions options{.max_new_tokens = 6};
     const std::vector<std::vector<std::int32_t>> prompts{random_ids(9, vocabulary, 6),
                                                          random_ids(4, vocabulary, 7)};
-    const auto cached = testing::continued(*engine_, prompts, options);
+    const auto cached = continued(*engine_, prompts, options);
     options.use_cache = false;
-    const auto anew = testing::continued(*engine_, prompts, options);
+    const auto anew = continued(*engine_, prompts, options);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-        testing::expect_equal(anew[i], cached[i], 1e-4, "with and without a cache");
+        expect_equal(anew[i], cached[i], 1e-4, "with and without a cache");
     }
 
     const auto other = random_ids(13, vocabulary, 8);

@@ -16,11 +16,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::make_checkpoint;
-using testing::own_section;
-using testing::random_ids;
-using testing::scored_alone;
-using testing::TemporaryFolder;
+using namespace testing;
 
 using Names = std::set<std::string>;
 
@@ -53,10 +49,10 @@ const std::map<std::string, Names> of_mixing{{"none", {}},
                                              {"denseformer", {}}}; // its weights are parameters
 
 nlohmann::json model(const std::string& method, const std::string& mixing) {
-    nlohmann::json config = testing::tiny_llama();
+    nlohmann::json config = tiny_llama();
     config["num_hidden_layers"] = 4;
     if (mixing == "depth_attention") {
-        config = testing::with_depth_attention(config, 2, 1);
+        config = with_depth_attention(config, 2, 1);
     } else if (mixing != "none") {
         config.update({{"baseline_mode", mixing}, {"mhc_num_streams", 3}, {"attnres_block_size", 4}});
     }
@@ -78,7 +74,7 @@ TEST_P(Signals, AreThoseOfTheTable) {
         expected.insert(between_steps.begin(), between_steps.end());
     }
     const TemporaryFolder folder;
-    Engine engine = testing::load_engine(make_checkpoint(folder.path(), model(method, mixing)));
+    Engine engine = load_engine(make_checkpoint(folder.path(), model(method, mixing)));
     if (expected.contains(signal::jacobi_difference)) {
         engine.choose(&RunPlan::refreshes, 4);
     }
@@ -115,7 +111,7 @@ TEST(SignalsOfOneStep, HaveValues) {
         const TemporaryFolder folder;
         nlohmann::json config = own_section(model("vanilla", "none"), {{"method", method}, {"max_steps", 0}});
         config["pause_token_id"] = 3;
-        const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
+        const Engine engine = load_engine(make_checkpoint(folder.path(), config));
         const auto ids = random_ids(24, vocabulary, 5);
         const WindowResult result = scored_alone(engine, {ids, 0, 24}, RecordLevel::steps);
         EXPECT_EQ(result.signals.size(), engine.signals(RecordLevel::steps).size()) << method;
@@ -138,7 +134,7 @@ TEST_P(Signals, DepthAttentionCostsWhatItsSourcesCost) {
     std::vector<TokenColumns> tokens;
     for (const nlohmann::json& config : {with, without}) {
         const TemporaryFolder folder;
-        const Engine engine = testing::load_engine(make_checkpoint(folder.path(), config));
+        const Engine engine = load_engine(make_checkpoint(folder.path(), config));
         tokens.push_back(scored_alone(engine, {ids, 0, 24}, RecordLevel::nll).tokens);
         if (config == with) {
             ASSERT_EQ(engine.config().depth.kind, DepthMixing::depth_attention);

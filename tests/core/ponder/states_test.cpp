@@ -23,13 +23,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_near;
-using testing::find;
-using testing::floats_of;
-using testing::random_ids;
-using testing::scored_alone;
-using testing::vocabulary;
-using testing::whole;
+using namespace testing;
 
 constexpr std::size_t tokens = 17;
 
@@ -38,10 +32,10 @@ float as_half(float value) {
     return float16_to_float(float_to_float16(value));
 }
 
-class States : public testing::EveryModel {
+class States : public EveryModel {
 protected:
     void SetUp() override {
-        testing::EveryModel::SetUp();
+        EveryModel::SetUp();
         if (IsSkipped()) {
             return;
         }
@@ -53,7 +47,7 @@ protected:
         others_ = random_ids(9, vocabulary, 32);
         model_.emplace(checkpoint_->config,
                        Parameters::load(parameter_layout(checkpoint_->config), *checkpoint_, {at::kCPU},
-                                        scalar_type_of(testing::test_precision())));
+                                        scalar_type_of(test_precision())));
     }
 
     [[nodiscard]] bool single_stream() const {
@@ -193,7 +187,7 @@ TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
                 const at::Tensor states =
                     at::tensor(computed->second.floats)
                         .view({static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(width)})
-                        .to(scalar_type_of(testing::test_precision()));
+                        .to(scalar_type_of(test_precision()));
                 read = ponderscope::read_out(model_->backbone().final_norm(states), model_->backbone().head(),
                                              request);
             }
@@ -207,7 +201,7 @@ TEST_P(States, AfterLayersAndTheirReadOutsAreWhatTheForwardComputed) {
                 const auto row = static_cast<std::int64_t>(t);
                 said.push_back(entropy[at]);
                 read_out.push_back(read.entropy[row].item<float>());
-                if (read.margin[row].item<float>() > testing::within(1e-4)) {
+                if (read.margin[row].item<float>() > within(1e-4)) {
                     EXPECT_EQ(static_cast<std::int64_t>(argmax[at]), read.argmax[row].item<std::int64_t>());
                 }
                 if (t + 1 < tokens) {
@@ -264,7 +258,7 @@ TEST_P(States, AStateInItsOwnPlaceChangesNothing) {
         }
     }
     ASSERT_GE(patches.size(), places.size() / 2) << "every token runs its first step";
-    const double still = testing::test_device() != "cpu" && carries() ? 1e-5 : 1e-6;
+    const double still = test_device() != "cpu" && carries() ? 1e-5 : 1e-6;
     engine_->use_patches(patches);
     const WindowResult after = scored();
     expect_near({after.tokens.nll.begin(), after.tokens.nll.end() - 1},
@@ -322,8 +316,8 @@ TEST_P(States, TheLastStateIsThePrediction) {
         const WindowResult after = scored();
         const auto arrays = engine_->inspect_batch({ids_}, {1});
         engine_->use_patches({});
-        EXPECT_NEAR(after.tokens.entropy[9], before.tokens.entropy[3], testing::within(1e-6));
-        EXPECT_NEAR(after.tokens.max_probability[9], before.tokens.max_probability[3], testing::within(1e-6));
+        EXPECT_NEAR(after.tokens.entropy[9], before.tokens.entropy[3], within(1e-6));
+        EXPECT_NEAR(after.tokens.max_probability[9], before.tokens.max_probability[3], within(1e-6));
         const auto logits = [&](std::ptrdiff_t token) {
             const auto begin = arrays.at("logits").floats.begin() + token * vocabulary;
             return std::vector<float>(begin, begin + vocabulary);
@@ -378,14 +372,14 @@ TEST_P(States, AreOfTextsAndNotOfWhatIsBeingWritten) {
     EXPECT_EQ(find(after, signal::layer_nll) != nullptr, single_stream());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, States, ::testing::Range<std::size_t>(0, testing::subjects().size()),
-                         [](const auto& one) { return std::string(testing::subjects().at(one.param).name); });
+INSTANTIATE_TEST_SUITE_P(Models, States, ::testing::Range<std::size_t>(0, subjects().size()),
+                         [](const auto& one) { return std::string(subjects().at(one.param).name); });
 
 TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
-    const testing::TemporaryFolder folder;
-    const Checkpoint checkpoint = testing::make_checkpoint(folder.path(), testing::tiny_llama());
-    Engine plain = testing::load_engine(checkpoint);
-    Engine exits = testing::load_engine(checkpoint);
+    const TemporaryFolder folder;
+    const Checkpoint checkpoint = make_checkpoint(folder.path(), tiny_llama());
+    Engine plain = load_engine(checkpoint);
+    Engine exits = load_engine(checkpoint);
     exits.choose(&RunPlan::layers_are_steps, true);
     const auto ids = random_ids(12, vocabulary, 8);
     const Window window = whole(ids);
@@ -401,13 +395,12 @@ TEST(StatesOfExits, ABlockThatIsAStepIsPatchedAsALayer) {
 }
 
 TEST(StatesOfExits, WrongPatchesAreRefusedInASentence) {
-    const testing::TemporaryFolder folder;
-    Engine engine = testing::load_engine(testing::make_checkpoint(
-        folder.path(),
-        testing::own_section(testing::tiny_llama(), {{"method", "looped"}, {"max_steps", 2}})));
+    const TemporaryFolder folder;
+    Engine engine = load_engine(
+        make_checkpoint(folder.path(), own_section(tiny_llama(), {{"method", "looped"}, {"max_steps", 2}})));
     const std::vector<float> state(static_cast<std::size_t>(engine.config().hidden_size), 0.5F);
     const auto refusal = [&](StatePlace to, std::vector<float> values) {
-        return testing::error_of([&] { engine.use_patches({{to, std::move(values)}}); });
+        return error_of([&] { engine.use_patches({{to, std::move(values)}}); });
     };
     EXPECT_NE(refusal({0, 1, 3, 0}, state).find("expected a step from 0 to 2"), std::string::npos);
     EXPECT_NE(refusal({0, 1, 0, 3}, state).find("expected a layer from 0 to 2"), std::string::npos);

@@ -23,8 +23,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::fill_host_memory_after;
-using testing::set_host_memory;
+using namespace testing;
 
 constexpr std::int64_t plenty = std::int64_t{1} << 40;
 const at::Device device(at::kPrivateUse1, 0);
@@ -38,7 +37,7 @@ c10::CachingAllocator::Stat held() {
 class FullMemory : public ::testing::Test {
 protected:
     void SetUp() override {
-        testing::TinyCheckpoint model{.max_positions = 512, .pondering_steps = 2};
+        TinyCheckpoint model{.max_positions = 512, .pondering_steps = 2};
         model.write(folder_ / "model");
     }
     void TearDown() override { set_host_memory(plenty); }
@@ -76,10 +75,9 @@ protected:
         }
     }
 
-    testing::TemporaryFolder folder_;
-    std::string text_ =
-        testing::repeated("One gull, two gulls, three gulls were counted by the keeper. ", 8) +
-        "And then the lamp was lit.";
+    TemporaryFolder folder_;
+    std::string text_ = repeated("One gull, two gulls, three gulls were counted by the keeper. ", 8) +
+                        "And then the lamp was lit.";
 };
 
 TEST_F(FullMemory, AtLoadingTheFolderAndTheDeviceAreNamed) {
@@ -87,7 +85,7 @@ TEST_F(FullMemory, AtLoadingTheFolderAndTheDeviceAreNamed) {
     ASSERT_GT(weights, 0);
     for (const std::int64_t room : {std::int64_t{0}, weights / 2, weights - 1}) {
         leave_free(room);
-        expect_words(testing::error_of<EnvironmentError>([&] { (void)load(); }),
+        expect_words(error_of<EnvironmentError>([&] { (void)load(); }),
                      {(folder_ / "model").string(), "weights do not fit", "hostgpu:0"});
         EXPECT_EQ(held().current, 0) << "nothing stays of what did not fit";
     }
@@ -120,7 +118,7 @@ TEST_F(FullMemory, AWindowThatDoesNotFitNamesASmallerOne) {
     const Engine engine = load();
     const std::int64_t all = taken_by([&] { (void)recorded(engine, "all.ponder", 512); });
     leave_free(all * 3 / 4);
-    expect_words(testing::error_of<EnvironmentError>([&] { (void)recorded(engine, "one.ponder", 512); }),
+    expect_words(error_of<EnvironmentError>([&] { (void)recorded(engine, "one.ponder", 512); }),
                  {"hostgpu:0", "MiB", "--context 256", "marked partial"});
     EXPECT_FALSE(recorded(engine, "shorter.ponder", 256).empty());
 }
@@ -141,7 +139,7 @@ TEST_F(FullMemory, SomebodyElseFillsItMeanwhile) {
     // For good: the trace keeps what was recorded before, and says that it is partial.
     set_host_memory(plenty);
     fill_host_memory_after(10, 0);
-    expect_words(testing::error_of<EnvironmentError>([&] { (void)recorded(engine, "partial.ponder"); }),
+    expect_words(error_of<EnvironmentError>([&] { (void)recorded(engine, "partial.ponder"); }),
                  {"hostgpu:0", "is full", "marked partial"});
     const RunInfo run = find_run(TraceReader::open(folder_ / "partial.ponder"), "1");
     EXPECT_FALSE(run.complete);
@@ -157,21 +155,18 @@ TEST_F(FullMemory, GenerationAndInspectionSayIt) {
         SCOPED_TRACE(moment);
         set_host_memory(plenty);
         fill_host_memory_after(moment, used);
-        expect_words(testing::error_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
+        expect_words(error_of<MemoryExhausted>([&] { (void)engine.generate(prompts, options); }),
                      {"The memory of hostgpu:0", "is full"});
         EXPECT_EQ(held().current, used) << "what was computed is let go";
     }
     leave_free(0);
-    expect_words(testing::error_of<MemoryExhausted>([&] {
-                     (void)engine.inspect_batch({{1, 2, 3}});
-                 }),
-                 {"is full"});
+    expect_words(error_of<MemoryExhausted>([&] { (void)engine.inspect_batch({{1, 2, 3}}); }), {"is full"});
     set_host_memory(plenty);
     EXPECT_EQ(engine.generate(prompts, options), expected) << "as if nothing had been";
 }
 
 TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
-    const Recipe recipe = testing::written_recipe(folder_.path(), testing::small_recipe());
+    const Recipe recipe = written_recipe(folder_.path(), small_recipe());
     TrainOptions options;
     options.output = folder_ / "out";
     options.device = "hostgpu:0";
@@ -180,7 +175,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
     std::filesystem::remove_all(options.output);
 
     leave_free(all / 16);
-    expect_words(testing::error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+    expect_words(error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {options.output.string(), "hostgpu:0", "do not fit", "smaller model"});
 
     set_host_memory(plenty);
@@ -189,7 +184,7 @@ TEST_F(FullMemory, TrainingKeepsWhatItSaved) {
             leave_free(1000);
         }
     };
-    expect_words(testing::error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
+    expect_words(error_of<EnvironmentError>([&] { (void)train(recipe, options); }),
                  {options.output.string(), "A step of 2 contexts of 16 tokens", "the state of step",
                   "Halve training.batch."});
     set_host_memory(plenty);

@@ -21,9 +21,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::put_file;
-using testing::TemporaryFolder;
-using testing::TinyCheckpoint;
+using namespace testing;
 
 std::string gzip_of(const std::string& text) {
     z_stream stream{};
@@ -93,18 +91,18 @@ TEST(LineReader, DamageIsASentence) {
     }
     for (const auto& [name, packed] : {std::pair{"a.gz", gzip_of(text)}, std::pair{"a.zst", zstd_of(text)}}) {
         put_file(folder / name, packed.substr(0, packed.size() / 2));
-        const std::string cut = testing::sentence(folder.path(), [&] { (void)lines_of(folder / name); });
+        const std::string cut = sentence(folder.path(), [&] { (void)lines_of(folder / name); });
         EXPECT_NE(cut.find("found data that is cut off"), std::string::npos) << cut;
         std::string broken = packed;
         for (std::size_t i = broken.size() / 3; i < broken.size() / 3 + 200; ++i) {
             broken[i] = static_cast<char>(~broken[i]);
         }
         put_file(folder / name, broken);
-        const std::string wrong = testing::sentence(folder.path(), [&] { (void)lines_of(folder / name); });
+        const std::string wrong = sentence(folder.path(), [&] { (void)lines_of(folder / name); });
         EXPECT_NE(wrong.find("found bytes that cannot be decoded"), std::string::npos) << wrong;
     }
-    EXPECT_EQ(testing::error_id([&] { LineReader reader(folder / "absent"); }), "file.missing");
-    EXPECT_EQ(testing::error_id([&] { LineReader reader(folder.path()); }), "file.kind");
+    EXPECT_EQ(error_id([&] { LineReader reader(folder / "absent"); }), "file.missing");
+    EXPECT_EQ(error_id([&] { LineReader reader(folder.path()); }), "file.kind");
 }
 
 TEST(LineReader, AnEndlessLineIsPassedByWithoutBeingKept) {

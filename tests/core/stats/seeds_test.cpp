@@ -19,8 +19,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::equal_methods;
-using testing::TemporaryFolder;
+using namespace testing;
 
 double mean_of(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -79,7 +78,7 @@ TEST(Seeds, SayWhatFewOfThemMean) {
     SeedSample pairs = equal_methods(6, 5, 5, 0.5);
     for (std::size_t s = 0; s < 5; ++s) {
         pairs.b[s] = pairs.a[s];
-        testing::Normal draw(s);
+        Normal draw(s);
         for (double& value : pairs.b[s]) {
             value += 0.01 + 0.001 * draw();
         }
@@ -133,7 +132,7 @@ TEST(Seeds, FewerThanFiveHaveTheIntervalOfTheirError) {
 TEST(Seeds, ThatDifferByTheirTokensAloneHaveNoShare) {
     SeedSample sample;
     std::vector<double> noise;
-    testing::Normal draw(3);
+    Normal draw(3);
     for (int cluster = 0; cluster < 50; ++cluster) {
         for (int t = 0; t < 8; ++t) {
             sample.layout.add(cluster, t > 0);
@@ -165,10 +164,10 @@ TEST(Seeds, AreReadFromRunsOfOneText) {
     const auto write = [&](const std::string& name, std::uint64_t seed, std::int64_t tokens,
                            const std::string& group) {
         TraceWriter writer(folder / (name + ".ponder"));
-        writer.begin_run(testing::sample_run(name), {});
-        writer.begin_sequence("s", testing::sample_text(300), group);
-        TokenColumns columns = testing::sample_tokens(seed, 0, tokens, 300);
-        columns.id = testing::sample_tokens(1, 0, tokens, 300).id;
+        writer.begin_run(sample_run(name), {});
+        writer.begin_sequence("s", sample_text(300), group);
+        TokenColumns columns = sample_tokens(seed, 0, tokens, 300);
+        columns.id = sample_tokens(1, 0, tokens, 300).id;
         writer.append(columns, {});
         writer.end_sequence();
         writer.end_run(1);
@@ -184,8 +183,7 @@ TEST(Seeds, AreReadFromRunsOfOneText) {
     EXPECT_EQ(sample.layout.stretches, std::vector<std::int64_t>{299});
     EXPECT_THROW(read_seeds(a, {}), InputError);
     EXPECT_THROW(read_seeds(a, {write("short", 5, 200, "")}), InputError);
-    const std::string refusal =
-        testing::error_of([&] { (void)read_seeds(a, {write("other", 5, 300, "melville")}); });
+    const std::string refusal = error_of([&] { (void)read_seeds(a, {write("other", 5, 300, "melville")}); });
     EXPECT_NE(refusal.find("\"austen\" and \"melville\""), std::string::npos) << refusal;
 }
 

@@ -32,10 +32,8 @@ namespace ponderscope {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::error_id;
-using testing::error_of;
-using testing::TemporaryFolder;
-using TraceCrash = testing::TraceTest;
+using namespace testing;
+using TraceCrash = TraceTest;
 
 /// A child that waits. Forked before this process has a writer's thread, which may hold a lock of SQLite just
 /// then: the child would wait for it forever.
@@ -108,15 +106,14 @@ std::int64_t length_of(std::int64_t sequence) {
 }
 
 void record(TraceWriter& writer, std::int64_t most) {
-    writer.begin_run(testing::sample_run("recorded"), testing::sample_signals());
+    writer.begin_run(sample_run("recorded"), sample_signals());
     for (std::int64_t s = 0; s < most; ++s) {
         const std::int64_t length = length_of(s);
-        writer.begin_sequence("s", testing::sample_text(length));
+        writer.begin_sequence("s", sample_text(length));
         for (std::int64_t first = 0; first < length; first += 250) {
             const std::int64_t count = std::min<std::int64_t>(250, length - first);
             const auto seed = static_cast<std::uint64_t>(s);
-            writer.append(testing::sample_tokens(seed, first, count, length),
-                          testing::sample_chunks(seed, first, count));
+            writer.append(sample_tokens(seed, first, count, length), sample_chunks(seed, first, count));
         }
         writer.end_sequence();
     }
@@ -127,7 +124,7 @@ void record(TraceWriter& writer, std::int64_t most) {
 /// one, every signal as long as its tokens, every value as it was given, totals that agree.
 std::string check_prefix(const fs::path& path) {
     const TraceReader reader = TraceReader::open(path);
-    if (!testing::is_sound(path)) {
+    if (!is_sound(path)) {
         return "damaged pages";
     }
     const std::vector<RunInfo> runs = reader.runs();
@@ -146,12 +143,12 @@ std::string check_prefix(const fs::path& path) {
             return name + " is marked complete with " + std::to_string(sequence.tokens) + " tokens";
         }
         const auto seed = static_cast<std::uint64_t>(sequence.number);
-        const TokenColumns want = testing::sample_tokens(seed, 0, sequence.tokens, length);
+        const TokenColumns want = sample_tokens(seed, 0, sequence.tokens, length);
         const TokenColumns got = reader.tokens(runs[0].id, sequence.number);
         if (got.id != want.id || !same_floats(got.nll, want.nll) || got.flops != want.flops) {
             return name + " has other tokens than were given";
         }
-        for (const auto& [signal, chunk] : testing::sample_chunks(seed, 0, sequence.tokens)) {
+        for (const auto& [signal, chunk] : sample_chunks(seed, 0, sequence.tokens)) {
             const auto stored = reader.signal(runs[0].id, sequence.number, signal);
             if (sequence.tokens > 0 && (!stored || stored->data != chunk.data)) {
                 return name + " has another " + signal + " than was given";
@@ -214,9 +211,9 @@ TEST_F(TraceCrash, KilledWritersLeaveAPrefix) {
             with_sequences += kept > 0;
         }
         // The next writer takes over where the dead one stopped, and leaves one file.
-        testing::add_sample_run(trace, "after", 1, {20}, 5);
+        add_sample_run(trace, "after", 1, {20}, 5);
         EXPECT_EQ(TraceReader::open(trace).runs().back().name, "after");
-        EXPECT_TRUE(testing::is_sound(trace));
+        EXPECT_TRUE(is_sound(trace));
         EXPECT_FALSE(fs::exists(trace.string() + "-wal"));
         EXPECT_FALSE(fs::exists(trace.string() + "-lock"));
         fs::remove(trace);
@@ -289,7 +286,7 @@ TEST_F(TraceCrash, ADiskThatIsFullFromTheStartGetsNoTrace) {
     const std::string answer = on_small_disk(folder.path(), "size=64k", [&]() -> std::string {
         std::ofstream(folder / "filler") << std::string(65536, 'x');
         const std::string refusal = error_of<EnvironmentError>([&] { const TraceWriter writer(path); });
-        return refusal.ends_with("[file.space]") ? ::testing::PrintToString(testing::names_in(folder.path()))
+        return refusal.ends_with("[file.space]") ? ::testing::PrintToString(names_in(folder.path()))
                                                  : "a trace was made on a full disk: " + refusal;
     });
     if (answer == "skip") {
@@ -310,7 +307,7 @@ TEST_F(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
     const pid_t recording = ::fork();
     if (recording == 0) {
         TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 1, {50}, 50);
+        write_sample_run(writer, "first", 1, {50}, 50);
         while (!fs::exists(path) || TraceReader::open(path).runs().empty()) {
             std::this_thread::sleep_for(std::chrono::milliseconds(10));
         }
@@ -335,14 +332,14 @@ TEST_F(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
     EXPECT_TRUE(fs::exists(path.string() + "-wal"));
     for (std::size_t later = 1; later <= 2; ++later) {
         EXPECT_EQ(in_child([&]() -> std::string {
-                      testing::add_sample_run(path, "later", 1, {50}, 50);
+                      add_sample_run(path, "later", 1, {50}, 50);
                       return "recorded";
                   }),
                   "recorded");
         EXPECT_EQ(window.runs().size(), 1 + later) << "a window that follows";
         check_trace_header(path);
     }
-    EXPECT_TRUE(testing::is_sound(path));
+    EXPECT_TRUE(is_sound(path));
     for (const int end : {told[0], told[1], go_on[0], go_on[1]}) {
         ::close(end);
     }
@@ -351,8 +348,8 @@ TEST_F(TraceCrash, AnotherLookAtTheTraceKeepsTheLocksOfThisProcess) {
 TEST_F(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
     EXPECT_EQ(in_child([&]() -> std::string {
                   TraceWriter writer(path);
-                  testing::write_sample_run(writer, "whole", 1, {50}, 50);
-                  writer.begin_run(testing::sample_run("cut off"), testing::sample_signals());
+                  write_sample_run(writer, "whole", 1, {50}, 50);
+                  writer.begin_run(sample_run("cut off"), sample_signals());
                   std::this_thread::sleep_for(std::chrono::milliseconds(400));
                   ::raise(SIGKILL);
                   return "alive";
@@ -364,8 +361,8 @@ TEST_F(TraceCrash, TheDeathOfARecordingIsSaidByWhoeverSeesIt) {
     ASSERT_EQ(reader.faults(2).size(), 1U);
     EXPECT_EQ(reader.faults(2)[0].message, "The engine ended unexpectedly while recording.");
     EXPECT_FALSE(reader.runs().at(1).complete);
-    testing::write_trace(path, [&](TraceWriter& writer) {
-        testing::write_sample_run(writer, "third", 2, {20}, 20);
+    write_trace(path, [&](TraceWriter& writer) {
+        write_sample_run(writer, "third", 2, {20}, 20);
         EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "somebody writes";
     });
     EXPECT_FALSE(TraceWriter::note_death(path, "x")) << "the newest run is whole";
@@ -380,7 +377,7 @@ TEST_F(TraceCrash, TwoWritersDoNotMeet) {
         Child same([&] { return try_to_write(path); });
         Child other([&] { return try_to_write(folder / "other-name.ponder"); });
         TraceWriter writer(path);
-        writer.begin_run(testing::sample_run("mine"), {});
+        writer.begin_run(sample_run("mine"), {});
         fs::create_symlink(path, folder / "other-name.ponder");
         for (const std::string& answer : {try_to_write(path), same.run(), other.run()}) {
             EXPECT_TRUE(answer.ends_with("[trace.locked]")) << answer;
@@ -421,7 +418,7 @@ TEST_F(TraceCrash, TracesOnReadOnlyMediaOpen) {
     {
         // A writer that a reader keeps from tidying up leaves the file in WAL mode.
         TraceWriter writer(path);
-        testing::write_sample_run(writer, "first", 1, {500}, 100);
+        write_sample_run(writer, "first", 1, {500}, 100);
         while (true) {
             try {
                 if (TraceReader::open(path).runs().size() == 1 &&

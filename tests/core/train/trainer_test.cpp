@@ -27,10 +27,7 @@ namespace {
 [[maybe_unused]] const bool gpu_is_there = device_for("auto", 0).is_cuda();
 
 using nlohmann::json;
-using testing::into;
-using testing::recipe_of;
-using testing::small_recipe;
-using testing::TemporaryFolder;
+using namespace testing;
 
 json ponderlm_recipe() {
     json recipe = small_recipe();
@@ -59,7 +56,7 @@ const std::vector<std::string> finished_files{"config.json", "model.safetensors"
                                               "training.json", "training.ponder"};
 
 std::string complaint(const Recipe& recipe, const TrainOptions& options) {
-    return testing::error_of([&] { static_cast<void>(train(recipe, options)); });
+    return error_of([&] { static_cast<void>(train(recipe, options)); });
 }
 
 /// NLL of every token of \p text but the first, in fp32, as the engine scores it.
@@ -93,7 +90,7 @@ TEST_P(EveryModel, LearnsASmallTextByHeart) {
     document["training"] = {{"steps", 150}, {"context", 16}, {"batch", 4}, {"seed", 1}};
     document["optimizer"] = {{"learning_rate", 0.02}, {"warmup_steps", 5}, {"weight_decay", 0.0}};
     document["log"] = {{"every", 25}};
-    const Recipe read = testing::written_recipe(folder.path(), document);
+    const Recipe read = written_recipe(folder.path(), document);
     std::vector<double> losses;
     TrainOptions options = into(folder / "out");
     options.logged = [&](const TrainLogRow& row) { losses.push_back(row.loss); };
@@ -104,7 +101,7 @@ TEST_P(EveryModel, LearnsASmallTextByHeart) {
     EXPECT_LT(result.loss, 0.15) << "from " << std::log(2048.0) << " at the start";
     EXPECT_EQ(result.steps, 150);
     EXPECT_EQ(result.tokens, 150 * 4 * 16);
-    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
+    EXPECT_EQ(names_in(folder / "out"), finished_files);
 
     // What was written is what the engine runs: the text is no surprise to it.
     const Tokenizer tokenizer = Tokenizer::load(folder / "out" / "tokenizer.json");
@@ -124,7 +121,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     document["texts"]["held_out_fraction"] = 0.2;
     document["evaluation"] = {{"every", 4}, {"windows", 2}, {"final_windows", 3}};
     document["checkpoint"] = {{"every", 5}};
-    const Recipe read = testing::written_recipe(folder.path(), document);
+    const Recipe read = written_recipe(folder.path(), document);
     const TrainResult whole = train(read, into(folder / "whole"));
 
     // Stopped twice: once between two lines of the log, once right after one.
@@ -158,7 +155,7 @@ TEST_P(EveryModel, ResumesToTheSameBytes) {
     EXPECT_EQ(pieces.held_out_nll, whole.held_out_nll);
     EXPECT_EQ(whole.held_out_tokens, 3 * 16) << "three windows of 16 tokens";
     EXPECT_EQ(pieces.loss, whole.loss);
-    EXPECT_EQ(testing::names_in(folder / "pieces"), finished_files);
+    EXPECT_EQ(names_in(folder / "pieces"), finished_files);
     // Once more: nothing is left to do, and nothing is done.
     const auto before = std::filesystem::last_write_time(folder / "pieces" / "model.safetensors");
     const TrainResult again = train(read, options);
@@ -187,7 +184,7 @@ TEST_F(Train, LambdaPushesThePenaltyDown) {
             double last = 0;
             TrainOptions options = into(own / "out");
             options.logged = [&](const TrainLogRow& row) { last = row.penalty.value_or(-1); };
-            static_cast<void>(train(testing::written_recipe(own.path(), document), options));
+            static_cast<void>(train(written_recipe(own.path(), document), options));
             return last;
         };
         EXPECT_LT(penalty_with(10.0), 0.8 * penalty_with(0.0)) << method;
@@ -199,7 +196,7 @@ TEST_F(Train, WritesAConfigThatSaysWhatTheModelIs) {
     document["output"]["dtype"] = "bfloat16";
     document["training"]["steps"] = 1;
     document["optimizer"]["warmup_steps"] = 1;
-    static_cast<void>(train(testing::written_recipe(folder.path(), document), into(folder / "out")));
+    static_cast<void>(train(written_recipe(folder.path(), document), into(folder / "out")));
     const json config = read_json_file(folder / "out" / "config.json");
     EXPECT_EQ(config.at("model_type"), "gpt_neox");
     EXPECT_EQ(config.at("architectures"), json::array({"GPTNeoXForCausalLM"}));
@@ -220,7 +217,7 @@ TEST_F(Train, WritesAConfigThatSaysWhatTheModelIs) {
 }
 
 TEST_F(Train, SameSeedSameBytesOtherSeedOthers) {
-    Recipe recipe = testing::written_recipe(folder.path());
+    Recipe recipe = written_recipe(folder.path());
     static_cast<void>(train(recipe, into(folder / "one")));
     static_cast<void>(train(recipe, into(folder / "two")));
     recipe.seed = 8;
@@ -232,7 +229,7 @@ TEST_F(Train, SameSeedSameBytesOtherSeedOthers) {
 }
 
 TEST_F(Train, Bfloat16ProductsTrainFp32Weights) {
-    Recipe recipe = testing::written_recipe(folder.path(), ponderlm_recipe());
+    Recipe recipe = written_recipe(folder.path(), ponderlm_recipe());
     TrainOptions options = into(folder / "fp32");
     options.logged = [](const TrainLogRow& row) {
         EXPECT_FALSE(row.penalty.has_value());
@@ -257,9 +254,9 @@ TEST_F(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
                              {"warmup_steps", 0},
                              {"weight_decay", 10}}; // every step multiplies the weights by -99
     document["checkpoint"] = {{"every", 2}};
-    const Recipe recipe = testing::written_recipe(folder.path(), document);
+    const Recipe recipe = written_recipe(folder.path(), document);
     const std::string said =
-        testing::error_of<CheckFailed>([&] { static_cast<void>(train(recipe, into(folder / "out"))); });
+        error_of<CheckFailed>([&] { static_cast<void>(train(recipe, into(folder / "out"))); });
     ASSERT_NE(said.find("training stopped at step "), std::string::npos) << said;
     const auto at = said.find("the state of step ");
     ASSERT_NE(at, std::string::npos) << said;
@@ -283,10 +280,10 @@ TEST_F(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
 }
 
 TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
-    const Recipe recipe = testing::written_recipe(folder.path());
+    const Recipe recipe = written_recipe(folder.path());
     std::filesystem::create_directory(folder / "out");
-    testing::write_text(folder / "out" / "model.safetensors", "precious");
-    testing::write_text(folder / "out" / "notes.txt", "mine");
+    write_text(folder / "out" / "model.safetensors", "precious");
+    write_text(folder / "out" / "notes.txt", "mine");
     const std::string refused = complaint(recipe, into(folder / "out"));
     EXPECT_NE(refused.find("--resume"), std::string::npos) << refused;
     EXPECT_NE(refused.find("--overwrite"), std::string::npos) << refused;
@@ -301,45 +298,45 @@ TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
     EXPECT_NE(read_file(folder / "out" / "model.safetensors"), "precious");
     EXPECT_EQ(read_file(folder / "out" / "notes.txt"), "mine") << "only what a training writes is replaced";
 
-    testing::write_text(folder / "file", "");
+    write_text(folder / "file", "");
     EXPECT_NE(complaint(recipe, into(folder / "file")).find("a file"), std::string::npos);
 }
 
 /// Ended by a signal before it had a state: a loop that says --resume gets its training all the same.
 TEST_F(Train, BeginsAgainWhereNothingWasSaved) {
-    const Recipe recipe = testing::written_recipe(folder.path());
+    const Recipe recipe = written_recipe(folder.path());
     TrainOptions options = into(folder / "out", ExistingOutput::resume);
     std::filesystem::create_directory(folder / "out");
-    testing::write_text(folder / "out" / "config.json", "{}");
+    write_text(folder / "out" / "config.json", "{}");
     EXPECT_NE(complaint(recipe, options).find("training_state.safetensors"), std::string::npos) << "whose?";
-    testing::write_text(folder / "out" / "training.ponder", "");
+    write_text(folder / "out" / "training.ponder", "");
     EXPECT_EQ(complaint(recipe, options), "");
-    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
+    EXPECT_EQ(names_in(folder / "out"), finished_files);
 }
 
 TEST_F(Train, DoesNotReplaceWhatItReads) {
     json document = small_recipe();
-    static_cast<void>(train(testing::written_recipe(folder.path(), document), into(folder / "out")));
+    static_cast<void>(train(written_recipe(folder.path(), document), into(folder / "out")));
     const std::string weights = read_file(folder / "out" / "model.safetensors");
     TrainOptions options = into(folder / "out", ExistingOutput::overwrite);
     document["tokenizer"] = "out/tokenizer.json";
-    EXPECT_EQ(complaint(testing::written_recipe(folder.path(), document), options), "");
+    EXPECT_EQ(complaint(written_recipe(folder.path(), document), options), "");
     document.erase("model");
     document["initialization"] = {{"from", "out"}};
-    const std::string said = complaint(testing::written_recipe(folder.path(), document), options);
+    const std::string said = complaint(written_recipe(folder.path(), document), options);
     EXPECT_NE(said.find("found the folder of the checkpoint to start from"), std::string::npos) << said;
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
-    EXPECT_EQ(testing::names_in(folder / "out"), finished_files);
+    EXPECT_EQ(names_in(folder / "out"), finished_files);
 
     document = small_recipe();
     document["tokenizer"] = "linked.json";
     std::filesystem::create_symlink(folder / "out" / "tokenizer.json", folder / "linked.json");
-    EXPECT_EQ(complaint(testing::written_recipe(folder.path(), document), options), "");
+    EXPECT_EQ(complaint(written_recipe(folder.path(), document), options), "");
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
 }
 
 TEST_F(Train, ResumesOnlyWhatWasBegunAlike) {
-    Recipe recipe = testing::written_recipe(folder.path());
+    Recipe recipe = written_recipe(folder.path());
     std::stop_source source;
     TrainOptions options = into(folder / "out", ExistingOutput::resume);
     options.stop = source.get_token();
@@ -351,7 +348,7 @@ TEST_F(Train, ResumesOnlyWhatWasBegunAlike) {
     const std::string other_recipe = complaint(recipe, options);
     EXPECT_NE(other_recipe.find("optimizer.learning_rate"), std::string::npos) << other_recipe;
     recipe = read_recipe(folder / "recipe.json");
-    testing::write_text(folder / "a.txt", testing::repeated("Two pence, she decided. ", 40));
+    write_text(folder / "a.txt", repeated("Two pence, she decided. ", 40));
     const std::string other_text = complaint(recipe, options);
     EXPECT_NE(other_text.find("texts"), std::string::npos) << other_text;
 
@@ -361,7 +358,7 @@ TEST_F(Train, ResumesOnlyWhatWasBegunAlike) {
 }
 
 TEST_F(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
-    const Recipe sound = testing::written_recipe(folder.path());
+    const Recipe sound = written_recipe(folder.path());
     const auto refused = [&](const std::function<void(Recipe&)>& spoil, const std::string& part) {
         Recipe recipe = sound;
         spoil(recipe);
