@@ -39,15 +39,11 @@ struct HaltingAnswer {
 };
 
 /// A rule that replaces the method's own halting rule (methods.md section 9, "Rerun"). Gates and routers
-/// still take part in the computation (s in E, log w on keys, masses). Only the choice of tokens that
-/// continue is replaced, based on the signals of this run.
+/// still take part in the computation (s in E, log w on keys, masses).
 ///
-/// To add a policy, derive from this class in core/policy. Decide from `readout` (by read_out) and
-/// `slots.hidden`. Set RunPlan::rule before the first score. The engine asks once a step, for the tokens that
-/// still run, in ascending order. Under the interleaved rule the engine asks again in every Jacobi pass, so a
-/// decision may depend only on the question. `carry` holds data that the rule must remember for a token.
-/// Stopped tokens are not asked again, because halting is irreversible. At step K the engine does not ask.
-/// The engine's thread calls the rule.
+/// The engine's thread asks once a step, for the tokens that still run, in ascending order; not at step K.
+/// Under the interleaved rule it asks again in every Jacobi pass, so a decision may depend only on the
+/// question. Stopped tokens are not asked again, because halting is irreversible.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
