@@ -30,55 +30,47 @@ protected:
     }
 };
 
-/// Each kind of mark has a function, which appends the plottables of a series.
-class SeriesPlotter {
-public:
-    SeriesPlotter(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key, QCPAxis* value)
-        : chart_(chart), inks_(inks), theme_(theme), key_(key), value_(value) {}
-    void addLine(const Chart::Series& series, Parts& parts) const;
-    void addPoints(const Chart::Series& series, Parts& parts) const;
-    void addBars(const Chart::Series& series, Parts& parts) const;
-    void addBand(const Chart::Series& series, Parts& parts) const;
-    void addCells(const Chart::Series& series, Parts& parts) const;
-
-private:
-    const Chart& chart_;
-    const ChartInks& inks_;
-    const Theme& theme_;
-    QCPAxis* key_;
-    QCPAxis* value_;
+/// The plot that the series of a chart are added to.
+struct Target {
+    const Chart& chart;
+    const ChartInks& inks;
+    const Theme& theme;
+    QCPAxis* key;
+    QCPAxis* value;
 };
 
-void SeriesPlotter::addLine(const Chart::Series& series, Parts& parts) const {
+// Each kind of mark has a function, which appends the plottables of a series.
+
+void add_line(const Target& to, const Chart::Series& series, Parts& parts) {
     const auto nothing = std::numeric_limits<double>::quiet_NaN();
     QVector<double> x;
     QVector<double> y;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        const bool there = chart_.canPlot(series.x[i], series.y[i]);
+        const bool there = to.chart.canPlot(series.x[i], series.y[i]);
         if (!there && x.isEmpty()) {
             continue;
         }
         x.append(there ? series.x[i] : x.back()); // a gap
         y.append(there ? series.y[i] : nothing);
     }
-    const QPen pen = line_pen(inks_, series, colour_of(inks_, series));
+    const QPen pen = line_pen(to.inks, series, colour_of(to.inks, series));
     if (std::ranges::is_sorted(x)) {
-        auto* graph = new WholeGraph(key_, value_);
+        auto* graph = new WholeGraph(to.key, to.value);
         graph->setData(x, y, true);
         graph->setPen(pen);
         parts.push_back(graph);
     } else { // a curve keeps the order of its points
-        auto* curve = new QCPCurve(key_, value_);
+        auto* curve = new QCPCurve(to.key, to.value);
         curve->setData(x, y);
         curve->setPen(pen);
         parts.push_back(curve);
     }
 }
 
-void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
+void add_points(const Target& to, const Chart::Series& series, Parts& parts) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (chart_.canPlot(series.x[i], series.y[i])) {
+        if (to.chart.canPlot(series.x[i], series.y[i])) {
             order.push_back(i);
         }
     }
@@ -97,20 +89,20 @@ void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
         above.append(bounded ? series.high[i] - series.y[i] : 0);
         whiskers = whiskers || bounded;
     }
-    QColor colour = colour_of(inks_, series);
-    auto* graph = new WholeGraph(key_, value_);
+    QColor colour = colour_of(to.inks, series);
+    auto* graph = new WholeGraph(to.key, to.value);
     graph->setData(x, y, true);
     graph->setLineStyle(QCPGraph::lsNone);
     const double size = series.strong ? 12 : order.size() > many_points ? 4 : 7;
     if (order.size() > many_points) {
         colour.setAlphaF(order.size() > 5000 ? 0.2F : order.size() > 800 ? 0.35F : 0.5F);
     }
-    graph->setScatterStyle(is_hollow(inks_, series)
+    graph->setScatterStyle(is_hollow(to.inks, series)
                                ? QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colour, size * 0.2),
-                                                 QBrush(inks_.colours.panel), size * 0.9)
+                                                 QBrush(to.inks.colours.panel), size * 0.9)
                                : QCPScatterStyle(QCPScatterStyle::ssDisc, colour, size));
     if (whiskers) {
-        auto* bounds = new QCPErrorBars(key_, value_);
+        auto* bounds = new QCPErrorBars(to.key, to.value);
         bounds->setDataPlottable(graph);
         bounds->setData(below, above);
         bounds->setPen(QPen(colour, 1));
@@ -121,25 +113,25 @@ void SeriesPlotter::addPoints(const Chart::Series& series, Parts& parts) const {
     parts.push_back(graph);
 }
 
-void SeriesPlotter::addBars(const Chart::Series& series, Parts& parts) const {
+void add_bars(const Target& to, const Chart::Series& series, Parts& parts) {
     QVector<double> x;
     QVector<double> y;
     for (std::size_t i = 0; i < series.count(); ++i) {
-        if (chart_.canPlot(series.x[i], series.y[i])) {
+        if (to.chart.canPlot(series.x[i], series.y[i])) {
             x.append(series.x[i]);
             y.append(series.y[i]);
         }
     }
-    auto* bars = new QCPBars(key_, value_);
+    auto* bars = new QCPBars(to.key, to.value);
     bars->setData(x, y);
-    bars->setWidth(chart_.dx * bar_share);
-    bars->setBrush(colour_of(inks_, series));
+    bars->setWidth(to.chart.dx * bar_share);
+    bars->setBrush(colour_of(to.inks, series));
     bars->setPen(Qt::NoPen);
     parts.push_back(bars);
 }
 
-void SeriesPlotter::addBand(const Chart::Series& series, Parts& parts) const {
-    QColor fill = ink_of(inks_, series.ink);
+void add_band(const Target& to, const Chart::Series& series, Parts& parts) {
+    QColor fill = ink_of(to.inks, series.ink);
     fill.setAlphaF(band_alpha);
     for (const auto& [first, last] : parts_of_band(series)) {
         QVector<double> x;
@@ -152,7 +144,7 @@ void SeriesPlotter::addBand(const Chart::Series& series, Parts& parts) const {
             x.append(series.x[i]);
             y.append(series.low[i]);
         }
-        auto* area = new QCPCurve(key_, value_);
+        auto* area = new QCPCurve(to.key, to.value);
         area->setData(x, y);
         if (last - first == 1) {
             area->setPen(QPen(fill, lone_band_width, Qt::SolidLine, Qt::FlatCap));
@@ -164,7 +156,7 @@ void SeriesPlotter::addBand(const Chart::Series& series, Parts& parts) const {
     }
 }
 
-void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
+void add_cells(const Target& to, const Chart::Series& series, Parts& parts) {
     constexpr int most_cells_along = 8192;
     const std::size_t count =
         series.value.empty() ? series.count() : std::min(series.count(), series.value.size());
@@ -173,31 +165,32 @@ void SeriesPlotter::addCells(const Chart::Series& series, Parts& parts) const {
     }
     const auto [left, right] = std::ranges::minmax_element(series.x);
     const auto [low, high] = std::ranges::minmax_element(series.y);
-    const auto cells = [](double from, double to, double apart) {
-        return static_cast<int>(std::min(std::round((to - from) / apart) + 1, double{most_cells_along}));
+    const auto cells = [](double first, double last, double apart) {
+        return static_cast<int>(std::min(std::round((last - first) / apart) + 1, double{most_cells_along}));
     };
     // A ring of empty cells: QCustomPlot gives a single row or column no extent.
-    const int columns = cells(*left, *right, chart_.dx) + 2;
-    const int rows = cells(*low, *high, chart_.dy) + 2;
-    auto* map = new QCPColorMap(key_, value_);
+    const int columns = cells(*left, *right, to.chart.dx) + 2;
+    const int rows = cells(*low, *high, to.chart.dy) + 2;
+    auto* map = new QCPColorMap(to.key, to.value);
     map->data()->setSize(columns, rows);
-    map->data()->setRange(QCPRange(*left - chart_.dx, *left + (columns - 2) * chart_.dx),
-                          QCPRange(*low - chart_.dy, *low + (rows - 2) * chart_.dy));
+    map->data()->setRange(QCPRange(*left - to.chart.dx, *left + (columns - 2) * to.chart.dx),
+                          QCPRange(*low - to.chart.dy, *low + (rows - 2) * to.chart.dy));
     map->data()->fill(std::numeric_limits<double>::quiet_NaN());
     const bool plain = series.value.empty();
-    const Chart::Scale scale = chart_.scale.value_or(Chart::Scale{});
+    const Chart::Scale scale = to.chart.scale.value_or(Chart::Scale{});
     for (std::size_t i = 0; i < count; ++i) {
-        map->data()->setCell(static_cast<int>(std::lround((series.x[i] - *left) / chart_.dx)) + 1,
-                             static_cast<int>(std::lround((series.y[i] - *low) / chart_.dy)) + 1,
+        map->data()->setCell(static_cast<int>(std::lround((series.x[i] - *left) / to.chart.dx)) + 1,
+                             static_cast<int>(std::lround((series.y[i] - *low) / to.chart.dy)) + 1,
                              plain ? 1 : scale.colours().position(series.value[i]));
     }
-    const ColourMap colours = scale.diverging ? ColourMap::diverging(theme_.dark()) : theme_.magnitudeMap();
+    const ColourMap colours =
+        scale.diverging ? ColourMap::diverging(to.theme.dark()) : to.theme.magnitudeMap();
     QCPColorGradient gradient;
     gradient.clearColorStops();
     constexpr int stops = 64;
     for (int i = 0; i <= stops; ++i) {
         const double at = static_cast<double>(i) / stops;
-        gradient.setColorStopAt(at, plain ? colour_of(inks_, series) : QColor(colours.at(at)));
+        gradient.setColorStopAt(at, plain ? colour_of(to.inks, series) : QColor(colours.at(at)));
     }
     gradient.setNanHandling(QCPColorGradient::nhTransparent);
     map->setGradient(gradient);
@@ -223,19 +216,19 @@ QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& 
 
 std::vector<Parts> plot_series(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key,
                                QCPAxis* value) {
-    const SeriesPlotter plotter(chart, inks, theme, key, value);
+    const Target to{chart, inks, theme, key, value};
     // By mark: bands behind everything, points in front.
-    constexpr std::pair<Chart::Mark, void (SeriesPlotter::*)(const Chart::Series&, Parts&) const> marks[] = {
-        {Chart::Mark::band, &SeriesPlotter::addBand},
-        {Chart::Mark::cell, &SeriesPlotter::addCells},
-        {Chart::Mark::bar, &SeriesPlotter::addBars},
-        {Chart::Mark::line, &SeriesPlotter::addLine},
-        {Chart::Mark::point, &SeriesPlotter::addPoints}};
+    constexpr std::pair<Chart::Mark, void (*)(const Target&, const Chart::Series&, Parts&)> marks[] = {
+        {Chart::Mark::band, add_band},
+        {Chart::Mark::cell, add_cells},
+        {Chart::Mark::bar, add_bars},
+        {Chart::Mark::line, add_line},
+        {Chart::Mark::point, add_points}};
     std::vector<Parts> parts(chart.series.size());
     for (const auto& [mark, add] : marks) {
         for (std::size_t s = 0; s < chart.series.size(); ++s) {
             if (chart.series[s].mark == mark) {
-                (plotter.*add)(chart.series[s], parts[s]);
+                add(to, chart.series[s], parts[s]);
             }
         }
     }

@@ -73,16 +73,14 @@ QImage as_seen(const QImage& image, Vision vision) {
     }
     QImage result = image.convertToFormat(QImage::Format_RGB32);
     // Figures have few colours, pixels beside each other the same one.
-    QRgb before = 0;
-    QRgb answer = 0;
-    bool known = false;
+    QRgb before = qRgb(0, 0, 0);
+    QRgb answer = seen(before, vision);
     for (int y = 0; y < result.height(); ++y) {
         auto* line = reinterpret_cast<QRgb*>(result.scanLine(y));
         for (int x = 0; x < result.width(); ++x) {
-            if (!known || line[x] != before) {
+            if (line[x] != before) {
                 before = line[x];
                 answer = seen(before, vision);
-                known = true;
             }
             line[x] = answer;
         }
