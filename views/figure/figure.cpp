@@ -84,6 +84,18 @@ void gather_comparison(const Gathering& figure) {
     figure.data.comparison = compare_runs(request, figure.progress, figure.stop);
 }
 
+void gather_perplexity(const Gathering& figure) {
+    gather_comparison(figure);
+    const RunComparison& comparison = *figure.data.comparison;
+    DataTable table = table_of(comparison);
+    std::ranges::find(table.columns, "tokens", &TableColumn::key)->title.clear(); // in the note
+    figure.data.table = {std::move(table),
+                         u"95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens"_s
+                             .arg(QString::fromStdString(comparison.resampling.words()))
+                             .arg(comparison.replicates)
+                             .arg(format_count(static_cast<std::int64_t>(comparison.places.size())))};
+}
+
 /// The first two runs, token by token.
 std::pair<ComparisonRequest, RunComparison> compare_tokens(const Gathering& figure) {
     constexpr std::int64_t replicates = 100; // only the tokens are used

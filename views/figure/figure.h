@@ -34,9 +34,9 @@ struct FigureData {
     std::vector<RunRows> runs;
     std::optional<TokenAnnotations> annotation; ///< for token_text coloured by an annotation
     std::optional<StepMap> signal;              ///< for step_heatmap
-    std::optional<RunComparison> comparison;    ///< for nll_comparison
+    std::optional<RunComparison> comparison;    ///< for nll_comparison and perplexity_table
     std::optional<Chart> chart;                 ///< for charts
-    std::optional<TableData> table;             ///< for policy_table
+    std::optional<TableData> table;             ///< for policy_table and perplexity_table
     std::vector<FigureData> panels;             ///< data of each panel, for the kind panels
     std::vector<std::string> notices;           ///< about the data
 };
@@ -82,8 +82,7 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
 // Functions for the kinds that are not charts.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
-Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
-Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
+Figure compose_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
 /// The signal of \p data over its tokens and steps; notices go into \p data.

@@ -54,24 +54,7 @@ std::pair<QString, QString> parted(const QString& cell) {
             cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
 }
 
-Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts& fonts);
-
 } // namespace
-
-Figure compose_perplexity_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    const RunComparison& comparison = *data.comparison;
-    const QString note = u"95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens"_s
-                             .arg(QString::fromStdString(comparison.resampling.words()))
-                             .arg(comparison.replicates)
-                             .arg(format_count(static_cast<std::int64_t>(comparison.places.size())));
-    DataTable table = table_of(comparison);
-    std::ranges::find(table.columns, "tokens", &TableColumn::key)->title.clear(); // in the note
-    return compose_table(spec, {std::move(table), note}, fonts);
-}
-
-Figure compose_policy_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    return compose_table(spec, *data.table, fonts);
-}
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop) {
     BootstrapOptions options;
@@ -149,10 +132,9 @@ void gather_policy_table(const Gathering& figure) {
     data.table = std::move(made);
 }
 
-namespace {
-
-Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts& fonts) {
+Figure compose_table(const FigureSpec& spec, const FigureData& gathered, const Fonts& fonts) {
     const Style style(spec, fonts);
+    const TableData& data = *gathered.table;
     DataTable table = data.table;
     for (std::vector<Cell>& row : table.rows) {
         row.front() = shown_name(spec, std::get<std::string>(row.front()));
@@ -242,5 +224,4 @@ Figure compose_table(const FigureSpec& spec, const TableData& data, const Fonts&
     return figure;
 }
 
-} // namespace
 } // namespace ponderscope::figure
