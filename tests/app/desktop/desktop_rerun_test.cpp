@@ -252,30 +252,6 @@ exec sleep 600
         run.method = "ponderlm2"; // whose steps have weights of their own
         QVERIFY(!more().join(u' ').contains(u"--steps"_s));
     }
-
-    void theColourBoxSaysWhatColours() {
-        Stage stage;
-        QVERIFY(stage.record());
-        QVERIFY(stage.open());
-        stage.chooseEntropyInTheMiddle();
-        QComboBox* box = &stage.window.text().colourBox();
-        QVERIFY(stage.window.text().view().showsReplay());
-        QCOMPARE(box->currentText(), u"Steps (replay)"_s);
-        const int nll = box->findText(u"NLL"_s);
-        box->setCurrentIndex(nll);
-        QVERIFY(!stage.window.text().view().showsReplay());
-        QVERIFY(!stage.window.panel<PolicyLab>().coloursText());
-        QCOMPARE(box->currentText(), u"NLL"_s);
-        QVERIFY(box->findText(u"Steps (replay)"_s) < 0);
-        stage.window.panel<PolicyLab>().setColoursText(true);
-        QCOMPARE(box->currentText(), u"Steps (replay)"_s);
-        stage.window.panel<PolicyLab>().setColoursText(false);
-        QCOMPARE(box->currentText(), u"NLL"_s);
-        stage.window.panel<PolicyLab>().setColoursText(true);
-        stage.window.text().setDifference(true); // takes its place
-        QVERIFY(!stage.window.panel<PolicyLab>().coloursText() && !stage.window.text().view().showsReplay());
-        QCOMPARE(box->currentText(), u"NLL"_s);
-    }
 };
 
 QTEST_MAIN(DesktopRerunTest)

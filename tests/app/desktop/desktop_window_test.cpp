@@ -6,6 +6,7 @@
 #include "views/figure/figure_file.h"
 #include "views/figure/figure_panel.h"
 #include "views/library/library_panel.h"
+#include "views/policy/policy_lab.h"
 #include "views/text/find_bar.h"
 #include "views/text/span_bar.h"
 
@@ -288,6 +289,18 @@ private Q_SLOTS:
         QVERIFY(stage.window.text().view().showsReplay());
         stage.window.session().present();
         QTRY_VERIFY(stage.window.text().view().showsReplay());
+        // The box says what colours. Another choice, and the difference, take the place of the replay.
+        PolicyLab& lab = stage.window.panel<PolicyLab>();
+        QComboBox& box = stage.window.text().colourBox();
+        QCOMPARE(box.currentText(), u"Steps (replay)"_s);
+        box.setCurrentIndex(box.findText(u"NLL"_s));
+        QVERIFY(!stage.window.text().view().showsReplay() && !lab.coloursText());
+        QVERIFY(box.findText(u"Steps (replay)"_s) < 0);
+        lab.setColoursText(true);
+        QCOMPARE(box.currentText(), u"Steps (replay)"_s);
+        stage.window.text().setDifference(true);
+        QVERIFY(!lab.coloursText() && box.currentText() == u"NLL"_s);
+        lab.setColoursText(true);
         QVERIFY(stage.window.raisePanel(u"halting"_s));
         QTRY_VERIFY(!stage.window.text().view().showsReplay());
         // A token type is found in the text.
