@@ -34,10 +34,7 @@ QByteArray utf16_hex(const QString& text) {
 /// Indirect objects in the order of their numbers, which start at 1.
 class Objects {
 public:
-    int reserve() {
-        bodies_.emplace_back();
-        return static_cast<int>(bodies_.size());
-    }
+    int reserve() { return add({}); }
     void set(int number, QByteArray body) { bodies_[static_cast<std::size_t>(number - 1)] = std::move(body); }
     int add(QByteArray body) {
         bodies_.push_back(std::move(body));
