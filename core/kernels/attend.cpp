@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/kernels/attend.h"
 
-#include "core/kernels/attend_gradient.h"
 #include "core/kernels/cuda_library.h"
 #include "core/kernels/gradient.h"
 #include "core/kernels/query_blocks.h"

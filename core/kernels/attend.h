@@ -62,9 +62,9 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 ///
 /// Implementations. CPU: query_blocks.h. GPU: LibTorch's attention for whole sequences in fp32 or of equal
 /// length; LibTorch's flash attention for other causal blocks and runs in half precision; cuda/ for
-/// everything else. With a gradient: LibTorch's kernel if it fits, else attend_gradient.h. Other devices, and
-/// a GPU with extensions of the softmax: attend_plain, some queries at a time. c10::Error if shapes do not
-/// fit.
+/// everything else. With a gradient: LibTorch's kernel if it fits, else attend_with_gradient. Other devices,
+/// and a GPU with extensions of the softmax: attend_plain, some queries at a time. c10::Error if shapes do
+/// not fit.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/kernels/attend_gradient.h"
-
 #include "core/kernels/query_blocks.h"
 
 #include <ATen/ATen.h>
