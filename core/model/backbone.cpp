@@ -3,8 +3,8 @@
 
 #include "core/base/error.h"
 #include "core/kernels/gradient.h"
+#include "core/model/backbones/block_stack.h"
 #include "core/model/depth_attention.h"
-#include "core/model/make_backbone.h"
 #include "core/model/residual.h"
 #include "core/model/rope.h"
 

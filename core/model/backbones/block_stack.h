@@ -63,4 +63,11 @@ private:
     [[nodiscard]] at::Tensor addend(const at::Tensor& output, const Norm& norm) const;
 };
 
+// name_backbone constructs an architecture's stack over the tensors that it declares. For a layout, which
+// needs no weights, the tensors are undefined.
+#define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
+    std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, TensorBuilder& builder);
+#include "core/checkpoint/architectures.def"
+#undef PONDERSCOPE_ARCHITECTURE
+
 } // namespace ponderscope

@@ -4,7 +4,6 @@
 // u(x) = x / |x|. Queries and keys have length 1, and what attention gives passes a gate. A loop reads u(x) +
 // e, e what the input layers left, on the sphere.
 #include "core/model/backbones/block_stack.h"
-#include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
 

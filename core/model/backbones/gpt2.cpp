@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/backbones/block_stack.h"
-#include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
 

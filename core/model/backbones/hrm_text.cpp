@@ -3,7 +3,6 @@
 // [n, 2d], the high one first. A cycle's layers are counted through: those of each low pass, then those of
 // the high pass.
 #include "core/model/backbones/block_stack.h"
-#include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
 

@@ -2,7 +2,6 @@
 // Huginn and the models retrofitted in its format (methods-released.md sections 3 and 5): prelude, core and
 // coda of the same blocks, and an adapter that joins the state and the prelude's output.
 #include "core/model/backbones/block_stack.h"
-#include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
 

@@ -2,7 +2,6 @@
 // Parcae (methods-released.md section 4): prelude, core and coda of pre-norm blocks, some of whose values get
 // a row of a table of their own, and an injection that decays the state.
 #include "core/model/backbones/block_stack.h"
-#include "core/model/make_backbone.h"
 
 #include <ATen/ATen.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Llama and the families that differ from it by traits.
 #include "core/model/backbones/llama.h"
-#include "core/model/make_backbone.h"
 
 namespace ponderscope {
 
