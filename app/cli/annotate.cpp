@@ -56,7 +56,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
     const auto is_word = [](const std::string& field) {
         return !without_blanks(field).empty() && !number_in(field);
     };
-    const auto word = std::find_if(fields.begin(), fields.end(), is_word);
+    const auto word = std::ranges::find_if(fields, is_word);
     const bool words = word != fields.end();
     Annotation one;
     one.name = table.names[column];
@@ -86,7 +86,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
         }
     }
     const auto is_number = [](const std::string& field) { return number_in(field).has_value(); };
-    if (words && !category && std::any_of(fields.begin(), fields.end(), is_number)) {
+    if (words && !category && std::ranges::any_of(fields, is_number)) {
         notice += line(static_cast<std::size_t>(word - fields.begin())) + "\"" + printable(*word, 40) +
                   "\" is no number, so " + one.name + " is a category, its numbers are classes, too.\n";
     }
@@ -97,7 +97,7 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
                                        const RunInfo& run, const std::vector<std::string>& categories,
                                        std::string& notices) {
     for (const std::string& name : categories) {
-        if (std::find(table.names.begin(), table.names.end(), name) == table.names.end()) {
+        if (std::ranges::find(table.names, name) == table.names.end()) {
             throw InputError(ErrorId::annotation_table, table.file,
                              "a column " + name + ", which --category names", "none",
                              "name one of the columns");
@@ -117,8 +117,7 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
     std::vector<Annotation> all;
     std::vector<double> by_row;
     for (std::size_t c = 0; c < table.names.size(); ++c) {
-        const bool category =
-            std::find(categories.begin(), categories.end(), table.names[c]) != categories.end();
+        const bool category = std::ranges::find(categories, table.names[c]) != categories.end();
         Annotation one = column_of(table, c, category, by_row, notices);
         for (const std::vector<std::int32_t>& of : rows) {
             one.values.emplace_back();

@@ -119,10 +119,9 @@ private:
             return true;
         }
         const auto& names = common->second;
-        return std::any_of(option.get_lnames().begin(), option.get_lnames().end(),
-                           [&](const std::string& name) {
-                               return std::find(names.begin(), names.end(), name) != names.end();
-                           });
+        return std::any_of(
+            option.get_lnames().begin(), option.get_lnames().end(),
+            [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); });
     }
 
     static std::string_view meaning(const CLI::Option& option, bool all) {

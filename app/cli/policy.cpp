@@ -87,7 +87,7 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
     }
     std::vector<PolicySpec> specs{PolicySpec::parse("full")};
     const auto add = [&](const PolicySpec& spec) {
-        if (std::find(specs.begin(), specs.end(), spec) == specs.end()) {
+        if (std::ranges::find(specs, spec) == specs.end()) {
             specs.push_back(spec);
         }
     };
@@ -217,7 +217,7 @@ DataTable PolicyReport::table() const {
 
 void PolicyReport::print(const IntervalOptions& intervals) const {
     const bool reran =
-        std::any_of(points.begin(), points.end(), [](const PolicyPoint& point) { return point.exact; });
+        std::ranges::any_of(points, [](const PolicyPoint& point) { return point.exact.has_value(); });
     std::cout << visible(replayed.run) << "  replay from recorded signals"
               << (reran ? ", and exact reruns" : "") << ", " << with_separators(scored) << " scored tokens, "
               << (replayed.layers_as_steps ? "exits after blocks" : "steps") << " 0 to "

@@ -208,7 +208,7 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = policies.empty() ? known : policies;
     for (const std::string& always : {against, std::string(blind_rule)}) {
-        if (std::find(rules.begin(), rules.end(), always) == rules.end()) {
+        if (std::ranges::find(rules, always) == rules.end()) {
             rules.insert(rules.begin(), always);
         }
     }
@@ -216,7 +216,7 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         const PolicyKind* kind = find_policy_kind(name);
         if (kind != nullptr && kind->is_signal_rule() && table.can(*kind)) {
             name = kind->name;
-        } else if (std::find(known.begin(), known.end(), name) == known.end()) {
+        } else if (std::ranges::find(known, name) == known.end()) {
             throw InputError(
                 ErrorId::policy_unsuited,
                 table.run + ": expected rules that the run can replay (" + joined(known) + "), found \"" +
@@ -237,7 +237,7 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
     std::vector<PolicySpec> specs;
     const auto place_of = [&](const std::string& text) {
         const PolicySpec spec = spelled_out(PolicySpec::parse(text), table.context);
-        const auto found = std::find(specs.begin(), specs.end(), spec);
+        const auto found = std::ranges::find(specs, spec);
         if (found != specs.end()) {
             return static_cast<std::size_t>(found - specs.begin());
         }
@@ -293,8 +293,8 @@ void note_own_rule(const PolicyContext& context, RefereeReport& report) {
 void note_plain_models(RefereeReport& report) {
     for (const MatchedRow& row : report.replayed.rows) {
         const auto& cells = row.at_flops;
-        if (row.plain && std::all_of(cells.begin(), cells.end(),
-                                     [](const MatchedCell& cell) { return std::isnan(cell.nll.value); })) {
+        if (row.plain &&
+            std::ranges::all_of(cells, [](const MatchedCell& cell) { return std::isnan(cell.nll.value); })) {
             report.notices.push_back("plain model " + row.name + ": " +
                                      fixed(row.curve.front().flops / 1e9, 6) + " GFLOP a token, NLL " +
                                      fixed(row.curve.front().nll, 4) +
@@ -328,7 +328,7 @@ void RefereeVerb::run() {
     if (costs.empty() && table.context.learned_rate > 0 && table.context.learned_rate < reached) {
         wanted.steps.push_back(table.context.learned_rate);
     }
-    std::sort(wanted.steps.begin(), wanted.steps.end());
+    std::ranges::sort(wanted.steps);
     std::vector<MatchedRule> plain;
     for (const RunInfo& one : plain_runs(reader.runs(), run)) {
         MatchedRule found = plain_rule(reader, one, scored);
@@ -340,8 +340,7 @@ void RefereeVerb::run() {
     RefereeReport report;
     report.run = table.run;
     report.scored = rows.tokens();
-    const auto base =
-        static_cast<std::size_t>(std::find(rules.begin(), rules.end(), against) - rules.begin());
+    const auto base = static_cast<std::size_t>(std::ranges::find(rules, against) - rules.begin());
     report.replayed = compare_matched(
         rules.size() + plain.size(),
         [&](std::size_t i, const MatchedCosts& at) {

@@ -74,10 +74,9 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     if (!missing.empty()) {
         ModelOptions options = model;
         options.method = options.method.empty() ? source.method : options.method;
-        const bool own_rule = recorded_choices(source).rule &&
-                              std::any_of(missing.begin(), missing.end(), [](const PolicySpec& spec) {
-                                  return spec.kind->name == "learned";
-                              });
+        const bool own_rule =
+            recorded_choices(source).rule &&
+            std::ranges::any_of(missing, [](const PolicySpec& spec) { return spec.kind->name == "learned"; });
         if (own_rule || method_info(options.method) == nullptr) {
             throw InputError("Run \"" + source.name + "\" was recorded by a model of your own (" +
                              (own_rule ? "with its own halting rule" : "method " + source.method) +

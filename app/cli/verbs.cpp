@@ -45,8 +45,7 @@ constexpr std::array verbs{
 };
 
 const Verb* find(std::string_view name) {
-    const auto found =
-        std::find_if(verbs.begin(), verbs.end(), [&](const Verb& verb) { return verb.name == name; });
+    const auto found = std::ranges::find_if(verbs, [&](const Verb& verb) { return verb.name == name; });
     return found != verbs.end() ? &*found : nullptr;
 }
 

@@ -68,8 +68,8 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
         }
     }
     // Parents were made before their children, so that no circle can be.
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Known& a, const Known& b) { return a.info->started < b.info->started; });
+    std::ranges::stable_sort(
+        all, [](const Known& a, const Known& b) { return a.info->started < b.info->started; });
     for (std::size_t i = 0; i < all.size(); ++i) {
         Known& child = all[i];
         child.root = i;
@@ -83,7 +83,7 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
             }
         }
     }
-    const auto self = std::find_if(all.begin(), all.end(), [&](const Known& one) { return one.key == run; });
+    const auto self = std::ranges::find_if(all, [&](const Known& one) { return one.key == run; });
     std::vector<BranchNode> nodes;
     for (Known& one : all) {
         if (self != all.end() && one.root == self->root) {
@@ -241,9 +241,8 @@ void Branches::showTree() {
         }
     }
     tree_->expandAll();
-    save_->setEnabled(std::any_of(nodes_.begin(), nodes_.end(), [&traces](const BranchNode& node) {
-        return traces.isScratch(node.run.trace);
-    }));
+    save_->setEnabled(std::ranges::any_of(
+        nodes_, [&traces](const BranchNode& node) { return traces.isScratch(node.run.trace); }));
 }
 
 void Branches::force(const QTreeWidgetItem* item) {

@@ -109,8 +109,7 @@ void CommandPalette::fill() {
             fitting.emplace_back(score, &command);
         }
     }
-    std::stable_sort(fitting.begin(), fitting.end(),
-                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::stable_sort(fitting, [](const auto& a, const auto& b) { return a.first > b.first; });
     list_->clear();
     for (const auto& [score, command] : fitting) {
         if (const QPointer<QAction> action = command->action) {

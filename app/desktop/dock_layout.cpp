@@ -61,8 +61,8 @@ void DockLayout::addPanels(const ViewContext& context) {
 }
 
 QDockWidget* DockLayout::dock(const QString& name) const {
-    const auto known = std::find_if(docks_.begin(), docks_.end(),
-                                    [&](const QDockWidget* one) { return one->objectName() == name; });
+    const auto known =
+        std::ranges::find_if(docks_, [&](const QDockWidget* one) { return one->objectName() == name; });
     return known == docks_.end() ? nullptr : *known;
 }
 
@@ -85,7 +85,7 @@ bool DockLayout::raise(const QString& name) {
 }
 
 bool DockLayout::isBusy() const {
-    return std::any_of(live_.begin(), live_.end(), [](const LiveView* view) { return view->isBusy(); });
+    return std::ranges::any_of(live_, [](const LiveView* view) { return view->isBusy(); });
 }
 
 QDockWidget* DockLayout::focusedDock() {

@@ -169,11 +169,10 @@ EngineCommand engine_command(const QString& program, const QStringList& argument
     for (const QString& argument : arguments) {
         const qsizetype equals = argument.startsWith(QLatin1String("--")) ? argument.indexOf(u'=') : -1;
         const QString value = argument.mid(equals + 1);
-        const bool path =
-            equals < 0 ? !argument.startsWith(u'-') && argument != arguments.first()
-                       : std::any_of(path_options.begin(), path_options.end(), [&](const char* option) {
-                             return argument.left(equals) == QLatin1String(option);
-                         });
+        const bool path = equals < 0 ? !argument.startsWith(u'-') && argument != arguments.first()
+                                     : std::ranges::any_of(path_options, [&](const char* option) {
+                                           return argument.left(equals) == QLatin1String(option);
+                                       });
         if (!path || !is_elsewhere(value)) {
             // values such as "random" and "zero" are not paths
             here = path && value.contains(u'/') ? value : here;

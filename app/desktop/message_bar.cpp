@@ -66,7 +66,7 @@ QStringList MessageBar::ids() const {
 }
 
 bool MessageBar::has(const char* id, const QString& part) const {
-    return std::any_of(messages_.begin(), messages_.end(), [&](const Message& one) {
+    return std::ranges::any_of(messages_, [&](const Message& one) {
         return one.id == QLatin1String(id) && one.sentence.contains(part);
     });
 }
@@ -88,13 +88,13 @@ void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
         return one.kind == Kind::success ||
                (one.kind == Kind::notice && kind == Kind::error); // an error does not hide among notices
     });
-    if (std::none_of(messages_.begin(), messages_.end(), [&](const Message& one) {
+    if (std::ranges::none_of(messages_, [&](const Message& one) {
             return one.id == QLatin1String(id) && one.sentence == sentence;
         })) {
         messages_.push_back({QString::fromLatin1(id), sentence, kind});
     }
-    const auto grave = std::count_if(messages_.begin(), messages_.end(),
-                                     [](const Message& one) { return one.kind != Kind::success; });
+    const auto grave =
+        std::ranges::count_if(messages_, [](const Message& one) { return one.kind != Kind::success; });
     if (grave > most_messages) {
         messages_.erase(messages_.begin());
     }

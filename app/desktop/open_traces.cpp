@@ -353,7 +353,7 @@ void Opener::listen() {
                 continue;
             }
             const std::vector<RunInfo> runs = data_.runs(trace);
-            const auto run = std::find_if(runs.begin(), runs.end(), [&one](const RunInfo& info) {
+            const auto run = std::ranges::find_if(runs, [&one](const RunInfo& info) {
                 return QString::fromStdString(info.name) == one.run || QString::number(info.id) == one.run;
             });
             if (run == runs.end()) {

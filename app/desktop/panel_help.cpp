@@ -75,8 +75,7 @@ const std::vector<PanelHelp>& all_panel_help() {
 
 const PanelHelp* panel_help(const QString& title) {
     const std::vector<PanelHelp>& all = all_panel_help();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const PanelHelp& one) { return one.title == title; });
+    const auto found = std::ranges::find_if(all, [&](const PanelHelp& one) { return one.title == title; });
     return found == all.end() ? nullptr : &*found;
 }
 

@@ -26,7 +26,7 @@ QStringList distinct_names(const QStringList& paths) {
         QString name;
         for (int parts = 1;; ++parts) {
             name = path.section(u'/', -parts, -1, QString::SectionSkipEmpty);
-            const auto alike = std::count_if(paths.begin(), paths.end(), [&](const QString& other) {
+            const auto alike = std::ranges::count_if(paths, [&](const QString& other) {
                 return other.section(u'/', -parts, -1, QString::SectionSkipEmpty) == name;
             });
             if (alike == 1 || name.size() + 1 >= path.size()) {

@@ -61,7 +61,7 @@ QString problem_of_input(const RecordRequest& request) {
 
 QString problem_of_options(const QStringList& words) {
     const auto wrong =
-        std::find_if(words.begin(), words.end(), [](const QString& word) { return !word.startsWith(u"--"); });
+        std::ranges::find_if(words, [](const QString& word) { return !word.startsWith(u"--"); });
     return wrong == words.end() ? QString()
                                 : u"Options: expected options such as --kv=skip, found \"%1\"."_s.arg(*wrong);
 }
@@ -90,8 +90,8 @@ QString problem_of_trace(const QString& path) {
 }
 
 QString first_of(const QStringList& problems) {
-    const auto found = std::find_if(problems.begin(), problems.end(),
-                                    [](const QString& problem) { return !problem.isEmpty(); });
+    const auto found =
+        std::ranges::find_if(problems, [](const QString& problem) { return !problem.isEmpty(); });
     return found == problems.end() ? QString() : *found;
 }
 

@@ -101,9 +101,8 @@ void RunEdits::keep(const QString& title, const std::vector<RunKey>& keys,
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     // Beside the trace that was looked at, as a rule.
     const QStringList traces = data_.traces();
-    const auto own = std::find_if(traces.begin(), traces.end(), [this](const QString& trace) {
-        return !data_.isScratch(trace) && !is_elsewhere(trace);
-    });
+    const auto own = std::ranges::find_if(
+        traces, [this](const QString& trace) { return !data_.isScratch(trace) && !is_elsewhere(trace); });
     if (own != traces.end()) {
         dialog->setDirectory(QFileInfo(*own).absolutePath());
     }

@@ -87,9 +87,8 @@ void RunFollower::traceChanged(const QString& trace) {
         return;
     }
     const std::vector<RunInfo> runs = data_.runs(trace);
-    const auto fresh = std::find_if(runs.begin(), runs.end(), [this](const RunInfo& run) {
-        return std::find(known_.begin(), known_.end(), run.id) == known_.end();
-    });
+    const auto fresh = std::ranges::find_if(
+        runs, [this](const RunInfo& run) { return std::ranges::find(known_, run.id) == known_.end(); });
     if (fresh == runs.end()) {
         return;
     }
@@ -131,7 +130,7 @@ void RunFollower::showAsA(const RunKey& key, const RunKey& before) {
 
 void RunFollower::showWanted(const QString& trace) {
     for (const RunInfo& run : data_.runs(trace)) {
-        const auto one = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& wanted) {
+        const auto one = std::ranges::find_if(wanted_, [&](const Wanted& wanted) {
             return wanted.trace == trace && QString::fromStdString(run.name) == wanted.name && run.complete;
         });
         if (one == wanted_.end()) {

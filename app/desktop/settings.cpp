@@ -24,8 +24,8 @@ constexpr std::array<std::pair<Appearance, std::string_view>, 4> appearance_name
 
 template <class Names>
 auto value_called(const Names& names, const QString& name) {
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [&](const auto& one) { return name.toStdString() == one.second; });
+    const auto found =
+        std::ranges::find_if(names, [&](const auto& one) { return name.toStdString() == one.second; });
     return found == names.end() ? std::nullopt : std::optional(found->first);
 }
 

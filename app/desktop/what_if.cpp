@@ -141,8 +141,8 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
     // The selected layer was chosen in the Steps or the Depth panel. The selection outlives a change of run.
     // In a run whose streams are read at sublayers, it is a number of a sublayer, and no layer is offered.
     const auto signalInfos = data_.signalsOf(selection_.runA());
-    const bool by_sublayer = std::any_of(signalInfos.begin(), signalInfos.end(), [](const SignalInfo& info) {
-        return std::find(info.axes.begin(), info.axes.end(), "sublayer") != info.axes.end();
+    const bool by_sublayer = std::ranges::any_of(signalInfos, [](const SignalInfo& info) {
+        return std::ranges::find(info.axes, "sublayer") != info.axes.end();
     });
     const bool chosen = run.step_unit != "layer" && !by_sublayer && selection_.layer() < run.layers;
     const int layer = chosen ? selection_.layer() : -1;
