@@ -39,8 +39,7 @@ struct Visibility {
 
 /// Extensions of the softmax that some model families need. The defaults have no effect.
 struct ScoreExtras {
-    double softcap =
-        0.0;          ///< c: a score s becomes c·tanh(s / c), after the scale, before bias and mask; 0: none
+    double softcap = 0.0; ///< c: scores become c·tanh(score / c), after the scale, before the bias; 0: none
     at::Tensor sinks; ///< [n_q]: an extra score for each query head, which carries no value; undefined: none
 
     [[nodiscard]] bool any() const { return softcap > 0 || sinks.defined(); }

@@ -29,10 +29,8 @@ struct TensorSpec {
     Init init = Init::normal;
     double value = 0.02;                   ///< the normal's standard deviation, or the constant
     std::vector<std::string> aliases = {}; ///< other names in checkpoint files
-    int flexible_axis =
-        /// index of an axis whose size comes from the file (`shape` has the size at the start of training);
-        /// -1: none
-        -1;
+    /// Index of an axis whose size comes from the file, for a new model from `shape`; -1: none.
+    int flexible_axis = -1;
     bool multiplies = true; ///< a matrix in products of a block; counts in FLOPs
     /// Tensors with the same `stack` have one shape and share one memory block, in the order of the layout.
     std::string stack = {};
@@ -81,8 +79,8 @@ public:
     static Parameters initialise(const ParameterLayout& layout, std::uint64_t seed, at::Device device,
                                  at::ScalarType dtype = at::kFloat);
 
-    [[nodiscard]] const at::Tensor&
-    at(const std::string& name) const; ///< std::out_of_range for a name outside the layout
+    /// std::out_of_range: a name outside the layout.
+    [[nodiscard]] const at::Tensor& at(const std::string& name) const;
     [[nodiscard]] bool contains(const std::string& name) const;
     /// Undefined for an absent tensor, for example a bias that the config switches off.
     [[nodiscard]] at::Tensor find(const std::string& name) const;

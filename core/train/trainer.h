@@ -40,8 +40,7 @@ struct TrainOptions {
     ExistingOutput existing = ExistingOutput::refuse;
     std::filesystem::path texts; ///< replaces the recipe's texts.folder; empty: no replacement
     std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N"
-    ProgressSink
-        progress; ///< "reading texts" in bytes, "training" in tokens, "measuring held-out text" in tokens
+    ProgressSink progress;       ///< "reading texts" (bytes), "training", "measuring held-out text" (tokens)
     std::function<void(const TrainLogRow&)> logged; ///< receives every row of the log
     std::function<void(const std::string&)> notice; ///< receives notices for the user
     std::stop_token stop; ///< checked between steps: the state is saved, then Cancelled is thrown

@@ -62,8 +62,7 @@ struct GenerateOptions {
     /// True ends this prompt.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool reports_sampling = false; ///< the callback's read-outs also have sampling_signals()
-    bool use_cache =
-        true; ///< false: computes the whole sequence again for each token (the reference of the cache)
+    bool use_cache = true; ///< false: computes the whole sequence again for each token, as a reference
     /// On a GPU, if no token can stop: capture a step once as a graph and replay it (decoder.h). False:
     /// launch the operations of each step.
     bool repeat_steps = true;

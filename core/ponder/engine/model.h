@@ -31,10 +31,9 @@ struct PackedBatch {
 struct ForwardResult {
     std::vector<StepStates> steps; ///< steps 0..K, up to the last step of any token
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
-    at::Tensor
-        cross_entropy;  ///< scalar, fp32: mean over the tokens with a target, nats. Undefined without targets
-    at::Tensor penalty; ///< scalar penalty of the method; undefined: none, no targets, or not training
-    at::Tensor mean_steps; ///< scalar, fp32: mean of K_t over all tokens
+    at::Tensor cross_entropy; ///< scalar, fp32: mean over the tokens with a target, nats; undefined: none
+    at::Tensor penalty;       ///< scalar penalty of the method; undefined: none, no targets, or not training
+    at::Tensor mean_steps;    ///< scalar, fp32: mean of K_t over all tokens
 };
 
 /// A backbone with a method: the one forward pass that scoring, generation and training share. methods.md

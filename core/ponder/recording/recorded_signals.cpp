@@ -44,24 +44,21 @@ std::vector<RecordedSignal> depth_signals(const ModelConfig& config, std::int64_
               SignalStorage::compressed},
              {steps, config.layers, columns.size(), config.kv_heads}}};
     }
-    case DepthMixing::mhc:
-        return {
-            {{signal::mhc_read,
-              {"token", "step", "sublayer", "stream"},
-              "weight",
-              "What sublayers read of each stream",
-              "Weight p of each residual stream in a sublayer's input; sublayers are attention and MLP in "
-              "turn.",
-              DType::f16},
-             {steps, sublayers, config.depth.streams}},
-            {{signal::mhc_write,
-              {"token", "step", "sublayer", "stream"},
-              "weight",
-              "What sublayers write to each stream",
-              "Weight w of a sublayer's output in each residual stream; sublayers are attention and MLP in "
-              "turn.",
-              DType::f16},
-             {steps, sublayers, config.depth.streams}}};
+    case DepthMixing::mhc: {
+        const auto of_streams = [&](const char* name, const char* title, const std::string& what) {
+            return RecordedSignal{{name,
+                                   {"token", "step", "sublayer", "stream"},
+                                   "weight",
+                                   title,
+                                   what + "; sublayers are attention and MLP in turn.",
+                                   DType::f16},
+                                  {steps, sublayers, config.depth.streams}};
+        };
+        return {of_streams(signal::mhc_read, "What sublayers read of each stream",
+                           "Weight p of each residual stream in a sublayer's input"),
+                of_streams(signal::mhc_write, "What sublayers write to each stream",
+                           "Weight w of a sublayer's output in each residual stream")};
+    }
     case DepthMixing::attnres: {
         std::vector<std::string> labels{"embedding"};
         for (std::int64_t snapshot = 1; snapshot < snapshots(config); ++snapshot) {

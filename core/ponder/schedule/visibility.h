@@ -71,8 +71,8 @@ private:
     std::vector<std::int64_t> windows_;
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
-    std::vector<at::Tensor>
-        visible_; ///< two_dimensional: number of a step's slots at tokens <= t of t's sequence, int64 [N]
+    /// two_dimensional: int64 [N] for each step: its slots at tokens <= t of t's sequence.
+    std::vector<at::Tensor> visible_;
 };
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule, ordered by token, then
