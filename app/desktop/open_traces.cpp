@@ -400,34 +400,52 @@ void Opener::refuse(const QString& sentence) {
 }
 
 void Opener::open(const QString& path) {
-    if (is_elsewhere(path)) {
-        openElsewhere(path);
-        return;
-    }
-    const QFileInfo whole(path);
-    // The folder of a training: its curves are what one wants to see, while it trains or afterwards.
-    if (const QFileInfo training(whole.absoluteFilePath() + u"/training.ponder"_s);
-        whole.isDir() && training.isFile()) {
-        Q_EMIT trainingFound();
-        open(training.absoluteFilePath());
-        return;
-    }
-    // A folder of shards is one run (TraceReader); any other is a checkpoint to record.
-    if (whole.isDir() && !names_shards(path)) {
-        Q_EMIT checkpointFound(whole.absoluteFilePath());
-        return;
-    }
-    if (is_session_file(path) && whole.exists()) {
-        Q_EMIT sessionFound(whole.absoluteFilePath());
-        return;
-    }
     const auto [trace, run] = split_reference(path);
-    const QFileInfo info(trace);
-    if (!info.exists() && !names_shards(trace)) {
-        refuse(u"%1 does not exist."_s.arg(trace));
-        return;
+    if (!is_elsewhere(path)) {
+        follow(path, look(trace));
+    } else if (trace.endsWith(QLatin1String(".ponder"))) {
+        openTrace(trace, run);
+    } else {
+        opening_.insert(path); // until it is known what it is
+        Q_EMIT waiting(connecting_to(path), true);
+        asked_ << path;
+        if (asked_.size() == 1) {
+            askElsewhere();
+        }
     }
-    openTrace(info.absoluteFilePath(), run);
+}
+
+Opener::Found Opener::look(const QString& place) {
+    const remote::Looked looked =
+        is_elsewhere(place) ? remote::look(place.toStdString()) : remote::look_here(path_of(place));
+    const bool whole = looked.kind == remote::Kind::trace || looked.kind == remote::Kind::file ||
+                       looked.kind == remote::Kind::training;
+    return {looked, !whole && names_shards(place)};
+}
+
+void Opener::follow(const QString& path, const Found& found) {
+    using remote::Kind;
+    const auto [trace, run] = split_reference(path);
+    const bool here = !is_elsewhere(path);
+    const QString place = here ? QFileInfo(trace).absoluteFilePath()
+                               : machine_of(path) + QString::fromStdString(found.looked.path);
+    const Kind kind = found.looked.kind;
+    if (found.shards) { // they are one run (TraceReader)
+        openTrace(here ? place : trace, run);
+    } else if (kind == Kind::none) {
+        refuse(u"%1 does not exist."_s.arg(trace));
+    } else if (kind == Kind::training) { // its curves are what one wants to see
+        Q_EMIT trainingFound();
+        openTrace(place + u"/training.ponder"_s, run);
+    } else if (kind == Kind::checkpoint || (kind == Kind::folder && here)) {
+        Q_EMIT checkpointFound(place);
+    } else if (kind == Kind::folder) {
+        refuse(u"%1 is a folder. Choose a trace or a checkpoint in the folder."_s.arg(place));
+    } else if (here && is_session_file(trace)) {
+        Q_EMIT sessionFound(place);
+    } else {
+        openTrace(place, run);
+    }
 }
 
 void Opener::openTrace(const QString& trace, const QString& run) {
@@ -442,23 +460,8 @@ void Opener::openTrace(const QString& trace, const QString& run) {
     data_.open(trace);
 }
 
-void Opener::openElsewhere(const QString& path) {
-    const auto [trace, run] = split_reference(path);
-    if (trace.endsWith(QLatin1String(".ponder"))) {
-        openTrace(trace, run);
-        return;
-    }
-    opening_.insert(path); // until it is known what it is
-    Q_EMIT waiting(connecting_to(path), true);
-    asked_ << path;
-    if (asked_.size() == 1) {
-        askElsewhere();
-    }
-}
-
 void Opener::askElsewhere() {
     const QString path = asked_.constFirst();
-    const auto [asked, asked_run] = split_reference(path);
     const auto answered = [this, path] {
         asked_.removeFirst();
         if (!asked_.isEmpty()) {
@@ -466,40 +469,15 @@ void Opener::askElsewhere() {
         }
         ended(path);
     };
-    struct Answer {
-        remote::Looked looked;
-        bool shards = false;
-    };
-    asking_.start(
-        [trace = asked](const std::stop_token&) {
-            Answer found{remote::look(trace.toStdString()), false};
-            found.shards =
-                (found.looked.kind == remote::Kind::folder || found.looked.kind == remote::Kind::none) &&
-                names_shards(trace);
-            return found;
-        },
-        [this, answered, machine = machine_of(path), trace = asked, run = asked_run](const Answer& found) {
-            const QString url = machine + QString::fromStdString(found.looked.path);
-            if (found.shards) {
-                openTrace(trace, run);
-            } else if (found.looked.kind == remote::Kind::none) {
-                Q_EMIT failed(u"%1 does not exist."_s.arg(trace));
-            } else if (found.looked.kind == remote::Kind::checkpoint) {
-                Q_EMIT checkpointFound(url);
-            } else if (found.looked.kind == remote::Kind::training) {
-                Q_EMIT trainingFound();
-                openTrace(url + u"/training.ponder"_s, run);
-            } else if (found.looked.kind == remote::Kind::folder) {
-                Q_EMIT failed(u"%1 is a folder. Choose a trace or a checkpoint in the folder."_s.arg(url));
-            } else {
-                openTrace(url, run);
-            }
-            answered();
-        },
-        [this, answered](const QString& sentence) {
-            Q_EMIT failed(sentence);
-            answered();
-        });
+    asking_.start([trace = split_reference(path).first](const std::stop_token&) { return look(trace); },
+                  [this, path, answered](const Found& found) {
+                      follow(path, found);
+                      answered();
+                  },
+                  [this, answered](const QString& sentence) {
+                      Q_EMIT failed(sentence);
+                      answered();
+                  });
 }
 
 } // namespace ponderscope

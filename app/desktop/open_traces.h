@@ -88,7 +88,12 @@ Q_SIGNALS:
     void waiting(const QString& sentence, bool on);
 
 private:
-    void openElsewhere(const QString& path);
+    struct Found {
+        remote::Looked looked;
+        bool shards = false; ///< a folder, a pattern, or the name of a trace that shards make
+    };
+    static Found look(const QString& place); ///< thread-safe
+    void follow(const QString& path, const Found& found);
     void askElsewhere();
     void refuse(const QString& sentence);
     void ended(const QString& path);

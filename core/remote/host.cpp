@@ -426,8 +426,8 @@ Kind kind_of(const std::filesystem::path& path, const struct stat& info) {
     }
     std::error_code error;
     return !S_ISDIR(info.st_mode)                                     ? Kind::none
-           : std::filesystem::exists(path / "config.json", error)     ? Kind::checkpoint
            : std::filesystem::exists(path / "training.ponder", error) ? Kind::training
+           : std::filesystem::exists(path / "config.json", error)     ? Kind::checkpoint
                                                                       : Kind::folder;
 }
 
