@@ -65,7 +65,8 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
         entries_.push_back({&series, wide});
         widest = std::max(widest, wide);
     }
-    height_ = flow(nullptr, {0, 0, box.width(), 0});
+    DisplayList unseen;
+    height_ = flow(unseen, {0, 0, box.width(), 0});
     const double above = chart.scale && entries_.empty() ? 0 : height_;
     const int most = box.height() < style.size * 18 ? 1 : most_rows_above;
     // A list that would cut its names stays above, however many lines it takes.
@@ -103,41 +104,36 @@ void ChartLegend::drawEntry(DisplayList& list, const Entry& entry, QPointF at, d
               at + QPointF(left, style_.fonts.cap_height(style_.small) / 2), style_.small);
 }
 
-double ChartLegend::flow(DisplayList* list, const QRectF& box) const {
+double ChartLegend::flow(DisplayList& list, const QRectF& box) const {
     double x = box.left();
     double y = box.top();
     const double line = line_of(style_);
     bool any = false;
-    for (const Entry& entry : entries_) {
-        const double wide = std::min(entry.width, box.width());
+    const auto make_room = [&](double wide) {
         if (any && x + wide > box.right()) {
             x = box.left();
             y += line;
         }
         any = true;
-        if (list != nullptr) {
-            drawEntry(*list, entry, {x, y + line / 2}, wide + 0.01);
-        }
+    };
+    for (const Entry& entry : entries_) {
+        const double wide = std::min(entry.width, box.width());
+        make_room(wide);
+        drawEntry(list, entry, {x, y + line / 2}, wide + 0.01);
         x += wide + style_.size;
     }
     if (chart_.scale) {
         const ScaleLegend legend = scale_legend(chart_, style_, box.width());
-        if (any && x + scale_legend_width(style_, legend) > box.right()) {
-            x = box.left();
-            y += line;
-        }
-        any = true;
-        if (list != nullptr) {
-            draw_scale_legend(*list, style_, {x, y + line / 2 + style_.fonts.cap_height(style_.small) / 2},
-                              legend);
-        }
+        make_room(scale_legend_width(style_, legend));
+        draw_scale_legend(list, style_, {x, y + line / 2 + style_.fonts.cap_height(style_.small) / 2},
+                          legend);
     }
     return any ? y + line - box.top() + style_.size * 0.3 : 0;
 }
 
 void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot) const {
     if (!beside_) {
-        flow(&list, box);
+        flow(list, box);
         return;
     }
     if (chart_.scale) {

@@ -25,7 +25,7 @@ private:
         const Chart::Series* series;
         double width; ///< width of sample and name
     };
-    double flow(DisplayList* list, const QRectF& box) const; ///< returns the height
+    double flow(DisplayList& list, const QRectF& box) const; ///< returns the height
     void drawEntry(DisplayList& list, const Entry& entry, QPointF at, double room) const;
 
     const Style& style_;
