@@ -197,22 +197,13 @@ QWidget* FigureForm::makeEditor(const FieldForm& field) {
         break;
     }
     auto* line = new QLineEdit(this);
-    if (field.editor == FieldForm::list) {
-        QStringList names;
-        const QJsonArray list = value.toArray();
-        for (const QJsonValue& one : list) {
-            names << one.toString();
-        }
-        line->setText(names.join(u", "_s));
-        line->setPlaceholderText(u"for example learned, entropy"_s);
-        connect(line, &QLineEdit::editingFinished, this, [this, key, line] {
-            set(key, json_of(QJsonArray::fromStringList(listed_policies(line->text()))));
-        });
-    } else {
-        line->setText(value.toString());
-        connect(line, &QLineEdit::editingFinished, this,
-                [this, key, line] { set(key, json_of(line->text().trimmed())); });
-    }
+    const bool list = field.editor == FieldForm::list;
+    line->setText(list ? value.toVariant().toStringList().join(u", "_s) : value.toString());
+    line->setPlaceholderText(list ? u"for example learned, entropy"_s : QString());
+    connect(line, &QLineEdit::editingFinished, this, [this, key, line, list] {
+        set(key, json_of(list ? QJsonValue(QJsonArray::fromStringList(listed_policies(line->text())))
+                              : QJsonValue(line->text().trimmed())));
+    });
     return line;
 }
 

@@ -194,11 +194,9 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
 FigureSpec read_figure_spec(const std::filesystem::path& path) {
     if (path == "-") {
         constexpr std::size_t longest = std::size_t{16} << 20;
-        std::string json;
-        for (std::array<char, 4096> piece{}; std::cin.good() && json.size() <= longest;) {
-            std::cin.read(piece.data(), piece.size());
-            json.append(piece.data(), static_cast<std::size_t>(std::cin.gcount()));
-        }
+        std::string json(longest + 1, '\0');
+        std::cin.read(json.data(), static_cast<std::streamsize>(json.size()));
+        json.resize(static_cast<std::size_t>(std::cin.gcount()));
         if (json.size() > longest) {
             throw InputError("standard input", "a figure's specification", "more than 16 MiB",
                              "give its JSON alone");
