@@ -71,23 +71,20 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     form->addRow(u"High"_s, high);
     form->addRow(words);
     form->addRow(buttons);
-    const auto check = [&] {
-        buttons->button(QDialogButtonBox::Ok)->setEnabled(low->value() < high->value());
-    };
-    QObject::connect(low, &QDoubleSpinBox::valueChanged, &dialog, check);
-    QObject::connect(high, &QDoubleSpinBox::valueChanged, &dialog, check);
+    for (QDoubleSpinBox* box : {low, high}) {
+        QObject::connect(box, &QDoubleSpinBox::valueChanged, &dialog, [&] {
+            buttons->button(QDialogButtonBox::Ok)->setEnabled(low->value() < high->value());
+        });
+    }
     QObject::connect(buttons, &QDialogButtonBox::accepted, &dialog, &QDialog::accept);
     QObject::connect(buttons, &QDialogButtonBox::rejected, &dialog, &QDialog::reject);
-    bool released = false;
-    QObject::connect(automatic, &QPushButton::clicked, &dialog, [&] {
-        released = true;
-        dialog.accept();
-    });
-    if (dialog.exec() != QDialog::Accepted) {
-        return false;
+    constexpr int released = QDialog::Accepted + 1;
+    QObject::connect(automatic, &QPushButton::clicked, &dialog, [&] { dialog.done(released); });
+    const int answer = dialog.exec();
+    if (answer != QDialog::Rejected) {
+        range = answer == released ? HeldRange() : HeldRange({low->value(), high->value()});
     }
-    range = released ? HeldRange() : HeldRange({low->value(), high->value()});
-    return true;
+    return answer != QDialog::Rejected;
 }
 
 } // namespace ponderscope
