@@ -56,7 +56,7 @@ SessionState::SessionState(const Shell& shell, DockLayout& docks, OpenTraces& tr
     settling_.setInterval(settle_ms);
     connect(&settling_, &QTimer::timeout, this, [this] {
         if (selection_.runA().isValid() && !data_.isLive(selection_.runA().trace)) {
-            history_.record(viewState());
+            remember();
             Q_EMIT historyChanged();
         }
     });
@@ -126,23 +126,33 @@ void SessionState::showState(const ViewState& state, bool keepReplay) {
     Q_EMIT historyChanged();
 }
 
-bool SessionState::canUndo() const {
-    return history_.canUndo() || settling_.isActive();
+void SessionState::remember() {
+    constexpr std::size_t most_states = 200;
+    const ViewState state = viewState();
+    if (!states_.empty() && states_[at_] == state) {
+        return;
+    }
+    states_.resize(std::min(states_.size(), at_ + 1));
+    states_.push_back(state);
+    if (states_.size() > most_states) {
+        states_.erase(states_.begin());
+    }
+    at_ = states_.size() - 1;
 }
 
 void SessionState::undo() {
     if (settling_.isActive()) {
         settling_.stop(); // what was changed just now is what is undone
-        history_.record(viewState());
+        remember();
     }
-    if (const auto state = history_.undo()) {
-        showState(*state, true);
+    if (at_ > 0) {
+        showState(states_[--at_], true);
     }
 }
 
 void SessionState::redo() {
-    if (const auto state = history_.redo()) {
-        showState(*state, true);
+    if (canRedo()) {
+        showState(states_[++at_], true);
     }
 }
 
@@ -357,7 +367,6 @@ void SessionState::showCaption() {
 
 namespace {
 
-constexpr std::size_t most_states = 200;
 constexpr qint64 largest_session = 4 << 20;
 constexpr qsizetype most_traces = 100;
 constexpr std::size_t most_views = 500;
@@ -458,28 +467,6 @@ ViewState view_state(const QJsonObject& object, const QDir& folder) {
 }
 
 } // namespace
-
-void ViewHistory::record(const ViewState& state) {
-    if (!states_.empty() && states_[at_] == state) {
-        return;
-    }
-    if (!states_.empty()) {
-        states_.resize(at_ + 1);
-    }
-    states_.push_back(state);
-    if (states_.size() > most_states) {
-        states_.erase(states_.begin());
-    }
-    at_ = states_.size() - 1;
-}
-
-std::optional<ViewState> ViewHistory::undo() {
-    return canUndo() ? std::optional(states_[--at_]) : std::nullopt;
-}
-
-std::optional<ViewState> ViewHistory::redo() {
-    return canRedo() ? std::optional(states_[++at_]) : std::nullopt;
-}
 
 QString save_session(const Session& session, const QString& file) {
     const QDir folder = QFileInfo(file).absoluteDir();

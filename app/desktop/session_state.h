@@ -42,22 +42,6 @@ struct ViewState {
     friend bool operator==(const ViewState&, const ViewState&) = default;
 };
 
-/// A history of views, as in a browser. A new view discards the undone views.
-class ViewHistory {
-public:
-    /// Adds \p state to the history unless it equals the current state.
-    void record(const ViewState& state);
-    [[nodiscard]] bool canUndo() const { return at_ > 0; }
-    [[nodiscard]] bool canRedo() const { return at_ + 1 < states_.size(); }
-    /// The previous state; no value at the end of the history.
-    std::optional<ViewState> undo();
-    std::optional<ViewState> redo();
-
-private:
-    std::vector<ViewState> states_;
-    std::size_t at_ = 0;
-};
-
 /// A view that was saved for later, for example for a talk.
 struct SavedView {
     QString name;
@@ -93,8 +77,8 @@ public:
     [[nodiscard]] const std::vector<SavedView>& views() const { return views_; }
     void fillViews(QMenu* menu);
     [[nodiscard]] bool isPresenting() const { return presenting_.has_value(); }
-    [[nodiscard]] bool canUndo() const;
-    [[nodiscard]] bool canRedo() const { return history_.canRedo(); }
+    [[nodiscard]] bool canUndo() const { return at_ > 0 || settling_.isActive(); }
+    [[nodiscard]] bool canRedo() const { return at_ + 1 < states_.size(); }
 
 public Q_SLOTS:
     /// Undo and redo for selection, search and zoom.
@@ -118,12 +102,15 @@ private:
     /// \p keepReplay: a replay continues to colour the text, unless \p state has another look.
     void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
+    /// Adds the current view to the history unless it is there. Discards the undone views.
+    void remember();
 
     DockLayout& docks_;
     OpenTraces& traces_;
-    ViewHistory history_;
-    QTimer settling_;         ///< waits until changes have stopped
-    bool travelling_ = false; ///< undo or redo is running, so the change is not recorded
+    std::vector<ViewState> states_; ///< the history of views, as in a browser
+    std::size_t at_ = 0;            ///< the current view in it
+    QTimer settling_;               ///< waits until changes have stopped
+    bool travelling_ = false;       ///< undo or redo is running, so the change is not recorded
     std::vector<SavedView> views_;
     /// The view before the presentation.
     struct Presenting {
