@@ -303,8 +303,7 @@ private:
                                                                  bench::random_ids(32, shape_.vocabulary, 9));
             const auto generating = [&](std::int64_t count, bool repeats) {
                 return [&, count, repeats] {
-                    GenerateOptions options{.max_new_tokens = count, .repeat_steps = repeats};
-                    (void)model.generate(prompts, options);
+                    (void)model.generate(prompts, {.max_new_tokens = count, .repeat_steps = repeats});
                 };
             };
             if (profiles_) {

@@ -47,7 +47,9 @@ protected:
         }
         return csv(text);
     }
-    void expect_refusal(const ProgramResult& result, const std::string& says) const {
+    /// The command line is refused and writes no annotations.
+    void expect_refusal(const std::vector<std::string>& words, const std::string& says) const {
+        const ProgramResult result = run_ponderscope(words);
         EXPECT_EQ(result.code, 2) << result.out;
         EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
         EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
@@ -66,17 +68,16 @@ TEST_F(Annotate, ColumnsAreDerivedFromSteps) {
 }
 
 TEST_F(Annotate, ColumnsThatCannotBeAreRefused) {
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll@0"}), "[usage.value]");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@"}), "[usage.value]");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=absent@0"}), "absent");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}), "nll@99");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "nll=nll@0"}), "nll");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--from", trace("two")}), "[usage.missing]");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("two")}),
+    expect_refusal({"annotate", trace("one"), "--derive", "nll@0"}, "[usage.value]");
+    expect_refusal({"annotate", trace("one"), "--derive", "x=nll@"}, "[usage.value]");
+    expect_refusal({"annotate", trace("one"), "--derive", "x=absent@0"}, "absent");
+    expect_refusal({"annotate", trace("one"), "--derive", "x=nll@0-nll@99"}, "nll@99");
+    expect_refusal({"annotate", trace("one"), "--derive", "nll=nll@0"}, "nll");
+    expect_refusal({"annotate", trace("one"), "--from", trace("two")}, "[usage.missing]");
+    expect_refusal({"annotate", trace("one"), "--derive", "x=nll@0", "--from", trace("two")},
                    "[trace.signal]");
     // Nothing is written of what is half right.
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}),
-                   "absent");
+    expect_refusal({"annotate", trace("one"), "--csv", whole(), "--derive", "x=absent@0"}, "absent");
 }
 
 TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
@@ -253,7 +254,7 @@ TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {
 
 TEST_F(Annotate, WrongTablesAreRefused) {
     const auto refused = [&](const std::string& text, const std::string& says) {
-        expect_refusal(run_ponderscope({"annotate", trace("one"), "--csv", csv(text)}), says);
+        expect_refusal({"annotate", trace("one"), "--csv", csv(text)}, says);
     };
     refused("", "[annotation.table]");
     refused("sequence,token\n0,1\n", "[annotation.table]");
@@ -265,18 +266,16 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     refused("sequence,token,tag\n0,1,\n", "[annotation.table]");
     refused("sequence,token,tag,Tag\n0,1,x,y\n", "[annotation.table]");
     refused("token,tag\n1,x\n", "[trace.signal]");
-    expect_refusal(run_ponderscope({"annotate", trace(), "--csv", csv("token,tag\n1,x\n")}), "one, two");
-    expect_refusal(run_ponderscope({"annotate", trace("one"), "--run", "two"}), "[usage.conflict]");
-    expect_refusal(run_ponderscope({"annotate", trace("two"), "--remove", "tag"}), "[trace.signal]");
-    expect_refusal(
-        run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--category", "other"}),
-        "[annotation.table]");
-    expect_refusal(run_ponderscope({"stats", trace("two"), "--by", "tag"}), "[trace.signal]");
-    expect_refusal(run_ponderscope({"annotate", trace("two"), "--category", "tag"}), "[usage.missing]");
+    expect_refusal({"annotate", trace(), "--csv", csv("token,tag\n1,x\n")}, "one, two");
+    expect_refusal({"annotate", trace("one"), "--run", "two"}, "[usage.conflict]");
+    expect_refusal({"annotate", trace("two"), "--remove", "tag"}, "[trace.signal]");
+    expect_refusal({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--category", "other"},
+                   "[annotation.table]");
+    expect_refusal({"stats", trace("two"), "--by", "tag"}, "[trace.signal]");
+    expect_refusal({"annotate", trace("two"), "--category", "tag"}, "[usage.missing]");
     // Nothing is written where a part of the line is wrong.
-    expect_refusal(
-        run_ponderscope({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--remove", "nosuch"}),
-        "[usage.conflict]");
+    expect_refusal({"annotate", trace("two"), "--csv", csv("token,tag\n1,x\n"), "--remove", "nosuch"},
+                   "[usage.conflict]");
 }
 
 } // namespace

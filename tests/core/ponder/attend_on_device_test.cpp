@@ -25,6 +25,21 @@ at::Device tests_device() {
 struct Case {
     at::Tensor q, k, v, bias;
     Visibility blocks;
+
+    /// The same on the device of the tests, seeing rows by \p seen.
+    [[nodiscard]] at::Tensor attended(const Visibility& seen, double scale) const {
+        return attend(q.to(tests_device()), k.to(tests_device()), v.to(tests_device()), seen, scale,
+                      bias.defined() ? bias.to(tests_device()) : at::Tensor());
+    }
+    /// The blocks as ranges that the device alone knows.
+    [[nodiscard]] Visibility as_ranges() const {
+        Visibility seen;
+        seen.window = blocks.window;
+        seen.ranges = visible_ranges({blocks.causal, {}, {}, 0, 0}, q.size(0), at::kCPU)
+                          .to(at::kInt)
+                          .to(tests_device());
+        return seen;
+    }
 };
 
 Case make_case(const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t kv_heads,
@@ -86,28 +101,22 @@ TEST_F(AttendOnADevice, RunsWithoutBiasGoToFlashAttention) {
                 Case given = make_case(lengths, 4, 2, size, type);
                 given.blocks.window = window;
                 const double scale = 1 / std::sqrt(static_cast<double>(size));
-                Visibility runs;
-                runs.window = window;
-                runs.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
-                                  .to(at::kInt)
-                                  .to(tests_device());
+                Visibility runs = given.as_ranges();
                 runs.runs = at::tensor({0, 40, 40, 41, 58}, at::kInt).to(tests_device());
                 runs.longest_run = 58;
-                const auto q = given.q.to(tests_device()), k = given.k.to(tests_device()),
-                           v = given.v.to(tests_device());
-                for (const bool biased : {false, true}) {
-                    const at::Tensor bias = biased ? given.bias.to(tests_device()) : at::Tensor();
+                Case plain = given;
+                plain.bias = at::Tensor();
+                for (const Case& one : {plain, given}) {
                     if (kernels != nullptr) {
-                        EXPECT_EQ(kernels->flash_fits(q, runs, bias), size % 8 == 0 && !biased);
+                        const bool biased = one.bias.defined();
+                        EXPECT_EQ(kernels->flash_fits(one.q.to(tests_device()), runs,
+                                                      biased ? one.bias.to(tests_device()) : at::Tensor()),
+                                  size % 8 == 0 && !biased);
                     }
-                    Case expected = given;
-                    expected.bias = biased ? given.bias : at::Tensor();
-                    EXPECT_LE(excess(attend(q, k, v, runs, scale, bias), expected, scale, type), 2e-5);
+                    EXPECT_LE(excess(one.attended(runs, scale), one, scale, type), 2e-5);
                 }
                 given.blocks.causal.erase(given.blocks.causal.begin() + 1); // no queries
-                EXPECT_LE(excess(attend(q, k, v, given.blocks, scale, given.bias.to(tests_device())), given,
-                                 scale, type),
-                          2e-5);
+                EXPECT_LE(excess(given.attended(given.blocks, scale), given, scale, type), 2e-5);
             }
         }
     }
@@ -118,9 +127,8 @@ TEST_F(AttendOnADevice, SequencesOfOneLengthGoToTheLibrary) {
         for (const std::int64_t kv_heads : {2, 4}) {
             Case given = make_case({33, 33, 33}, 4, kv_heads, 64, type);
             given.bias = at::Tensor();
-            const auto got = attend(given.q.to(tests_device()), given.k.to(tests_device()),
-                                    given.v.to(tests_device()), given.blocks, 0.125);
-            EXPECT_LE(excess(got, given, 0.125, type), 2e-5) << kv_heads << " of " << c10::toString(type);
+            EXPECT_LE(excess(given.attended(given.blocks, 0.125), given, 0.125, type), 2e-5)
+                << kv_heads << " of " << c10::toString(type);
         }
     }
 }
@@ -131,10 +139,7 @@ TEST_F(AttendOnADevice, ARowFarBelowIsSeenByNobody) {
         for (const double far : {-1e3, -1e9, -HUGE_VAL}) {
             given.bias.fill_(far);
             given.bias[0] = 0;
-            const auto got =
-                attend(given.q.to(tests_device()), given.k.to(tests_device()), given.v.to(tests_device()),
-                       given.blocks, 0.25, given.bias.to(tests_device()))
-                    .cpu();
+            const at::Tensor got = given.attended(given.blocks, 0.25).cpu();
             EXPECT_TRUE(at::equal(got, given.v.narrow(0, 0, 1).expand_as(got))) << far;
         }
     }
@@ -147,15 +152,7 @@ TEST_F(AttendOnADevice, ManyQueriesOverRanges) {
                 Case given = make_case({150, 1, 130}, 4, 2, size, type);
                 given.blocks.window = window;
                 const double scale = 1 / std::sqrt(static_cast<double>(size));
-                Visibility ranges;
-                ranges.window = window;
-                ranges.ranges = visible_ranges({given.blocks.causal, {}, {}, 0, 0}, given.q.size(0), at::kCPU)
-                                    .to(at::kInt)
-                                    .to(tests_device());
-                const auto got =
-                    attend(given.q.to(tests_device()), given.k.to(tests_device()), given.v.to(tests_device()),
-                           ranges, scale, given.bias.to(tests_device()));
-                EXPECT_LE(excess(got, given, scale, type), 1e-6)
+                EXPECT_LE(excess(given.attended(given.as_ranges(), scale), given, scale, type), 1e-6)
                     << size << " elements of " << c10::toString(type) << ", window " << window;
             }
         }

@@ -61,8 +61,7 @@ TEST(Generation, ReplaysStepsOnADeviceThatCaptures) {
     const TemporaryFolder folder;
     const Engine engine = load_engine(make_checkpoint(folder.path(), tiny_gpt_neox()));
     GraphUse graphs;
-    GenerateOptions options{.max_new_tokens = 8, .graphs = &graphs};
-    (void)engine.generate({random_ids(5, 61, 3)}, options);
+    (void)engine.generate({random_ids(5, 61, 3)}, {.max_new_tokens = 8, .graphs = &graphs});
     EXPECT_EQ(graphs.failure, "");
     EXPECT_EQ(graphs.captures, test_device() == "cpu" ? 0 : 1);
     EXPECT_EQ(graphs.replays > 0, test_device() != "cpu");
@@ -168,8 +167,7 @@ TEST(Generation, SamplingIsReportedAsSoftmaxOfTheFilteredLogits) {
         for (std::size_t n = 0; n < drawn.ids.size(); ++n) {
             const std::vector<float> all = engine.inspect_batch({ids}).at("logits").floats;
             const std::vector<float> logits(all.end() - 61, all.end());
-            GenerateOptions plain{.temperature = 1};
-            const std::vector<double> before = filtered(logits, plain);
+            const std::vector<double> before = filtered(logits, {.temperature = 1});
             const std::vector<double> after = filtered(logits, options);
             std::map<std::string, SignalChunk> signals;
             for (const auto& [name, chunk] : drawn.readouts[n].signals) {

@@ -332,9 +332,8 @@ TEST(Steps, AreReadOutThroughTheCodaWhileGeneratingToo) {
     const TemporaryFolder folder;
     Engine engine = Engine::load(make_checkpoint(folder.path() / "m", tiny_huginn()));
     const auto prompt = random_ids(6, vocabulary, 4);
-    GenerateOptions options{.max_new_tokens = 3};
     std::vector<std::vector<float>> written;
-    const auto fresh = engine.generate({prompt}, options, RecordLevel::steps,
+    const auto fresh = engine.generate({prompt}, {.max_new_tokens = 3}, RecordLevel::steps,
                                        [&](std::int64_t, std::int32_t, const WindowResult& result) {
                                            written.push_back(floats_of(result, signal::entropy));
                                            return true;

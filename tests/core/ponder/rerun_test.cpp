@@ -246,13 +246,18 @@ INSTANTIATE_TEST_SUITE_P(Models, Reruns,
                                            "qwen2", "qwen3", "phi", "opt", "depth_attention"),
                          [](const auto& one) { return one.param; });
 
+/// A Llama with four pause tokens, of the public keys.
+Engine pausing_engine(const TemporaryFolder& folder) {
+    nlohmann::json config = tiny_llama();
+    config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
+    return load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+}
+
 /// Pause tokens have no states to refresh: public keys that name no refreshes give the exact result under any
 /// rule, and say so before and after one is chosen.
 TEST(Pauses, AreComputedExactlyUnderAPolicy) {
     const TemporaryFolder folder;
-    nlohmann::json config = tiny_llama();
-    config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
-    Engine engine = load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    Engine engine = pausing_engine(folder);
     EXPECT_EQ(engine.scoring(), "exact");
     const auto ids = random_ids(length, vocabulary, 5);
     const auto steps = [&] {
@@ -271,9 +276,7 @@ TEST(Pauses, AreComputedExactlyUnderAPolicy) {
 /// refreshes may be counted as of a run with a rule that stops some.
 TEST(Pauses, AreKnownUnderARuleThatNeverHalts) {
     const TemporaryFolder folder;
-    nlohmann::json config = tiny_llama();
-    config.update({{"num_latent_thoughts", 4}, {"recurrent_model", true}, {"pause_token_id", 7}});
-    Engine engine = load_engine(make_checkpoint(folder.path(), config, 1, MethodKind::pause));
+    Engine engine = pausing_engine(folder);
     const auto ids = random_ids(length, vocabulary, 5);
     const auto run = [&] { return scored_alone(engine, {ids, 0, length}, RecordLevel::basic); };
     const auto passes = [](const WindowResult& result) {

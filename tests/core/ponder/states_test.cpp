@@ -357,9 +357,8 @@ TEST_P(States, AreOfTextsAndNotOfWhatIsBeingWritten) {
     if (single_stream()) {
         engine_->choose(&RunPlan::lens, true);
     }
-    GenerateOptions options{.max_new_tokens = 3};
     int readouts = 0;
-    (void)engine_->generate({{ids_.begin(), ids_.begin() + 4}}, options, RecordLevel::steps,
+    (void)engine_->generate({{ids_.begin(), ids_.begin() + 4}}, {.max_new_tokens = 3}, RecordLevel::steps,
                             [&](std::int64_t, std::int32_t, const WindowResult& result) {
                                 ++readouts;
                                 EXPECT_EQ(find(result, signal::state), nullptr);

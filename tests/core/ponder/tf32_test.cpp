@@ -30,8 +30,7 @@ protected:
             std::make_unique<Checkpoint>(make_checkpoint(folder_.path(), subject.config, 1, subject.method));
     }
     [[nodiscard]] Engine load(const std::string& device, Precision precision) const {
-        LoadOptions options{.device = device, .precision = precision};
-        return Engine::load(*checkpoint_, options);
+        return Engine::load(*checkpoint_, {.device = device, .precision = precision});
     }
     TemporaryFolder folder_;
     std::unique_ptr<Checkpoint> checkpoint_;

@@ -22,15 +22,14 @@ HostWork less(const HostWork& all, const HostWork& part, std::int64_t times = 1)
 HostWork work_of(nlohmann::json config, std::int64_t layers, bool decodes) {
     config["num_hidden_layers"] = layers;
     const TemporaryFolder folder;
-    LoadOptions options{.device = "hostgpu", .precision = Precision::bfloat16};
-    const Engine engine = Engine::load(make_checkpoint(folder.path(), config), options);
+    const Engine engine = Engine::load(make_checkpoint(folder.path(), config),
+                                       {.device = "hostgpu", .precision = Precision::bfloat16});
     const std::vector<std::vector<std::int32_t>> texts{random_ids(24, vocabulary, 71),
                                                        random_ids(12, vocabulary, 72)};
     const std::vector<Window> windows{whole(texts[0]), whole(texts[1])};
     const auto run = [&](std::int64_t tokens) {
-        GenerateOptions generated{.max_new_tokens = tokens, .repeat_steps = false};
         if (decodes) {
-            (void)engine.generate(texts, generated);
+            (void)engine.generate(texts, {.max_new_tokens = tokens, .repeat_steps = false});
         } else {
             (void)engine.score(windows, RecordLevel::nll);
         }

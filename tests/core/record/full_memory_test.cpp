@@ -43,8 +43,7 @@ protected:
     void TearDown() override { set_host_memory(plenty); }
 
     [[nodiscard]] Engine load() const {
-        LoadOptions options{.device = "hostgpu:0"};
-        return Engine::load(Checkpoint::open(folder_ / "model"), options);
+        return Engine::load(Checkpoint::open(folder_ / "model"), {.device = "hostgpu:0"});
     }
 
     /// The scored tokens' NLL of eight windows of 64 bytes, recorded at once.

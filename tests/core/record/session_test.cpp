@@ -119,9 +119,9 @@ TEST_F(Session, TheRunSaysHowItWasScored) {
 }
 
 TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
-    RecordOptions options{.context = 24, .stride = 10, .batch = 3};
     for (const std::string model : {"vanilla", "ponderlm"}) {
-        const Recorded recorded = record_story(model, model + ".ponder", options);
+        const Recorded recorded =
+            record_story(model, model + ".ponder", {.context = 24, .stride = 10, .batch = 3});
         const std::string text = story;
         ASSERT_EQ(recorded.tokens.size(), text.size()) << "every byte is a token";
         EXPECT_TRUE(recorded.run.complete);
@@ -160,8 +160,7 @@ TEST_F(Session, TheTraceHoldsWhatTheEngineComputed) {
 }
 
 TEST_F(Session, PerStepReadOutsEndInTheTokensOwnNumbers) {
-    RecordOptions options{.context = 32};
-    const Recorded recorded = record_story("ponderlm", "steps.ponder", options);
+    const Recorded recorded = record_story("ponderlm", "steps.ponder", {.context = 32});
     const TraceReader reader = TraceReader::open(folder_ / "steps.ponder");
     const auto nll = reader.signal(recorded.run.id, 0, signal::nll);
     ASSERT_TRUE(nll.has_value());
@@ -191,10 +190,10 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
         text += story;
     }
     std::stop_source stop;
-    RecordOptions options{.context = 32, .batch = 1};
     TraceWriter writer(folder_ / "cut.ponder");
     const RecordReport report = record(
-        engine, checkpoint, {sequence_from_prompt(text, tokenizer)}, &tokenizer, writer, options,
+        engine, checkpoint, {sequence_from_prompt(text, tokenizer)}, &tokenizer, writer,
+        {.context = 32, .batch = 1},
         [&stop](const Progress& progress) {
             if (progress.activity == "recording" && progress.done > 100) {
                 stop.request_stop();
@@ -226,10 +225,9 @@ TEST_F(Session, APartialRunIsRerunAsFarAsItGot) {
     }
     const std::int64_t length = texts[0].length();
     std::stop_source stop;
-    RecordOptions options{.context = 32, .batch = 1, .finish = false};
     TraceWriter writer(folder_ / "cut.ponder");
     (void)record(
-        engine, checkpoint, texts, &tokenizer, writer, options,
+        engine, checkpoint, texts, &tokenizer, writer, {.context = 32, .batch = 1, .finish = false},
         [&](const Progress& progress) {
             if (progress.activity == "recording" && progress.done > 2 * length) {
                 stop.request_stop();
