@@ -123,7 +123,7 @@ private Q_SLOTS:
                     QVERIFY2(top == &welcome || welcome.isAncestorOf(top), qPrintable(words));
                 }
             } else {
-                QVERIFY2(!welcome_shown(window), qPrintable(words));
+                QVERIFY2(!window.greeting().welcome().isVisible(), qPrintable(words));
             }
             if (paths.contains(session)) {
                 QTRY_COMPARE(window.selection().token(), 7);
@@ -210,9 +210,6 @@ private Q_SLOTS:
         }
         QCOMPARE(settings.layout(), left.second);
     }
-
-private:
-    static bool welcome_shown(MainWindow& window) { return window.greeting().welcome().isVisible(); }
 };
 
 QTEST_MAIN(DesktopGeometryTest)

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A real text recorded with a checkpoint of every method and every depth mixing, and each run opened in the
 // window: what the engine says must be something that the views show.
-#include "core/trace/reader.h" // has a function of a name that Qt makes a keyword: first
-
 #include "app/desktop/record_command.h"
+#include "core/trace/reader.h"
 #include "tests/support/test_data.h"
 
-#include <QDir>
-#include <QFile>
-#include <QImage>
-#include <QJsonArray>
-#include <QJsonDocument>
-#include <QJsonObject>
-#include <QProcess>
-#include <QSet>
-#include <QTemporaryDir>
-#include <QTest>
+#include <QtTest>
+#include <QtWidgets>
 
 #include <algorithm>
 #include <filesystem>

@@ -14,10 +14,8 @@ using testing::Stage;
 
 namespace {
 
-qint64 from_environment(const char* name, qint64 otherwise) {
-    bool is_number = false;
-    const qint64 number = qEnvironmentVariable(name).toLongLong(&is_number);
-    return is_number ? number : otherwise;
+int from_environment(const char* name, int otherwise) {
+    return qEnvironmentVariableIsSet(name) ? qEnvironmentVariableIntValue(name) : otherwise;
 }
 
 class Monkey : public QObject {
