@@ -240,7 +240,7 @@ QStringList RunController::offeredCheckpoints() {
     static const QStringList installed = find_samples().checkpoints;
     folders << installed;
     const QStringList recent = settings_.recent();
-    std::copy_if(recent.begin(), recent.end(), std::back_inserter(folders), [](const QString& path) {
+    std::ranges::copy_if(recent, std::back_inserter(folders), [](const QString& path) {
         return is_elsewhere(path) ? !path.endsWith(QLatin1String(".ponder")) : QFileInfo(path).isDir();
     });
     folders.removeDuplicates();

@@ -44,8 +44,8 @@ std::optional<Appearance> appearance_called(const QString& name) {
 QStringList Settings::recent() const {
     QStringList existing;
     const QStringList all = file_.value(u"recent"_s).toStringList();
-    std::copy_if(all.begin(), all.end(), std::back_inserter(existing),
-                 [](const QString& path) { return is_elsewhere(path) || QFileInfo::exists(path); });
+    std::ranges::copy_if(all, std::back_inserter(existing),
+                         [](const QString& path) { return is_elsewhere(path) || QFileInfo::exists(path); });
     return existing;
 }
 

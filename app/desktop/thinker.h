@@ -31,7 +31,6 @@ public:
 
     [[nodiscard]] qint64 tokens() const { return static_cast<qint64>(data_.tokens.size()); }
     [[nodiscard]] qint64 promptTokens() const { return promptTokens_; }
-    [[nodiscard]] QString trace() const { return trace_; }
     /// Trace and run of the event `recorded`.
     [[nodiscard]] QString recordedTrace() const { return recordedTrace_; }
     [[nodiscard]] QString recordedRun() const { return recordedRun_; }

@@ -200,9 +200,8 @@ private Q_SLOTS:
         // The title's button copies the same.
         if (auto* dock = shown.window.docks().dock(name)) {
             const auto buttons = dock->titleBarWidget()->findChildren<QToolButton*>();
-            const auto copy = std::find_if(buttons.begin(), buttons.end(), [](const QToolButton* one) {
-                return one->text() == QLatin1String("$");
-            });
+            const auto copy = std::ranges::find_if(
+                buttons, [](const QToolButton* one) { return one->text() == QLatin1String("$"); });
             QVERIFY(copy != buttons.end());
             (*copy)->click();
             QCOMPARE(QApplication::clipboard()->text(), command.text);

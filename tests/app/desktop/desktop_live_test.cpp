@@ -354,8 +354,8 @@ private Q_SLOTS:
             QVERIFY(QFile::remove(said));
         };
         const auto value = [&](const QByteArray& option) {
-            const auto found = std::find_if(arguments.begin(), arguments.end(),
-                                            [&](const QByteArray& one) { return one.startsWith(option); });
+            const auto found = std::ranges::find_if(
+                arguments, [&](const QByteArray& one) { return one.startsWith(option); });
             return found == arguments.end() ? QByteArray() : found->mid(option.size());
         };
         const auto back = [&] { // to the run that the questions are about
@@ -419,8 +419,8 @@ private Q_SLOTS:
         stage.window.selection().setToken(9);
         const auto offered = [&](const QString& state) {
             const QList<QAction*> items = stage.whatIf(u"Copy the State of"_s);
-            return std::any_of(items.begin(), items.end(),
-                               [&](const QAction* item) { return item->text().contains(state); });
+            return std::ranges::any_of(items,
+                                       [&](const QAction* item) { return item->text().contains(state); });
         };
         stage.window.selection().setLayer(layers - 1);
         QVERIFY(offered(u"layer %1"_s.arg(layers - 1)));

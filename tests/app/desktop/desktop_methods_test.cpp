@@ -121,8 +121,7 @@ private Q_SLOTS:
             const auto chunk = reader.signal(info.id, 0, name);
             QVERIFY2(chunk.has_value(), name.c_str());
             const std::vector<float> values = to_floats(*chunk);
-            QVERIFY2(std::any_of(values.begin(), values.end(), [](float value) { return value != 0; }),
-                     name.c_str());
+            QVERIFY2(std::ranges::any_of(values, [](float value) { return value != 0; }), name.c_str());
         }
         const QString picture = folder_.filePath(u"window.png"_s);
         QFile::remove(picture);

@@ -129,9 +129,8 @@ private Q_SLOTS:
         // Spans cannot be labelled from here, and the button says why.
         stage.window.text().view().setSpan({3, 9});
         const auto buttons = stage.window.text().findChildren<QToolButton*>();
-        const auto place = std::find_if(buttons.begin(), buttons.end(), [](const QToolButton* button) {
-            return button->text() == u"Label…"_s;
-        });
+        const auto place = std::ranges::find_if(
+            buttons, [](const QToolButton* button) { return button->text() == u"Label…"_s; });
         QVERIFY(place != buttons.end());
         const QToolButton* label = *place;
         QVERIFY(!label->isEnabled());

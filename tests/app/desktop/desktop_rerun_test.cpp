@@ -123,7 +123,7 @@ private Q_SLOTS:
         QVERIFY(lab.rerunText().isEmpty());
         // What was rerun stays as a point on the front, and the rule is said with its threshold.
         const std::vector<Chart::Series>& drawn = lab.front()->chart(0)->chart().series;
-        QVERIFY(std::any_of(drawn.begin(), drawn.end(), [&](const Chart::Series& series) {
+        QVERIFY(std::ranges::any_of(drawn, [&](const Chart::Series& series) {
             return series.name == u"rerun of "_s + done &&
                    std::abs(series.y.front() - std::exp(difference.mean_nll)) < 1e-9;
         }));

@@ -40,7 +40,7 @@ template <class State>
 
 /// Whether a widget is of one of these classes.
 [[nodiscard]] inline bool is_any_of(const QWidget& widget, std::initializer_list<const char*> classes) {
-    return std::any_of(classes.begin(), classes.end(), [&](const char* one) { return widget.inherits(one); });
+    return std::ranges::any_of(classes, [&](const char* one) { return widget.inherits(one); });
 }
 
 /// Whether a message of this id comes that contains \p part.

@@ -122,7 +122,7 @@ private Q_SLOTS:
         QVERIFY(stage.window.runs().recordDialog() == nullptr);
         QVERIFY(stage.window.raisePanel(u"training"_s));
         const auto all = stage.window.findChildren<FigurePanel*>();
-        const auto view = std::find_if(all.begin(), all.end(), [](const FigurePanel* one) {
+        const auto view = std::ranges::find_if(all, [](const FigurePanel* one) {
             const figure::FigureSpec spec = one->spec();
             return spec.kind == figure::FigureKind::panels &&
                    spec.panels.front().kind == figure::FigureKind::training_curves;
