@@ -25,7 +25,7 @@ class TraceDataTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void opensAndHandsOutImmutableBlocks() {
-        const testing::ViewStage stage;
+        testing::ViewStage stage;
         const QString path = stage.write("two.ponder", {.sequences = 3, .tokens = 500});
         TraceData data;
         QSignalSpy opened(&data, &TraceData::traceOpened);
@@ -163,7 +163,7 @@ private Q_SLOTS:
     }
 
     void forgetsWhatNobodyHolds() {
-        const testing::ViewStage stage;
+        testing::ViewStage stage;
         const QString path =
             stage.write("cache.ponder", {.sequences = 8, .tokens = 4000, .withSignals = false});
         TraceData data(nullptr, 600'000); // about two sequences

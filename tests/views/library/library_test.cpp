@@ -9,9 +9,11 @@
 #include "views/library/sequence_model.h"
 
 #include <QAbstractItemModelTester>
+#include <QListView>
 #include <QPainter>
 #include <QStandardItemModel>
 #include <QTextDocument>
+#include <QTreeView>
 
 #include <cmath>
 
