@@ -7,6 +7,7 @@
 #include "core/remote/host.h"
 #include "views/common/paths.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <utility>
