@@ -36,17 +36,10 @@ inline void write_expert_run(const std::filesystem::path& path, const std::strin
     run.vocab_size = 256;
     run.context = run.stride = 64;
     TraceWriter writer(path);
-    writer.begin_run(run, {{signal::router_experts,
-                            {"token", "step", "layer", "choice"},
-                            "",
-                            "Chosen experts",
-                            description,
-                            DType::i8},
-                           {signal::router_weights,
-                            {"token", "step", "layer", "choice"},
-                            "weight",
-                            "Weights of the chosen experts",
-                            description}});
+    const std::vector<std::string> axes{"token", "step", "layer", "choice"};
+    writer.begin_run(
+        run, {{signal::router_experts, axes, "", "Chosen experts", description, DType::i8},
+              {signal::router_weights, axes, "weight", "Weights of the chosen experts", description}});
     TokenColumns tokens = equal_tokens(chosen.size());
     tokens.nll.back() = std::numeric_limits<float>::quiet_NaN();
     tokens.rank.back() = 0;

@@ -227,20 +227,21 @@ public:
     }
 
     static SignalInfo attentionInfo() {
+        const std::vector<std::string> axes{"token", "step", "layer", "head", "back"};
         return {signal::attention,
-                {"token", "step", "layer", "head", "back"},
+                axes,
                 "weight",
                 "Sequence attention",
                 "Weight of the key so many tokens back in the attention of each slot, of layers 2, 5; heads "
-                "0, 3 in "
-                "that order; 0 where there is no such slot.",
+                "0, 3 in that order; 0 where there is no such slot.",
                 DType::f16,
                 SignalStorage::trimmed};
     }
 
     static SignalInfo depthInfo() {
+        const std::vector<std::string> axes{"token", "step", "layer", "source", "head"};
         return {"depth_weights",
-                {"token", "step", "layer", "source", "head"},
+                axes,
                 "weight",
                 "Depth-attention weights",
                 "Weight of a source layer's value in the value that goes to attention; a layer's own is its "

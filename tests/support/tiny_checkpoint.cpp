@@ -98,22 +98,16 @@ private:
 void TinyCheckpoint::write(const std::filesystem::path& folder, bool with_tokenizer) const {
     std::filesystem::create_directories(folder);
     const std::int64_t d = hidden_size;
-    nlohmann::json config{{"architectures", {"GPTNeoXForCausalLM"}},
-                          {"model_type", "gpt_neox"},
-                          {"hidden_size", d},
-                          {"intermediate_size", 4 * d},
-                          {"num_hidden_layers", layers},
-                          {"num_attention_heads", heads},
-                          {"vocab_size", vocab_size},
-                          {"max_position_embeddings", max_positions},
-                          {"hidden_act", "gelu"},
-                          {"layer_norm_eps", 1e-5},
-                          {"rotary_pct", 0.25},
-                          {"rotary_emb_base", 10000},
-                          {"use_parallel_residual", true},
-                          {"attention_bias", true},
-                          {"tie_word_embeddings", false},
-                          {"torch_dtype", "float32"}};
+    nlohmann::json config = nlohmann::json::parse(R"({"architectures": ["GPTNeoXForCausalLM"],
+        "model_type": "gpt_neox", "hidden_act": "gelu", "layer_norm_eps": 1e-5, "rotary_pct": 0.25,
+        "rotary_emb_base": 10000, "use_parallel_residual": true, "attention_bias": true,
+        "tie_word_embeddings": false, "torch_dtype": "float32"})");
+    config.update({{"hidden_size", d},
+                   {"intermediate_size", 4 * d},
+                   {"num_hidden_layers", layers},
+                   {"num_attention_heads", heads},
+                   {"vocab_size", vocab_size},
+                   {"max_position_embeddings", max_positions}});
     if (pondering_steps > 0) {
         config["ponderinglm"] = true;
         config["pondering_steps"] = pondering_steps;

@@ -20,15 +20,10 @@ ModelConfig read(const nlohmann::json& config) {
 }
 
 nlohmann::json family(const char* type, const nlohmann::json& keys = nlohmann::json::object()) {
-    nlohmann::json config{{"model_type", type},
-                          {"vocab_size", 61},
-                          {"hidden_size", 24},
-                          {"num_attention_heads", 4},
-                          {"num_key_value_heads", 2},
-                          {"intermediate_size", 40},
-                          {"num_hidden_layers", 6},
-                          {"head_dim", 8},
-                          {"max_position_embeddings", 64}};
+    nlohmann::json config = nlohmann::json::parse(R"({"vocab_size": 61, "hidden_size": 24,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 40, "num_hidden_layers": 6,
+        "head_dim": 8, "max_position_embeddings": 64})");
+    config["model_type"] = type;
     config.update(keys);
     return config;
 }
@@ -40,11 +35,9 @@ nlohmann::json dory(const nlohmann::json& keys = nlohmann::json::object()) {
 }
 
 nlohmann::json exported_dory(const nlohmann::json& keys = nlohmann::json::object()) {
-    nlohmann::json config = family("dory", {{"dory_format_version", 1},
-                                            {"hybrid_layer_pattern", "S-*-S-"},
-                                            {"rope_profile_layers", {2, 0, 1, 0, 2, 0}},
-                                            {"n_input_layers", 2},
-                                            {"n_output_layers", 2}});
+    nlohmann::json config = family("dory", nlohmann::json::parse(R"({"dory_format_version": 1,
+        "hybrid_layer_pattern": "S-*-S-", "rope_profile_layers": [2, 0, 1, 0, 2, 0], "n_input_layers": 2,
+        "n_output_layers": 2})"));
     config.update(keys);
     return config;
 }

@@ -71,15 +71,11 @@ TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {
 }
 
 TEST_F(StatesCli, ALevelThatIsNoneIsRefused) {
-    for (const auto& [level, words] :
-         std::vector<std::pair<std::string, std::string>>{{"stepz", "found 'stepz'"},
-                                                          {"steps,basic", "[usage.value]"},
-                                                          {"states,states", "found 'states'"},
-                                                          {"states:", "found 'states:'"},
-                                                          {"steps,", "found ''"},
-                                                          {"states:9", "[usage.value]"},
-                                                          {"states:x", "found 'x'"},
-                                                          {"layers", "[usage.unsuited]"}}) {
+    const std::pair<std::string, std::string> wrong[]{
+        {"stepz", "found 'stepz'"},     {"steps,basic", "[usage.value]"}, {"states,states", "found 'states'"},
+        {"states:", "found 'states:'"}, {"steps,", "found ''"},           {"states:9", "[usage.value]"},
+        {"states:x", "found 'x'"},      {"layers", "[usage.unsuited]"}};
+    for (const auto& [level, words] : wrong) {
         const ProgramResult result = record("never.ponder", {"--record", level});
         EXPECT_EQ(result.code, 2) << level;
         EXPECT_NE(result.err.find(words), std::string::npos) << level << ": " << result.err;

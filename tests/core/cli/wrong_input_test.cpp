@@ -76,12 +76,9 @@ TEST_F(WrongInput, Recordings) {
         return nlohmann::json{{"pondering", {{"method", method}, {"max_steps", 2}}}};
     };
     const auto tiny = [](nlohmann::json keys) {
-        keys.update({{"hidden_size", 16},
-                     {"intermediate_size", 32},
-                     {"num_hidden_layers", 4},
-                     {"num_attention_heads", 2},
-                     {"vocab_size", 256},
-                     {"max_position_embeddings", 64}});
+        keys.update(nlohmann::json::parse(R"({"hidden_size": 16, "intermediate_size": 32,
+            "num_hidden_layers": 4, "num_attention_heads": 2, "vocab_size": 256,
+            "max_position_embeddings": 64})"));
         return keys;
     };
     const nlohmann::json plain = nlohmann::json::object(), looped = section("looped");

@@ -20,23 +20,16 @@ nlohmann::json own_section(nlohmann::json config, const char* method, double thr
 namespace {
 
 nlohmann::json qwen3_of_five_layers() {
-    nlohmann::json config = tiny_qwen3();
-    config["layer_types"] = {"sliding_attention", "full_attention", "sliding_attention", "full_attention",
-                             "full_attention"};
-    return config;
+    return with_keys(tiny_qwen3(), R"({"layer_types": ["sliding_attention", "full_attention",
+        "sliding_attention", "full_attention", "full_attention"]})");
 }
 
 nlohmann::json with_baseline(const char* name) {
     nlohmann::json config = tiny_llama();
-    config.update({{"baseline_mode", name},
-                   {"use_qk_norm", true},
-                   {"num_hidden_layers", 4},
-                   {"mhc_num_streams", 3},
-                   {"mhc_sinkhorn_iters", 5},
-                   {"attnres_block_size", 4},
-                   {"denseformer_dwa_dilation", 2},
-                   {"denseformer_dwa_period", 2}});
-    return config;
+    config["baseline_mode"] = name;
+    return with_keys(config, R"({"use_qk_norm": true, "num_hidden_layers": 4, "mhc_num_streams": 3,
+        "mhc_sinkhorn_iters": 5, "attnres_block_size": 4, "denseformer_dwa_dilation": 2,
+        "denseformer_dwa_period": 2})");
 }
 
 nlohmann::json paused(const nlohmann::json& config) {
@@ -77,13 +70,9 @@ std::vector<Subject> subjects() {
             all.push_back({std::string(method) + "_on_" + backbone, one});
         }
     }
-    nlohmann::json refreshed = tiny_llama();
-    refreshed.update({{"recurrent_model", true},
-                      {"num_latent_thoughts", 2},
-                      {"num_jacobi_iterations", 3},
-                      {"interpolation", true},
-                      {"interpolation_use_topk", true},
-                      {"interpolation_topk", 9}});
+    const nlohmann::json refreshed = with_keys(tiny_llama(), R"({"recurrent_model": true,
+        "num_latent_thoughts": 2, "num_jacobi_iterations": 3, "interpolation": true,
+        "interpolation_use_topk": true, "interpolation_topk": 9})");
     all.push_back({"ponderlm2_refreshed", refreshed, MethodKind::ponderlm2, true});
     const std::vector<Subject> others{
         // The other backbones, each with another way to ponder: a state may be fed back into all of them.

@@ -53,12 +53,9 @@ nlohmann::json interpolating() {
 }
 
 nlohmann::json baseline(const char* name) {
-    return patched(tiny_llama(), {{"baseline_mode", name},
-                                  {"num_hidden_layers", 4},
-                                  {"mhc_num_streams", 3},
-                                  {"attnres_block_size", 4},
-                                  {"denseformer_dwa_dilation", 1},
-                                  {"denseformer_dwa_period", 1}});
+    return with_keys(patched(tiny_llama(), {{"baseline_mode", name}}),
+                     R"({"num_hidden_layers": 4, "mhc_num_streams": 3, "attnres_block_size": 4,
+        "denseformer_dwa_dilation": 1, "denseformer_dwa_period": 1})");
 }
 
 nlohmann::json depth() {

@@ -22,6 +22,11 @@ nlohmann::json tiny_config(const char* keys, std::int64_t vocabulary) {
     return config;
 }
 
+nlohmann::json with_keys(nlohmann::json config, const char* keys) {
+    config.update(nlohmann::json::parse(keys));
+    return config;
+}
+
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary) {
     return tiny_config(R"({"model_type": "gpt_neox", "hidden_size": 32, "num_hidden_layers": 3,
         "num_attention_heads": 4, "intermediate_size": 40, "max_position_embeddings": 128,
@@ -47,40 +52,25 @@ nlohmann::json tiny_gpt2(std::int64_t vocabulary) {
 }
 
 nlohmann::json tiny_mistral(std::int64_t vocabulary) {
-    nlohmann::json config = tiny_llama(vocabulary);
-    config["model_type"] = "mistral";
-    config["sliding_window"] = 5;
-    return config;
+    return with_keys(tiny_llama(vocabulary), R"({"model_type": "mistral", "sliding_window": 5})");
 }
 
 nlohmann::json tiny_qwen2(std::int64_t vocabulary) {
     nlohmann::json config = tiny_llama(vocabulary);
     config.erase("head_dim");
-    config.update({{"model_type", "qwen2"},
-                   {"use_sliding_window", true},
-                   {"sliding_window", 6},
-                   {"max_window_layers", 1}});
-    return config;
+    return with_keys(config, R"({"model_type": "qwen2", "use_sliding_window": true, "sliding_window": 6,
+        "max_window_layers": 1})");
 }
 
 nlohmann::json tiny_qwen3(std::int64_t vocabulary) {
-    nlohmann::json config = tiny_llama(vocabulary);
-    config.update({{"model_type", "qwen3"},
-                   {"use_sliding_window", true},
-                   {"sliding_window", 7},
-                   {"layer_types", {"sliding_attention", "full_attention", "sliding_attention"}}});
-    return config;
+    return with_keys(tiny_llama(vocabulary), R"({"model_type": "qwen3", "use_sliding_window": true,
+        "sliding_window": 7, "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]})");
 }
 
 nlohmann::json tiny_qwen3_moe(std::int64_t vocabulary) {
-    nlohmann::json config = tiny_llama(vocabulary);
-    config.update({{"model_type", "qwen3_moe"},
-                   {"num_experts", 4},
-                   {"num_experts_per_tok", 2},
-                   {"moe_intermediate_size", 10},
-                   {"norm_topk_prob", true},
-                   {"mlp_only_layers", {1}}});
-    return config;
+    return with_keys(tiny_llama(vocabulary), R"({"model_type": "qwen3_moe", "num_experts": 4,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 10, "norm_topk_prob": true,
+        "mlp_only_layers": [1]})");
 }
 
 nlohmann::json tiny_phi(std::int64_t vocabulary) {
@@ -101,9 +91,8 @@ nlohmann::json tiny_opt(std::int64_t vocabulary) {
 }
 
 nlohmann::json tiny_nanbeige(std::int64_t vocabulary) {
-    nlohmann::json config = tiny_llama(vocabulary);
-    config.update({{"model_type", "nanbeige"}, {"qk_layernorm", true}, {"num_loops", 1}});
-    return config;
+    return with_keys(tiny_llama(vocabulary),
+                     R"({"model_type": "nanbeige", "qk_layernorm": true, "num_loops": 1})");
 }
 
 nlohmann::json with_depth_attention(nlohmann::json config, std::int64_t stride, std::int64_t window) {
@@ -111,21 +100,15 @@ nlohmann::json with_depth_attention(nlohmann::json config, std::int64_t stride, 
         config.update({{"enable_depth_attention", true}, {"depth_attention_stride", stride}});
         return config;
     }
-    config.update({{"use_depth_attention", true},
-                   {"recurrent_model", true},
-                   {"use_qk_norm", true},
-                   {"num_hidden_layers", 5},
-                   {"depth_attention_stride", stride},
-                   {"depth_attention_recent_window", window}});
-    return config;
+    config.update({{"depth_attention_stride", stride}, {"depth_attention_recent_window", window}});
+    return with_keys(config, R"({"use_depth_attention": true, "recurrent_model": true, "use_qk_norm": true,
+        "num_hidden_layers": 5})");
 }
 
 nlohmann::json with_ponderlm(nlohmann::json config, std::int64_t steps) {
-    config["ponderinglm"] = true;
     config["pondering_steps"] = steps;
-    config["scale_embeds"] = true;
-    config["mutiply_pondering_steps"] = true;
-    return config;
+    return with_keys(config,
+                     R"({"ponderinglm": true, "scale_embeds": true, "mutiply_pondering_steps": true})");
 }
 
 namespace {

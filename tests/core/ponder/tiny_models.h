@@ -16,6 +16,8 @@ namespace ponderscope::testing {
 
 /// config.json with these keys and a vocabulary of that size.
 nlohmann::json tiny_config(const char* keys, std::int64_t vocabulary = 61);
+/// The config with these keys over its own.
+nlohmann::json with_keys(nlohmann::json config, const char* keys);
 /// config.json of small models: every odd size differs from the others, so that a swapped axis shows.
 nlohmann::json tiny_gpt_neox(std::int64_t vocabulary = 61);
 nlohmann::json tiny_gpt2(std::int64_t vocabulary = 61);

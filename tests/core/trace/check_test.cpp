@@ -115,17 +115,15 @@ protected:
 };
 
 TEST_F(Check, TimesAreOfUtcToTheSecondOrFiner) {
-    for (const auto& [time, sound] :
-         std::vector<std::pair<const char*, bool>>{{"2026-01-02T03:04:05Z", true},
-                                                   {"2026-01-02T03:04:05.5Z", true},
-                                                   {"2026-01-02T03:04:05.250Z", true},
-                                                   {"2026-01-02T03:04:05.Z", false},
-                                                   {"2026-01-02T03:04:05,5Z", false},
-                                                   {"2026-01-02T03:04:0525Z", false},
-                                                   {"2026-01-02T03:04:05.2aZ", false},
-                                                   {"2026-01-02T03:04:05", false}}) {
-        testing::sql(path, std::string("UPDATE run SET started = '") + time + "'");
-        EXPECT_EQ(check_trace(path).faults.empty(), sound) << time;
+    const auto sound = [&](const std::string& rest) {
+        testing::sql(path, "UPDATE run SET started = '2026-01-02T03:04:" + rest + "'");
+        return check_trace(path).faults.empty();
+    };
+    for (const char* const rest : {"05Z", "05.5Z", "05.250Z"}) {
+        EXPECT_TRUE(sound(rest)) << rest;
+    }
+    for (const char* const rest : {"05.Z", "05,5Z", "0525Z", "05.2aZ", "05"}) {
+        EXPECT_FALSE(sound(rest)) << rest;
     }
 }
 

@@ -137,15 +137,10 @@ TEST_F(TraceRoundTrip, RangesAreTheSlicesOfTheWhole) {
     testing::add_sample_run(path, "first", 3, {n}, 777);
     const TraceReader reader = TraceReader::open(path);
     const auto whole = testing::sample_chunks(3, 0, n);
-    for (const auto& [begin, end] : std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1},
-                                                                                       {4999, 5000},
-                                                                                       {1637, 1639},
-                                                                                       {1000, 4000},
-                                                                                       {4990, 9999},
-                                                                                       {-5, 3},
-                                                                                       {70, 60},
-                                                                                       {6000, 7000},
-                                                                                       {20, 20}}) {
+    const std::pair<std::int64_t, std::int64_t> ranges[]{{0, 1},       {4999, 5000}, {1637, 1639},
+                                                         {1000, 4000}, {4990, 9999}, {-5, 3},
+                                                         {70, 60},     {6000, 7000}, {20, 20}};
+    for (const auto& [begin, end] : ranges) {
         const std::int64_t from = std::clamp<std::int64_t>(begin, 0, n);
         const std::int64_t to = std::clamp<std::int64_t>(end, from, n);
         expect_same_tokens(reader.tokens(1, 0, begin, end), testing::sample_tokens(3, from, to - from, n));

@@ -72,38 +72,17 @@ RunInfo sample_run(const std::string& name) {
 }
 
 std::vector<SignalInfo> sample_signals() {
+    const std::vector<std::string> token{"token"}, by_step{"token", "step"},
+        candidates{"token", "step", "candidate"};
     return {
-        {signal::nll,
-         {"token", "step"},
-         "nats",
-         "NLL by step",
-         "Of the read-out after each step.",
-         DType::f32,
-         SignalStorage::plain,
-         false,
-         true},
-        {signal::rank,
-         {"token", "step"},
-         "",
-         "Rank by step",
-         "1 + the number of larger logits.",
-         DType::i32,
-         SignalStorage::plain,
-         false,
-         true},
-        {signal::candidate_ids,
-         {"token", "step", "candidate"},
-         "",
-         "Candidates",
-         "Ids of the ten likeliest.",
-         DType::i32},
-        {signal::candidate_probabilities,
-         {"token", "step", "candidate"},
-         "probability",
-         "Candidates",
-         "Their probabilities.",
+        {signal::nll, by_step, "nats", "NLL by step", "Of the read-out after each step.", DType::f32,
+         SignalStorage::plain, false, true},
+        {signal::rank, by_step, "", "Rank by step", "1 + the number of larger logits.", DType::i32,
+         SignalStorage::plain, false, true},
+        {signal::candidate_ids, candidates, "", "Candidates", "Ids of the ten likeliest.", DType::i32},
+        {signal::candidate_probabilities, candidates, "probability", "Candidates", "Their probabilities.",
          DType::f16},
-        {"unused", {"token"}, "", "Never given", "Announced, but not recorded."},
+        {"unused", token, "", "Never given", "Announced, but not recorded."},
     };
 }
 

@@ -45,13 +45,10 @@ protected:
         testing::write_sample_run(writer, "first", 1, {300, 20}, 100);
         testing::write_sample_run(writer, "second", 2, {300, 20}, 100);
         RunInfo run = testing::sample_run("third");
-        writer.begin_run(run, {{signal::attention,
-                                {"token", "step", "layer", "head", "back"},
-                                "weight",
-                                "Sequence attention",
-                                "Of layers 2; heads 0, 1 in that order.",
-                                DType::f16,
-                                SignalStorage::trimmed}});
+        const std::vector<std::string> axes{"token", "step", "layer", "head", "back"};
+        writer.begin_run(run,
+                         {{signal::attention, axes, "weight", "Sequence attention",
+                           "Of layers 2; heads 0, 1 in that order.", DType::f16, SignalStorage::trimmed}});
         writer.begin_sequence("attentive", testing::sample_text(100));
         writer.append(testing::sample_tokens(3, 0, 100, 100),
                       {{signal::attention, attention_triangle(0, 100, 100)}});

@@ -33,21 +33,16 @@ TEST(Recipe, ReadsEveryKey) {
     json document = testing::small_recipe();
     document["description"] = "said";
     document["tokenizer"] = "../tok.json";
-    document["texts"] = {{"folder", "novels"},
-                         {"train", {"*.txt"}},
-                         {"held_out", {"x.txt"}},
-                         {"held_out_fraction", 0.125},
-                         {"document_end", ""}};
-    document["training"] = {{"tokens", 1000},          {"context", 16},    {"batch", 8},      {"seed", 3},
-                            {"precision", "bfloat16"}, {"clip_norm", 0.5}, {"shifted", false}};
-    document["optimizer"] = {{"learning_rate", 0.25},
-                             {"betas", {0.8, 0.99}},
-                             {"weight_decay", 0.05},
-                             {"warmup_steps", 1},
-                             {"final_fraction", 0.5}};
-    document["evaluation"] = {{"every", 5}, {"windows", 9}, {"final_windows", 3}};
-    document["checkpoint"] = {{"every", 6}};
-    document["log"] = {{"every", 4}};
+    document.update(json::parse(R"({
+        "texts": {"folder": "novels", "train": ["*.txt"], "held_out": ["x.txt"], "held_out_fraction": 0.125,
+                  "document_end": ""},
+        "training": {"tokens": 1000, "context": 16, "batch": 8, "seed": 3, "precision": "bfloat16",
+                     "clip_norm": 0.5, "shifted": false},
+        "optimizer": {"learning_rate": 0.25, "betas": [0.8, 0.99], "weight_decay": 0.05, "warmup_steps": 1,
+                      "final_fraction": 0.5},
+        "evaluation": {"every": 5, "windows": 9, "final_windows": 3},
+        "checkpoint": {"every": 6},
+        "log": {"every": 4}})"));
     const Recipe recipe = parse_recipe(document.dump(), "/a/b/recipe.json");
     EXPECT_EQ(recipe.name, "small");
     EXPECT_EQ(recipe.description, "said");

@@ -319,17 +319,10 @@ private:
 
 /// Operations whose result's size, or whose very result, the host must know.
 bool waits_for_values(const std::string& name) {
-    static const std::set<std::string, std::less<>> names{"aten::nonzero",
-                                                          "aten::masked_select",
-                                                          "aten::_unique2",
-                                                          "aten::unique_dim",
-                                                          "aten::unique_consecutive",
-                                                          "aten::equal",
-                                                          "aten::_local_scalar_dense",
-                                                          "aten::is_nonzero",
-                                                          "aten::bincount",
-                                                          "aten::repeat_interleave"};
-    return names.contains(name);
+    static const std::set<std::string> names{
+        "nonzero", "masked_select",       "_unique2",   "unique_dim", "unique_consecutive",
+        "equal",   "_local_scalar_dense", "is_nonzero", "bincount",   "repeat_interleave"};
+    return name.starts_with("aten::") && names.contains(name.substr(6));
 }
 
 class Operation {

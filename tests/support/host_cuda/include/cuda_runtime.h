@@ -169,6 +169,3 @@ inline float __uint_as_float(unsigned bits) {
 inline float __expf(float x) {
     return std::exp(x);
 }
-inline float rsqrtf(float x) {
-    return 1.0F / std::sqrt(x);
-}
