@@ -15,10 +15,16 @@ std::string llama(const std::string& more = {}) {
     return R"({"model_type":"llama","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100)" +
            (more.empty() ? "" : "," + more) + "}";
 }
+ModelConfig read_llama(const std::string& more) {
+    return read_config(llama(more));
+}
 
 std::string neox(const std::string& more = {}) {
     return R"({"model_type":"gpt_neox","hidden_size":64,"num_hidden_layers":4,"num_attention_heads":4,"vocab_size":100)" +
            (more.empty() ? "" : "," + more) + "}";
+}
+ModelConfig read_neox(const std::string& more) {
+    return read_config(neox(more));
 }
 
 TEST(ConfigDefaults, Llama) {
@@ -114,8 +120,8 @@ TEST(ConfigDefaults, TheOthers) {
 
 TEST(ConfigValues, NullsAreAbsentExceptWhereTheyMeanNone) {
     const ModelConfig c =
-        read_config(llama(R"("rms_norm_eps":null,"rope_theta":null,"rope_scaling":null,"head_dim":null,
-        "num_key_value_heads":null,"tie_word_embeddings":null,"bos_token_id":null,"eos_token_id":null,"quantization_config":null)"));
+        read_llama(R"("rms_norm_eps":null,"rope_theta":null,"rope_scaling":null,"head_dim":null,
+        "num_key_value_heads":null,"tie_word_embeddings":null,"bos_token_id":null,"eos_token_id":null,"quantization_config":null)");
     EXPECT_EQ(c.norm_eps, 1e-6);
     EXPECT_EQ(c.kv_heads, 4);
     EXPECT_EQ(c.head_dim, 16);
@@ -124,9 +130,8 @@ TEST(ConfigValues, NullsAreAbsentExceptWhereTheyMeanNone) {
 }
 
 TEST(ConfigValues, TokenIds) {
-    EXPECT_EQ(read_config(llama(R"("eos_token_id":[3,1,3])")).eos_token_ids,
-              (std::vector<std::int64_t>{3, 1}));
-    EXPECT_TRUE(read_config(llama(R"("eos_token_id":-1)")).eos_token_ids.empty());
+    EXPECT_EQ(read_llama(R"("eos_token_id":[3,1,3])").eos_token_ids, (std::vector<std::int64_t>{3, 1}));
+    EXPECT_TRUE(read_llama(R"("eos_token_id":-1)").eos_token_ids.empty());
     expect_refused(llama(R"("eos_token_id":"</s>")"), "\"eos_token_id\"");
     expect_refused(llama(R"("eos_token_id":[1,"x"])"), "\"eos_token_id\"");
     expect_refused(llama(R"("bos_token_id":18446744073709551615)"), "\"bos_token_id\"");
@@ -148,7 +153,7 @@ TEST(ConfigValues, ActivationsByEveryName) {
                                                                 {"mish", Activation::mish},
                                                                 {"linear", Activation::linear}};
     for (const auto& [name, activation] : names) {
-        EXPECT_EQ(read_config(llama("\"hidden_act\":\"" + name + "\"")).activation, activation) << name;
+        EXPECT_EQ(read_llama("\"hidden_act\":\"" + name + "\"").activation, activation) << name;
     }
     expect_refused(llama(R"("hidden_act":"laplace")"), "\"hidden_act\"");
 }
@@ -208,39 +213,35 @@ TEST(ConfigErrors, TheFileItself) {
 
 TEST(Rope, LlamaTakesTheInnerKeysFirst) {
     RopeConfig rope =
-        read_config(llama(R"("rope_theta":1000,"rope_parameters":{"rope_theta":500,"rope_type":"default"})"))
-            .rope;
+        read_llama(R"("rope_theta":1000,"rope_parameters":{"rope_theta":500,"rope_type":"default"})").rope;
     EXPECT_EQ(rope.theta, 500.0);
-    rope =
-        read_config(llama(R"("rope_theta":1000,"rope_parameters":{"rope_type":"linear","factor":2})")).rope;
+    rope = read_llama(R"("rope_theta":1000,"rope_parameters":{"rope_type":"linear","factor":2})").rope;
     EXPECT_EQ(rope.theta, 1000.0);
     EXPECT_EQ(rope.kind, RopeConfig::Kind::linear);
-    rope = read_config(llama(R"("rope_theta":1000,"rope_scaling":{})")).rope;
+    rope = read_llama(R"("rope_theta":1000,"rope_scaling":{})").rope;
     EXPECT_EQ(rope.theta, 1000.0);
-    EXPECT_EQ(
-        read_config(llama(R"("rope_scaling":{"type":"linear","rope_type":"dynamic","factor":2})")).rope.kind,
-        RopeConfig::Kind::dynamic)
+    EXPECT_EQ(read_llama(R"("rope_scaling":{"type":"linear","rope_type":"dynamic","factor":2})").rope.kind,
+              RopeConfig::Kind::dynamic)
         << "the newer name wins";
 }
 
 TEST(Rope, ScalingReplacesParameters) {
-    const ModelConfig c = read_config(llama(
-        R"("rope_theta":1000,"rope_scaling":{"type":"linear","factor":2},"rope_parameters":{"rope_theta":5,"rope_type":"default"})"));
+    const ModelConfig c = read_llama(
+        R"("rope_theta":1000,"rope_scaling":{"type":"linear","factor":2},"rope_parameters":{"rope_theta":5,"rope_type":"default"})");
     EXPECT_EQ(c.rope.kind, RopeConfig::Kind::linear);
     EXPECT_EQ(c.rope.theta, 1000.0) << "the other's base is ignored with it";
     ASSERT_EQ(c.notices.size(), 1U);
     EXPECT_EQ(c.notices[0], "\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
-    EXPECT_EQ(
-        read_config(llama(R"("rope_scaling":{},"rope_parameters":{"rope_theta":5,"rope_type":"default"})"))
-            .rope.theta,
-        5.0)
+    EXPECT_EQ(read_llama(R"("rope_scaling":{},"rope_parameters":{"rope_theta":5,"rope_type":"default"})")
+                  .rope.theta,
+              5.0)
         << "an empty one replaces nothing";
 }
 
 TEST(Rope, OriginalLength) {
     const std::string llama3 = R"("rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4)";
     const auto original = [](const std::string& more) {
-        return read_config(llama(R"("max_position_embeddings":4096,)" + more)).rope.original_max_positions;
+        return read_llama(R"("max_position_embeddings":4096,)" + more).rope.original_max_positions;
     };
     EXPECT_EQ(original("\"rope_scaling\":{" + llama3 + ",\"original_max_position_embeddings\":512}"), 512);
     EXPECT_EQ(original("\"rope_scaling\":{" + llama3 + "}"), 4096) << "missing: the maximum, for llama3 too";
@@ -256,7 +257,7 @@ TEST(Rope, OriginalLength) {
 }
 
 TEST(Rope, SaysWhichOfTwoValuesCounts) {
-    const auto notices = [](const std::string& more) { return read_config(llama(more)).notices; };
+    const auto notices = [](const std::string& more) { return read_llama(more).notices; };
     const std::string llama3 = R"("rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4)";
     const auto lengths = [&](int inside, int beside) {
         return notices("\"rope_scaling\":{" + llama3 +
@@ -272,7 +273,7 @@ TEST(Rope, SaysWhichOfTwoValuesCounts) {
 
 TEST(Rope, NamesKeysThatItsKindDoesNotRead) {
     const auto notices = [](const std::string& section) {
-        return read_config(llama("\"rope_scaling\":{" + section + "}")).notices;
+        return read_llama("\"rope_scaling\":{" + section + "}").notices;
     };
     const std::vector<std::string> unknown =
         notices(R"("type":"linear","factor":2,"alpha":1,"mrope_section":[2,1,1],"beta_fast":3)");
@@ -283,8 +284,8 @@ TEST(Rope, NamesKeysThatItsKindDoesNotRead) {
 
 TEST(Rope, Yarn) {
     const RopeConfig rope =
-        read_config(llama(R"("rope_scaling":{"type":"yarn","factor":4,"attention_factor":1.5,"beta_fast":16,
-        "beta_slow":2,"mscale":0.7,"mscale_all_dim":0.8,"truncate":false})"))
+        read_llama(R"("rope_scaling":{"type":"yarn","factor":4,"attention_factor":1.5,"beta_fast":16,
+        "beta_slow":2,"mscale":0.7,"mscale_all_dim":0.8,"truncate":false})")
             .rope;
     EXPECT_EQ(rope.attention_factor, 1.5);
     EXPECT_EQ(rope.beta_fast, 16.0);
@@ -292,41 +293,39 @@ TEST(Rope, Yarn) {
     EXPECT_EQ(rope.mscale, 0.7);
     EXPECT_EQ(rope.mscale_all_dim, 0.8);
     EXPECT_FALSE(rope.truncate);
-    const RopeConfig plain = read_config(llama(R"("rope_scaling":{"type":"yarn","factor":4})")).rope;
+    const RopeConfig plain = read_llama(R"("rope_scaling":{"type":"yarn","factor":4})").rope;
     EXPECT_EQ(plain.attention_factor, std::nullopt);
     EXPECT_EQ(plain.beta_fast, 32.0);
     EXPECT_TRUE(plain.truncate);
 }
 
 TEST(Rope, DynamicIsAnnounced) {
-    EXPECT_EQ(read_config(llama(R"("rope_scaling":{"type":"dynamic","factor":2})")).notices.size(), 1U);
+    EXPECT_EQ(read_llama(R"("rope_scaling":{"type":"dynamic","factor":2})").notices.size(), 1U);
     expect_refused(llama(R"("head_dim":2,"rope_scaling":{"type":"dynamic","factor":2})"),
                    "\"rope_scaling.type\"");
 }
 
 TEST(Rope, GptNeoXHasItsOwnNames) {
-    ModelConfig c = read_config(neox(R"("rotary_pct":0.5,"rotary_emb_base":500)"));
+    ModelConfig c = read_neox(R"("rotary_pct":0.5,"rotary_emb_base":500)");
     EXPECT_EQ(c.rope.theta, 500.0);
     EXPECT_EQ(c.rope.rotary_dims, 8);
-    c = read_config(neox(R"("rope_theta":777)"));
+    c = read_neox(R"("rope_theta":777)");
     EXPECT_EQ(c.rope.theta, 10000.0) << "a lone rope_theta is not read";
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"rope_theta\" is ignored: GPT-NeoX reads \"rotary_emb_base\"."});
-    c = read_config(neox(R"("partial_rotary_factor":1.0)"));
+    c = read_neox(R"("partial_rotary_factor":1.0)");
     EXPECT_EQ(c.rope.rotary_dims, 4);
     EXPECT_EQ(c.notices, std::vector<std::string>{
                              "\"partial_rotary_factor\" is ignored: GPT-NeoX reads \"rotary_pct\"."});
-    c = read_config(
-        neox(R"("rotary_emb_base":500,"rotary_pct":0.25,"rope_theta":500,"partial_rotary_factor":0.25)"));
+    c = read_neox(R"("rotary_emb_base":500,"rotary_pct":0.25,"rope_theta":500,"partial_rotary_factor":0.25)");
     EXPECT_TRUE(c.notices.empty()) << "they agree";
-    c = read_config(neox(
-        R"("rotary_emb_base":500,"rotary_pct":0.5,"rope_parameters":{"rope_theta":30,"partial_rotary_factor":1.0})"));
+    c = read_neox(
+        R"("rotary_emb_base":500,"rotary_pct":0.5,"rope_parameters":{"rope_theta":30,"partial_rotary_factor":1.0})");
     EXPECT_EQ(c.rope.theta, 30.0) << "inside wins";
     EXPECT_EQ(c.rope.rotary_dims, 16);
-    EXPECT_EQ(
-        read_config(neox(R"("rotary_pct":0.5,"rope_scaling":{"type":"linear","factor":3})")).rope.rotary_dims,
-        8);
-    EXPECT_EQ(read_config(neox(R"("rotary_pct":0)")).rope.kind, RopeConfig::Kind::none);
+    EXPECT_EQ(read_neox(R"("rotary_pct":0.5,"rope_scaling":{"type":"linear","factor":3})").rope.rotary_dims,
+              8);
+    EXPECT_EQ(read_neox(R"("rotary_pct":0)").rope.kind, RopeConfig::Kind::none);
 }
 
 TEST(SlidingWindows, LayerTypesWinOverMaxWindowLayers) {
@@ -360,8 +359,8 @@ TEST(UnreadKeys, AreNamed) {
     EXPECT_TRUE(named(llama(R"("layer_types":["sliding_attention"])"), "layer_types"));
     EXPECT_TRUE(named(llama(R"("attention_multiplier":0.5)"), "attention_multiplier"));
     EXPECT_TRUE(named(R"({"model_type":"gpt2","layer_types":["full_attention"]})", "layer_types"));
-    EXPECT_TRUE(read_config(llama(R"("transformers_version":"5","use_cache":true,"sliding_window":null,
-                                  "use_something":false,"pad_token_id":3,"torch_dtype":"float32")"))
+    EXPECT_TRUE(read_llama(R"("transformers_version":"5","use_cache":true,"sliding_window":null,
+                                  "use_something":false,"pad_token_id":3,"torch_dtype":"float32")")
                     .notices.empty());
 }
 

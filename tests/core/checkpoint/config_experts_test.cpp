@@ -13,6 +13,10 @@ std::string mixture(const std::string& kind, const std::string& more = {}) {
            (more.empty() ? "" : "," + more) + "}";
 }
 
+ModelConfig read_mixture(const std::string& kind, const std::string& more) {
+    return read_config(mixture(kind, more));
+}
+
 using Layers = std::vector<std::int64_t>;
 
 TEST(ConfigOfExperts, AbsentKeysAreThoseOfTheClasses) {
@@ -59,7 +63,7 @@ TEST(ConfigOfExperts, AbsentKeysAreThoseOfTheClasses) {
 
 TEST(ConfigOfExperts, SparseLayersFollowStepAndList) {
     const auto layers = [](const std::string& more) {
-        return read_config(mixture("qwen3_moe", more)).experts.layers;
+        return read_mixture("qwen3_moe", more).experts.layers;
     };
     EXPECT_EQ(layers(""), (Layers{0, 1, 2, 3}));
     EXPECT_EQ(layers(R"("decoder_sparse_step":2)"), (Layers{1, 3}));
@@ -70,29 +74,24 @@ TEST(ConfigOfExperts, SparseLayersFollowStepAndList) {
 }
 
 TEST(ConfigOfExperts, BothNamesOfTheirNumberAreRead) {
+    const std::string heads = R"("num_key_value_heads":2,)";
     for (const char* kind : {"qwen3_moe", "olmoe", "gpt_oss"}) {
-        EXPECT_EQ(read_config(mixture(kind, R"("num_key_value_heads":2,"num_experts":12)")).experts.count, 12)
-            << kind;
-        EXPECT_EQ(
-            read_config(mixture(kind, R"("num_key_value_heads":2,"num_local_experts":12)")).experts.count, 12)
-            << kind;
-        EXPECT_THROW((void)read_config(
-                         mixture(kind, R"("num_key_value_heads":2,"num_experts":12,"num_local_experts":16)")),
-                     InputError)
-            << kind;
+        SCOPED_TRACE(kind);
+        EXPECT_EQ(read_mixture(kind, heads + R"("num_experts":12)").experts.count, 12);
+        EXPECT_EQ(read_mixture(kind, heads + R"("num_local_experts":12)").experts.count, 12);
+        EXPECT_THROW((void)read_mixture(kind, heads + R"("num_experts":12,"num_local_experts":16)"),
+                     InputError);
     }
 }
 
 TEST(ConfigOfExperts, WindowsOfQwenAreOfAllLayersOrNone) {
-    EXPECT_EQ(
-        read_config(mixture("qwen3_moe", R"("use_sliding_window":true,"sliding_window":9)")).sliding_windows,
-        (Layers{9, 9, 9, 9}));
-    EXPECT_EQ(
-        read_config(mixture("qwen3_moe", R"("use_sliding_window":false,"sliding_window":9)")).sliding_windows,
-        (Layers{0, 0, 0, 0}));
-    EXPECT_EQ(read_config(mixture("qwen3_moe", R"("use_sliding_window":true,"sliding_window":null)"))
-                  .sliding_windows,
-              (Layers{0, 0, 0, 0}));
+    const auto windows = [](const std::string& use, const std::string& size) {
+        return read_mixture("qwen3_moe", "\"use_sliding_window\":" + use + ",\"sliding_window\":" + size)
+            .sliding_windows;
+    };
+    EXPECT_EQ(windows("true", "9"), (Layers{9, 9, 9, 9}));
+    EXPECT_EQ(windows("false", "9"), (Layers{0, 0, 0, 0}));
+    EXPECT_EQ(windows("true", "null"), (Layers{0, 0, 0, 0}));
 }
 
 TEST(ConfigOfExperts, ImpossibleValuesAreRefusedByName) {
@@ -111,9 +110,9 @@ TEST(ConfigOfExperts, ImpossibleValuesAreRefusedByName) {
     }
     for (const char* more : {R"("swiglu_limit":0)", R"("swiglu_alpha":-1)",
                              R"("quantization_config":{"quant_method":"mxfp4"})"}) {
-        EXPECT_THROW((void)read_config(mixture("gpt_oss", more)), InputError) << more;
+        EXPECT_THROW((void)read_mixture("gpt_oss", more), InputError) << more;
     }
-    EXPECT_THROW((void)read_config(mixture("olmoe", R"("clip_qkv":-0.5)")), InputError);
+    EXPECT_THROW((void)read_mixture("olmoe", R"("clip_qkv":-0.5)"), InputError);
 }
 
 } // namespace
