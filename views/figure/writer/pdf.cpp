@@ -404,7 +404,7 @@ private:
         if (path.isEmpty() || !begin(fill, stroke)) {
             return;
         }
-        out_ += path_text(path,
+        out_ += path_data(path,
                           [](char letter, const QByteArray& points) { return points + " " + letter + "\n"; });
         out_ += paint_operator(fill, stroke);
     }
@@ -438,7 +438,7 @@ QByteArray number(double value, int decimals) {
     return text == "-0" ? QByteArray("0") : text;
 }
 
-QByteArray path_text(const QPainterPath& path,
+QByteArray path_data(const QPainterPath& path,
                      const std::function<QByteArray(char letter, const QByteArray& points)>& operation) {
     QByteArray text;
     for (int i = 0; i < path.elementCount();) {

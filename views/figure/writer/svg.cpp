@@ -42,7 +42,7 @@ public:
         if (item.path.isEmpty()) {
             return;
         }
-        const QByteArray d = path_text(item.path, [](char letter, const QByteArray& points) {
+        const QByteArray d = path_data(item.path, [](char letter, const QByteArray& points) {
             return QByteArray(1, letter).toUpper() + points;
         });
         out_ += "<path d=\"" + d + "\"" + look(item.fill, item.stroke) + "/>\n";
