@@ -33,6 +33,40 @@ namespace ponderscope {
 
 namespace {
 
+constexpr int days_kept = 14;
+
+void forget_old(QDir folder) {
+    const QDateTime oldest = QDateTime::currentDateTime().addDays(-days_kept);
+    const QFileInfoList files =
+        folder.entryInfoList({u"scratch-*.ponder*"_s}, QDir::Files | QDir::NoSymLinks);
+    for (const QFileInfo& file : files) {
+        if (file.lastModified() < oldest) {
+            folder.remove(file.fileName());
+        }
+    }
+}
+
+QString new_scratch() {
+    return QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
+           u"/scratch/scratch-%1-%2.ponder"_s.arg(QDateTime::currentDateTime().toString(u"yyyyMMdd-HHmmss"_s),
+                                                  QUuid::createUuid().toString(QUuid::Id128).left(8));
+}
+
+/// Creates the folder of temporary runs. An error message if the folder cannot be written; empty: success.
+QString prepare_scratch(const QString& trace) {
+    const QString folder = QFileInfo(trace).path();
+    const bool there = QDir().mkpath(folder);
+    // Tried, not asked: permissions do not say all.
+    QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
+    if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
+        return u"Cannot write temporary runs to %1 (%2). Free disk space, or set XDG_CACHE_HOME to a "
+               "writable folder and start Ponderscope again."_s.arg(
+                   folder, there ? probe.errorString() : u"cannot create the folder"_s);
+    }
+    forget_old(QDir(folder));
+    return {};
+}
+
 /// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
 /// empty when it is nowhere.
 QString find_named(const QString& named, const QString& trace) {
@@ -88,9 +122,10 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
       edits_(edits),
       docks_(docks),
       thinker_(shell.views.data),
+      scratch_(new_scratch()),
       recording_(new RecordingStatus(shell.views.theme, &shell.window)) {
     window_->statusBar()->addPermanentWidget(recording_);
-    data_.setScratch(scratch_.trace());
+    data_.setScratch(scratch_);
     traces_.setRecording([this] { return recorder_.isRunning(); });
     connect(&traces_.opener(), &Opener::checkpointFound, this, [this](const QString& folder) {
         // A folder without a model is no checkpoint to open again.
@@ -359,12 +394,14 @@ QString RunController::scratchFor(const QString& lies) {
     const bool recording = recorder_.isRunning() && data_.isScratch(absolute_name(recorder_.request().trace));
     const QString problem = recording || thinker_.isRunning() || edits_.isBusy()
                                 ? u"A temporary run is being written. Wait for it or cancel it."_s
-                                : scratch_.prepare();
+                                : prepare_scratch(scratch_);
     if (!problem.isEmpty()) {
         messages_->show("scratch.not-ready", problem);
         return {};
     }
-    QString scratch = scratch_.on(machine_of(lies));
+    const QString machine = machine_of(lies);
+    QString scratch =
+        machine.isEmpty() ? scratch_ : machine + u"/tmp/ponderscope-"_s + QFileInfo(scratch_).fileName();
     data_.setScratch(scratch);
     return scratch;
 }
@@ -403,47 +440,6 @@ void RunController::attachThink(ThinkPanel& panel) {
         think_->setStatus(sentence);
     });
     connect(&thinker_, &EngineProcess::ended, this, [this] { think_->setRunning(false); });
-}
-
-namespace {
-
-constexpr int days_kept = 14;
-
-void forget_old(QDir folder) {
-    const QDateTime oldest = QDateTime::currentDateTime().addDays(-days_kept);
-    const QFileInfoList files =
-        folder.entryInfoList({u"scratch-*.ponder*"_s}, QDir::Files | QDir::NoSymLinks);
-    for (const QFileInfo& file : files) {
-        if (file.lastModified() < oldest) {
-            folder.remove(file.fileName());
-        }
-    }
-}
-
-} // namespace
-
-Scratch::Scratch()
-    : trace_(
-          QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
-          u"/scratch/scratch-%1-%2.ponder"_s.arg(QDateTime::currentDateTime().toString(u"yyyyMMdd-HHmmss"_s),
-                                                 QUuid::createUuid().toString(QUuid::Id128).left(8))) {}
-
-QString Scratch::on(const QString& machine) const {
-    return machine.isEmpty() ? trace_ : machine + u"/tmp/ponderscope-"_s + QFileInfo(trace_).fileName();
-}
-
-QString Scratch::prepare() const {
-    const QString folder = QFileInfo(trace_).path();
-    const bool there = QDir().mkpath(folder);
-    // Tried, not asked: permissions do not say all.
-    QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
-    if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
-        return u"Cannot write temporary runs to %1 (%2). Free disk space, or set XDG_CACHE_HOME to a "
-               "writable folder and start Ponderscope again."_s.arg(
-                   folder, there ? probe.errorString() : u"cannot create the folder"_s);
-    }
-    forget_old(QDir(folder));
-    return {};
 }
 
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,

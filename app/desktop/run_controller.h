@@ -27,21 +27,6 @@ class ThinkPanel;
 RecordRequest rerun_request(const RunInfo& run, const QString& trace, const QString& policy,
                             const QString& kv);
 
-/// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache. Its
-/// folder is created when needed; files of earlier sessions are removed after two weeks.
-class Scratch {
-public:
-    Scratch();
-    [[nodiscard]] const QString& trace() const { return trace_; } ///< absolute; may not exist yet
-    /// Creates the folder. Returns an error message if the folder cannot be written; empty: success.
-    [[nodiscard]] QString prepare() const;
-    /// The file of temporary runs on \p machine ("ssh://HOST"), in its /tmp. Without a machine: trace().
-    [[nodiscard]] QString on(const QString& machine) const;
-
-private:
-    QString trace_;
-};
-
 /// Makes runs: recordings, exact reruns, generations. Owns the processes and the file of temporary runs.
 class RunController : public ShellPart {
     Q_OBJECT
@@ -50,7 +35,9 @@ public:
     ~RunController() override;
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] Thinker& thinker() { return thinker_; }
-    [[nodiscard]] const Scratch& scratch() const { return scratch_; }
+    /// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache.
+    /// It may not exist yet. Files of earlier sessions are removed after two weeks.
+    [[nodiscard]] const QString& scratch() const { return scratch_; }
     [[nodiscard]] RecordDialog* recordDialog() const; ///< null: not open
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
     void attachThink(ThinkPanel& panel);
@@ -99,8 +86,8 @@ private:
     Recorder recorder_;
     bool rerunning_ = false; ///< the current recording is a rerun for the lab
     Thinker thinker_;
-    RunKey parent_; ///< run that the generation continues; invalid: a prompt
-    Scratch scratch_;
+    RunKey parent_;   ///< run that the generation continues; invalid: a prompt
+    QString scratch_; ///< absolute
     RecordingStatus* recording_;
     QPointer<RecordDialog> recordDialog_;
     std::optional<RecordRequest> asked_; ///< the dialog's recording, while it runs

@@ -367,7 +367,7 @@ private Q_SLOTS:
         waitForArguments();
         QCOMPARE(value("--force-steps="), "1/8:3"); // token 9 was predicted at token 8
         QCOMPARE(value("--from="), path.toUtf8() + '#' + QByteArray::fromStdString(run.name));
-        QCOMPARE(value("--output="), stage.window.runs().scratch().trace().toUtf8());
+        QCOMPARE(value("--output="), stage.window.runs().scratch().toUtf8());
         QTRY_VERIFY(stage.window.text().view().showsDifference());
         back();
 

@@ -54,7 +54,7 @@ struct Stage : testing::EngineStage {
         return hasRerun();
     }
     [[nodiscard]] TraceReader scratch() const {
-        return TraceReader::open(window.runs().scratch().trace().toStdString());
+        return TraceReader::open(window.runs().scratch().toStdString());
     }
 };
 
@@ -204,7 +204,7 @@ exec sleep 600
         QVERIFY(stage.open());
         // What if: nothing else is changed, so that the difference is that of the step alone.
         stage.window.whatIf().giveSteps(9, 2);
-        QTRY_VERIFY(stage.window.selection().runA().trace == stage.window.runs().scratch().trace());
+        QTRY_VERIFY(stage.window.selection().runA().trace == stage.window.runs().scratch());
         QVERIFY(stage.settle());
         const RunInfo asked = stage.scratch().runs().at(0);
         QCOMPARE(asked.max_steps, 4);

@@ -53,7 +53,7 @@ struct Stage : testing::EngineStage {
     [[nodiscard]] bool says(const char* id, const QString& part = {}) {
         return testing::says(window, id, part);
     }
-    [[nodiscard]] QString scratch() { return window.runs().scratch().trace(); }
+    [[nodiscard]] QString scratch() { return window.runs().scratch(); }
 };
 
 } // namespace
