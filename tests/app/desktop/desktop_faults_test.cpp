@@ -83,19 +83,28 @@ private Q_SLOTS:
         QVERIFY(watch.check({}, {}).isEmpty());
     }
 
-    void aTraceThatVanishesStaysOnTheScreen() {
+    void aTraceThatIsLostStaysOnTheScreen_data() {
+        QTest::addColumn<bool>("removed");
+        QTest::newRow("removed") << true;
+        QTest::newRow("shorter") << false;
+    }
+    void aTraceThatIsLostStaysOnTheScreen() {
+        QFETCH(const bool, removed);
         Stage stage;
         const QString path = stage.make(u"gone.ponder"_s);
         QVERIFY(stage.shows(path));
         QVERIFY(testing::looks(stage.window, 1));
-        QVERIFY(QFile::remove(path));
-        QVERIFY(testing::says(stage.window, "trace.removed", path));
+        QVERIFY(removed ? QFile::remove(path) : QFile::resize(path, QFileInfo(path).size() / 3));
+        const char* id = removed ? "trace.removed" : "trace.shorter";
+        QVERIFY(testing::says(stage.window, id, path));
         QVERIFY(stage.window.text().view().sequence());
+        stage.window.selection().setSequence(1); // not read before: what is left says what it says
+        QTRY_VERIFY(stage.window.data().idle());
         look(stage);
         // Read and closed, the message does not come back.
         stage.window.messages().clear();
         QVERIFY(testing::looks(stage.window, 2));
-        QVERIFY(!stage.window.messages().has("trace.removed"));
+        QVERIFY(!stage.window.messages().has(id));
     }
 
     void aTraceThatIsReplacedIsReadAgain() {
@@ -108,19 +117,6 @@ private Q_SLOTS:
         QVERIFY(testing::says(stage.window, "trace.replaced", u"now.ponder"_s));
         QTRY_VERIFY(stage.window.text().view().sequence() &&
                     stage.window.text().view().sequence()->tokens.size() == 90);
-        look(stage);
-    }
-
-    void aTraceThatShrinksIsSaid() {
-        Stage stage;
-        const QString path = stage.make(u"short.ponder"_s);
-        QVERIFY(stage.shows(path));
-        QVERIFY(testing::looks(stage.window, 1));
-        QVERIFY(QFile::resize(path, QFileInfo(path).size() / 3));
-        QVERIFY(testing::says(stage.window, "trace.shorter", path));
-        QVERIFY(stage.window.text().view().sequence());
-        stage.window.selection().setSequence(1); // not read before: what is left says what it says
-        QTRY_VERIFY(stage.window.data().idle());
         look(stage);
     }
 
