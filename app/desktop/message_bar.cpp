@@ -7,7 +7,6 @@
 #include <QAccessible>
 #include <QCursor>
 #include <QEvent>
-#include <QLabel>
 #include <QPainter>
 #include <QToolButton>
 
@@ -28,8 +27,7 @@ constexpr int room_of_menu = 56;   ///< of the window: the menu
 
 } // namespace
 
-MessageBar::MessageBar(Theme& theme, QWidget* parent)
-    : QWidget(parent), theme_(theme), label_(new QLabel(this)) {
+MessageBar::MessageBar(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     label_->setWordWrap(true);
     label_->setTextFormat(Qt::PlainText); // file names are no markup
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);

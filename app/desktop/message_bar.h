@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QLabel>
 #include <QTimer>
 #include <QWidget>
 
 #include <vector>
-
-class QLabel;
 
 namespace ponderscope {
 
@@ -47,7 +46,7 @@ private:
 
     Theme& theme_;
     std::vector<Message> messages_;
-    QLabel* label_;
+    QLabel* label_ = new QLabel(this);
     QTimer fading_;
     bool above_ = false; ///< the bar is at the top, because the pointer is at the bottom
 };

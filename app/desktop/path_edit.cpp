@@ -8,11 +8,9 @@
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
-#include <QToolButton>
 
 #include <algorithm>
 
@@ -39,12 +37,7 @@ QStringList distinct_names(const QStringList& paths) {
 }
 
 PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
-    : QWidget(parent),
-      kind_(kind),
-      what_(what),
-      filter_(filter),
-      edit_(new QLineEdit(this)),
-      offered_(new QToolButton(this)) {
+    : QWidget(parent), kind_(kind), what_(what), filter_(filter) {
     setAcceptDrops(true);
     edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
     edit_->setAccessibleName(what);

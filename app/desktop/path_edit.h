@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QLineEdit>
 #include <QString>
 #include <QStringList>
+#include <QToolButton>
 #include <QWidget>
-
-class QLineEdit;
-class QToolButton;
 
 namespace ponderscope {
 
@@ -34,8 +33,8 @@ private:
     Kind kind_;
     QString what_;
     QString filter_;
-    QLineEdit* edit_;
-    QToolButton* offered_; ///< hidden without offers
+    QLineEdit* edit_ = new QLineEdit(this);
+    QToolButton* offered_ = new QToolButton(this); ///< hidden without offers
 };
 
 /// The last parts of paths, just long enough to tell the paths apart: "samples/adaponderlm".

@@ -9,8 +9,6 @@
 
 #include <QJsonDocument>
 #include <QJsonObject>
-#include <QLabel>
-#include <QProgressBar>
 #include <QToolButton>
 
 #include <algorithm>
@@ -81,8 +79,6 @@ void Recorder::end(End end, const QString& sentence) {
 
 RecordingStatus::RecordingStatus(Theme& theme, QWidget* parent)
     : QWidget(parent),
-      label_(new QLabel(this)),
-      bar_(new QProgressBar(this)),
       cancel_(flat_button(u"Cancel"_s,
                           u"Stop the recording. Finished sequences stay in the trace. The run is marked as "
                           "partial"_s,

@@ -4,11 +4,11 @@
 #include "app/desktop/engine_process.h"
 #include "app/desktop/record_command.h"
 
+#include <QLabel>
 #include <QObject>
+#include <QProgressBar>
 #include <QWidget>
 
-class QLabel;
-class QProgressBar;
 class QToolButton;
 
 namespace ponderscope {
@@ -64,8 +64,8 @@ Q_SIGNALS:
 
 private:
     QString name_;
-    QLabel* label_;
-    QProgressBar* bar_;
+    QLabel* label_ = new QLabel(this);
+    QProgressBar* bar_ = new QProgressBar(this);
     QToolButton* cancel_;
 };
 
