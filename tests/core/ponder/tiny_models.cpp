@@ -8,7 +8,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <fstream>
 #include <functional>
 #include <limits>

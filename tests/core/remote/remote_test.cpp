@@ -8,7 +8,6 @@
 #include "core/remote/host.h"
 #include "core/remote/transport.h"
 #include "core/trace/reader.h"
-#include "core/trace/shard.h"
 #include "core/trace/tools/annotations.h"
 #include "core/trace/tools/check.h"
 #include "core/trace/tools/merge.h"

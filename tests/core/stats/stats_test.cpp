@@ -41,12 +41,6 @@ Sample reference_sample(std::size_t n, std::uint64_t seed) {
     return sample;
 }
 
-Statistic mean_of(std::size_t column) {
-    return [column](std::span<const double> sums, std::int64_t n) {
-        return sums[column] / static_cast<double>(n);
-    };
-}
-
 TEST(Correlation, AgreesWithSciPy) {
     const nlohmann::json& want = reference_values();
     const Sample sample = reference_sample(500, 7);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Tokenizer files of all sorts: what each option does, and what is refused with which sentence.
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 #include "core/text/tokenizer.h"
 #include "tests/support/errors.h"
 #include "tests/support/test_data.h"

@@ -7,7 +7,6 @@
 #include "tests/support/packed.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <sqlite3.h>

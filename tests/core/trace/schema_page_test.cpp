@@ -11,7 +11,6 @@
 #include "tests/core/trace/trace_test.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
