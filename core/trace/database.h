@@ -35,10 +35,10 @@ public:
     /// A file on another machine changed during the read. Begin the transaction again.
     [[nodiscard]] bool is_moved() const;
     [[nodiscard]] bool lost_its_file() const; ///< the file's name now belongs to another file, or to no file
-    /// The log's index file, which a reader needs, cannot be created or extended: the folder is read-only, or
-    /// the disk is full.
+    /// SQLite cannot create or extend the -shm file that a reader needs. The folder is read-only, or the disk
+    /// is full.
     [[nodiscard]] bool lacks_helper_files() const;
-    /// The file is damaged. The error is not the machine's.
+    /// The error shows damage of the file, not a failure of the system.
     [[nodiscard]] bool is_damage() const;
 
 private:
@@ -160,27 +160,25 @@ public:
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< the default is usual_wait
-    /// Destroy all statements first. A failure to close is ignored. If no program writes the trace, the last
-    /// reader moves a remaining write-ahead log into the file, if permissions allow.
+    /// Destroy all statements first. A failure to close is ignored. If no program writes the trace and
+    /// permissions allow, the last reader moves a remaining write-ahead log into the file.
     void close();
     /// Moves the write-ahead log into the file and removes the log. If other programs read the file, the log
-    /// stays, and the last program to close the file removes it. The log is empty if no reader is inside a
-    /// transaction. \p milliseconds: time to wait for readers.
+    /// stays, and the last program to close the file removes it. The remaining log is empty if no reader is
+    /// inside a transaction. \p milliseconds: time to wait for readers.
     void make_single_file(int milliseconds);
 
-    /// Bytes of the file from \p offset on, as on the disk, without a lock; bytes beyond its end are 0.
-    /// Always read through this connection, never through another stream. When a process closes any
-    /// descriptor of a file, POSIX releases all locks of the process on this file, also the locks of SQLite's
-    /// connections.
+    /// Reads bytes of the file from \p offset on, without a lock. Bytes beyond the end are 0. Never open the
+    /// file with another stream. When a process closes any descriptor of a file, POSIX releases all locks of
+    /// the process on the file, including SQLite's locks.
     void read_file(std::int64_t offset, std::span<std::byte> out);
     /// The same for the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);
-    /// The header of the log's index: the first 136 bytes of the -shm file
-    /// (https://www.sqlite.org/walformat.html), as one consistent copy. False: the file has no log. Call it
-    /// inside of a transaction.
+    /// Copies the header of the log's index consistently: the first 136 bytes of the -shm file
+    /// (https://www.sqlite.org/walformat.html). False: the file has no log. Call inside a transaction.
     bool read_log_index(std::span<std::byte, 136> out);
 
-    /// Reads bytes [offset, offset + out.size()) of a BLOB. Touches only the pages that hold them.
+    /// Reads bytes [offset, offset + out.size()) of a BLOB. Reads only the pages of these bytes.
     void read_blob(const char* table, const char* column, std::int64_t row, std::size_t offset,
                    std::span<std::byte> out);
 
@@ -190,7 +188,7 @@ private:
     std::filesystem::path left_log_of_; ///< readers of a local file: the file whose log remains
 };
 
-/// Removes a database and SQLite's files beside it.
+/// Removes a database with its -wal, -shm and -journal files.
 void remove_database(const std::filesystem::path& path) noexcept;
 /// A database file that the destructor removes, unless it was renamed.
 struct TemporaryDatabase {

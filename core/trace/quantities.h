@@ -34,7 +34,7 @@ struct QuantityInfo {
     double (*value)(const TokenColumns& tokens, std::size_t row);
 };
 
-/// In the order of enum Quantity, which is that of menus and tables.
+/// In the order of enum Quantity. Menus and tables have the same order.
 inline constexpr QuantityInfo token_quantities[] = {
     {Quantity::nll, "nll", "nll", "nll_difference", "NLL", "nats", NumberKind::nats,
      "surprise at the token, −ln p; 0 is certain", "surprise at the next token, −ln p; 0 is certain",

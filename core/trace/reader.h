@@ -22,15 +22,15 @@ class FileTrace;
 /// can be read.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace. The path is a folder, a pattern,
-/// or the name of the whole trace. Each set of shards is a run, read as if one process had recorded it,
-/// except that sequences after a missing or unfinished sequence are left out.
+/// or the name of the whole trace. Each set of shards reads as one run of one process. Sequences after a
+/// missing or unfinished sequence are left out.
 ///
-/// One thread at a time. Each reading thread opens its own reader, which is cheap.
+/// One thread at a time. Open one reader for each thread. Opening is cheap.
 class TraceReader {
 public:
     /// InputError: not a trace, another kind of SQLite file, or another version.
     static TraceReader open(const std::filesystem::path& path);
-    /// Opens shards from a list. \p name replaces them in path() and in messages. InputError: a shard is
+    /// Opens shards from a list. \p name replaces the list in path() and in messages. InputError: a shard is
     /// missing, repeated or of another run, or a file is not a shard.
     static TraceReader open_shards(const std::vector<std::filesystem::path>& files,
                                    const std::filesystem::path& name);
@@ -42,7 +42,7 @@ public:
     /// A new reader of the same files, for another thread.
     [[nodiscard]] TraceReader another() const;
 
-    /// The name of a run in messages: "/FOLDER/FILE.ponder#NAME"; the short form omits the folder.
+    /// The name of a run in messages: "/FOLDER/FILE.ponder#NAME". The short form omits the folder.
     [[nodiscard]] std::string name_of(const RunInfo& run) const { return path().string() + "#" + run.name; }
     [[nodiscard]] std::string short_name_of(const RunInfo& run) const {
         return path().filename().string() + "#" + run.name;
@@ -72,7 +72,7 @@ public:
     /// Sorted by quantity and place; points in the order of steps.
     [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
 
-    /// Tokens [begin, end) of a sequence; end is cut to the existing tokens, and a negative end means all.
+    /// Tokens [begin, end) of a sequence. \p end is reduced to the number of tokens; negative: all tokens.
     /// Spans lie inside the text. InputError: unknown run or sequence.
     [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0,
                                       std::int64_t end = -1) const;
@@ -83,7 +83,7 @@ public:
                                                     std::int64_t end = -1) const;
     /// Empty if the run has ids only.
     [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
-    /// Bytes of a token by id, for candidates; empty if the trace does not have them.
+    /// Bytes of a token by id, for candidates. Empty if the trace lacks this id.
     [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
     /// All token bytes of the run, by id.
     [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
@@ -126,7 +126,7 @@ RunReference parse_run_reference(const std::string& text);
 /// The run with this name or number. An empty \p name means the only run that is not a rerun (`policy
 /// --rerun`). InputError lists the runs.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
-/// The run with this number; a name may look like the number of another run. InputError.
+/// The run with this id. find_run() instead prefers a run whose name is this number. InputError: no such run.
 RunInfo run_by_id(const TraceReader& reader, std::int64_t id);
 
 } // namespace ponderscope

@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-/// Rows as structs. Each table has one list of fields (tables.cpp), which assigns members to columns. INSERT,
-/// SELECT, JSON, CSV and the tests of `check` are made from this list.
+/// Rows as structs. Each table has one list of fields (tables.cpp), which assigns members to columns. This
+/// list generates INSERT, SELECT, JSON, CSV and the tests of `check`.
 namespace ponderscope::schema {
 
 template <class Row>
@@ -44,11 +44,11 @@ std::string columns_of(const char* table);
 /// " INTO table (columns) VALUES (?,...)", for INSERT.
 std::string into(const char* table);
 
-/// Adds a row by an INSERT statement with into(). Columns without a member are bound before.
+/// Adds a row by an INSERT statement with into(). The caller first binds columns without a member.
 template <class Row>
 void insert_row(Statement& statement, const Row& row);
-/// Reads the columns that have a member from a SELECT of columns_of. Calls \p damaged for a value that a
-/// trace cannot have; it throws, with the expected and the found value.
+/// Reads the columns that have a member from a SELECT of columns_of. For an invalid value, calls \p damaged
+/// with the expected and the found value. \p damaged throws.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);

@@ -19,8 +19,8 @@ inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Increases with every change of the schema. Files of other versions are refused.
 inline constexpr std::int32_t version = 2;
 
-/// The id of a token row is sequence * 2^32 + position. Appending by such ids takes half the time of a
-/// primary key with two columns, and a sequence is still one range.
+/// The id of a token row is sequence * 2^32 + position, so a sequence is one range of ids. Appending takes
+/// half the time that a primary key with two columns takes.
 inline constexpr int position_bits = 32;
 inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
@@ -51,8 +51,8 @@ struct Table {
     std::vector<std::string> columns;
 };
 
-/// The SQL that makes an empty trace, and annotations beside one: schema.sql and annotations.sql in
-/// app/python/ponderscope, where meanings are comments, so that `.schema` explains the file.
+/// The SQL that creates an empty trace or annotations file: schema.sql and annotations.sql in
+/// app/python/ponderscope. SQL comments explain the columns, so `.schema` shows the explanations.
 namespace script {
 extern const char* const schema;
 extern const char* const annotations;
@@ -77,8 +77,8 @@ struct DatabaseKind {
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// InputError: the first bytes show another kind or version. Reads only the first 100 bytes of a plain file,
-/// through SQLite (reason: Database::read_file).
+/// InputError: the first bytes show another kind or version. Reads only the first 100 bytes of a plain file.
+/// Reads through SQLite for the reason given at Database::read_file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
 /// InputError: one of these tables is missing, is a view or a virtual table, or has columns that are not

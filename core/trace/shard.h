@@ -16,7 +16,7 @@ namespace ponderscope {
 struct ShardInfo {
     std::int64_t rank = 0;
     std::int64_t world = 1; ///< number of processes that recorded the run
-    std::int64_t batch = 0; ///< windows computed together, on which the last bits of results depend
+    std::int64_t batch = 0; ///< windows computed together; affects the last bits of results
 };
 
 /// "a/b.ponder" -> "a/b.r0003-of-0016.ponder".
@@ -30,9 +30,9 @@ struct ShardName {
 };
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
-/// The shards of \p path: a folder, a pattern with * ? or [ ], or the name of the whole trace if only its
-/// shards exist; also on another machine (ssh://…). Sorted. Empty for a file or names without shards.
-/// InputError: a folder or pattern without shards.
+/// The shards of \p path, sorted. \p path is a folder, a pattern with * ? or [ ], or the name of a whole
+/// trace that exists only as shards. A path may be on another machine (ssh://…). Empty for a file or names
+/// without shards. InputError: a folder or pattern without shards.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
@@ -44,9 +44,8 @@ struct Recording {
     std::int64_t batch = 0; ///< ShardInfo::batch; 0: unknown
 };
 
-/// The difference of two recordings that do not belong to one run: "policy learned, and policy full"; empty:
-/// no difference. Compares all values on which numbers and recorded signals depend; ignores names, times and
-/// totals.
+/// The difference of two recordings that do not belong to one run: "policy learned, and policy full". Empty:
+/// no difference. Compares all values that affect recorded numbers. Ignores names, times and totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 
 } // namespace ponderscope

@@ -18,8 +18,8 @@
 
 namespace ponderscope {
 
-/// Calls \p use(access) with `read`. If the log's helper files cannot be created, calls it with
-/// `read_immutable`; then no other process can write either.
+/// Calls \p use(access) with `read`. If SQLite cannot create -shm, calls \p use with `read_immutable`. In
+/// this case no other process can write either.
 template <class Use>
 auto with_read_access(const Use& use) {
     try {
@@ -32,8 +32,8 @@ auto with_read_access(const Use& use) {
     return use(Database::Access::read_immutable);
 }
 
-/// One trace file. The functions are those of TraceReader; each reads in a transaction (the caller's, if
-/// there is one).
+/// One trace file. The functions are those of TraceReader. Each function reads in the caller's transaction,
+/// or else in its own.
 class FileTrace {
 public:
     /// Throws the errors of TraceReader::open.
@@ -99,8 +99,8 @@ private:
     [[nodiscard]] std::int64_t file_bytes() const;
     /// Checks a count from the file before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
-    /// The smallest row in SQLite takes more than ten bytes with its ten columns. Packed equal tokens can
-    /// take almost no space; their values are checked when they are read.
+    /// A row of ten columns takes more than ten bytes in SQLite. Packed equal tokens can take almost no
+    /// space, so reading the values checks their number.
     std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }

@@ -14,15 +14,15 @@
 
 namespace ponderscope {
 
-/// Appends runs to a trace file. A separate thread has the only write connection. The functions below pass
-/// values to this thread and return; they wait only while more than 256 MiB are queued. One writer
-/// for each file. One thread calls.
+/// Appends runs to a trace file. The writer thread has the only write connection. The functions below queue
+/// values for this thread and return. They wait while more than 256 MiB are queued. One writer for each file.
+/// One calling thread.
 ///
 /// A failure on the writer thread (disk full, no permission) is thrown as EnvironmentError by the next call
-/// or by finish(); flushed data stays readable. Finished sequences survive kill -9; unfinished ones lose at
-/// most half a second. While the writer works, TRACE-wal, TRACE-shm and TRACE-lock are beside the trace. A
-/// killed writer leaves them there, and they are part of the trace. A call that contradicts earlier calls (a
-/// gap between tokens, another shape) throws InputError and has no effect.
+/// or by finish(). Committed data stays readable. Finished sequences survive kill -9. An unfinished sequence
+/// loses at most half a second. While the writer works, TRACE-wal, TRACE-shm and TRACE-lock are beside the
+/// trace. A killed writer leaves them there, and they are part of the trace. A call that contradicts earlier
+/// calls (a gap between tokens, another shape) throws InputError and has no effect.
 class TraceWriter {
 public:
     struct Options {
@@ -39,13 +39,13 @@ public:
     TraceWriter& operator=(const TraceWriter&) = delete;
 
     /// Starts a run and returns its id. An existing name gets " (2)" and so on. \p declared: the signals of
-    /// the run. A declared signal may remain unused; its chunks have the declared dtype. A run that is not
-    /// ended stays marked partial. The writer sets `id`, totals and `seconds` of \p info. The record_level
-    /// "scalars" also packs the tokens (packed_values.h), and compresses. \p shard: the run's shard, if
-    /// known.
+    /// the run. A declared signal may remain unused. All chunks of a signal have the declared dtype. A run
+    /// that is not ended stays marked partial. The writer sets `id`, totals and `seconds` of \p info. The
+    /// record_level "scalars" also packs the tokens (packed_values.h), and compresses. \p shard: the run's
+    /// shard, if known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
-    /// Continues a partial run. Finished sequences stay; an unfinished sequence and its faults are removed.
+    /// Continues a partial run. Keeps finished sequences. Removes an unfinished sequence and its faults.
     /// \p declared: as in begin_run. Returns the number of existing sequences, which is the number of the
     /// next sequence. InputError: the trace has no such run.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
@@ -59,8 +59,8 @@ public:
     /// and the same shapes except for the first axis. Spans may be empty without a text. Data is
     /// little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks);
-    /// Adds classes of parts of the current sequence's text. They do not overlap and come in the order of the
-    /// text, across all calls.
+    /// Adds classes of parts of the current sequence's text. Across all calls, parts are in text order
+    /// without overlap.
     void put_labels(std::vector<TextLabel> labels);
     void end_sequence();
     /// Stores the text of each token id in the run, including candidates, so that a reader needs no
@@ -93,8 +93,8 @@ public:
     /// No other program may be writing the trace. InputError, EnvironmentError.
     static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
 
-    /// After the recording process died: adds \p message as a fault to the newest run, if it is partial.
-    /// False: there is no such run, or another process is writing.
+    /// After the recording process died: adds \p message as a fault to the newest run, if this run is
+    /// partial. False: the newest run is complete, the trace has no run, or another process is writing.
     static bool note_death(const std::filesystem::path& path, const std::string& message);
 
     /// Waits until all data is on disk. A run that was not ended stays marked partial. Leaves a single file,

@@ -18,7 +18,7 @@
 namespace ponderscope {
 
 /// A number or a category (such as a part of speech) for each token of a run. A file beside the trace stores
-/// it, so the trace does not change. It belongs to the token itself, like its id, and not to a prediction.
+/// annotations, so the trace does not change. A value describes the token itself, not a prediction.
 struct AnnotationInfo {
     std::int64_t id = 0; ///< id in the annotations file
     std::string run;     ///< name of the run
@@ -31,9 +31,9 @@ struct AnnotationInfo {
     std::string created; ///< ISO 8601, UTC
 };
 
-/// What is wrong with the name of an annotation or class; empty: the name is valid. An annotation's name can
-/// be written in a condition and differs from all token quantities. A class is a short line of UTF-8 without
-/// invisible characters (control characters, direction marks).
+/// The error in the name of an annotation or class. Empty: the name is valid. An annotation's name is valid
+/// in a condition and differs from all token quantities. A class is a short line of UTF-8 without invisible
+/// characters (control characters, direction marks).
 std::string fault_of_annotation_name(std::string_view name);
 std::string fault_of_class(std::string_view name);
 inline constexpr std::size_t most_annotation_classes = 256;
@@ -78,7 +78,8 @@ private:
     std::vector<AnnotationInfo> all_;
 };
 
-/// Why an annotation does not fit the current run, one sentence without full stop; empty: it fits.
+/// Why an annotation does not fit the current run, one sentence without full stop. Empty: the annotation
+/// fits.
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run);
 
 /// A run's annotation by name. InputError: the annotation does not exist, or belongs to another text.
@@ -96,9 +97,9 @@ struct Annotation {
 
 /// InputError with the remedy: the trace is on another machine and read-only.
 void check_can_annotate(const std::filesystem::path& trace);
-/// Stores annotations of a run beside its trace. Annotations with the same names are replaced, others stay.
-/// All or nothing. InputError: an invalid name or class, values of another length, an infinite value, or
-/// another process is annotating. EnvironmentError.
+/// Stores annotations of a run beside its trace. Replaces annotations with the same names and keeps others.
+/// Stores all annotations or none. InputError: an invalid name or class, values of another length, an
+/// infinite value, or another process is annotating. EnvironmentError.
 void put_annotations(const std::filesystem::path& trace, const RunInfo& run,
                      const std::vector<SequenceInfo>& sequences, const std::vector<Annotation>& annotations);
 /// Removes annotations. InputError: the run lacks an annotation with one of the names.

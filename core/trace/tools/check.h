@@ -26,22 +26,21 @@ struct TraceCheck {
     std::int64_t tokens = 0;
     std::int64_t chunks = 0;
     /// Number of packed arrays, texts and sequences of tokens without a stored CRC-32 (written by an older or
-    /// another program). In these parts, a change to other valid bytes cannot be detected.
+    /// another program). The check cannot detect a change to other valid bytes in these parts.
     std::int64_t without_digest = 0;
 };
 
 /// Checks every rule of the page "Inside a trace": structure, totals, texts, spans, scalars, packed signals,
-/// vocabulary, labels, trainings, and the annotations beside the trace. Reads everything once; memory grows
-/// with a sequence's text and a chunk. The trace may be in recording; its content must be consistent.
+/// vocabulary, labels, trainings, and the annotations beside the trace. Reads everything once. Memory grows
+/// with a sequence's text and a chunk. A trace in recording may be checked and obeys the same rules.
 /// InputError: not a trace. EnvironmentError: the machine could not read. Throws Cancelled.
 TraceCheck check_trace(const std::filesystem::path& path, std::size_t most_faults = 1000,
                        const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Compares the bytes of runs with their stored CRC-32: words, texts, rows of tokens, chunks of signals. \p
-/// runs: ids; empty: all. InputError names the first part that differs. Parts without a CRC-32 pass. For
-/// shards (any name that TraceReader::open accepts), all runs are compared. Programs call it before they copy
-/// data into a new file, because damaged data would get a valid checksum there. EnvironmentError. Throws
-/// Cancelled.
+/// Compares the bytes of runs with their stored CRC-32: words, texts, rows of tokens, chunks of signals.
+/// \p runs: ids; empty: all. InputError names the first part that differs. Parts without a CRC-32 pass. For
+/// shards (any name that TraceReader::open accepts), compares all runs. Call before data is copied to a new
+/// file, because damaged data would get a valid checksum there. EnvironmentError. Throws Cancelled.
 void require_recorded(const std::filesystem::path& path, const std::vector<std::int64_t>& runs = {},
                       const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

@@ -24,8 +24,8 @@ struct PlacedRow {
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
-/// there is one sequence. `token`, `token_index` and `position` are synonyms. They are ignored if begin,end
-/// exist. If a table has two of these columns, the first one counts.
+/// there is one sequence. `token`, `token_index` and `position` are synonyms. If a table has two of them, the
+/// first column counts. Columns begin,end have precedence over all of them.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;
@@ -33,7 +33,7 @@ struct PlacedTable {
     std::vector<std::string> names;
     std::vector<std::vector<std::string>> columns; ///< [name][row]
 
-    /// InputError with the line for everything else. \p expected: the header in words.
+    /// InputError with the line: not such a table. \p expected: the header in words.
     static PlacedTable read(const std::filesystem::path& csv, const std::string& expected);
 };
 
@@ -48,8 +48,8 @@ public:
 
     /// InputError: rows beyond the text or tokens of a complete run.
     void check_length(const SequenceInfo& sequence) const;
-    /// The entry that covers most of token \p i of \p tokens in this sequence; of equal ones the first. -1:
-    /// none, or no such token.
+    /// The entry that covers most of token \p i of \p tokens in this sequence. Of equal entries, the first.
+    /// -1: no entry, or no such token.
     [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
                                         std::size_t i) const;
 

@@ -12,10 +12,9 @@ namespace ponderscope {
 
 class Database;
 
-// Edits of runs in a trace that no process is writing. A run is identified by id, name and start time
-// together. So nothing happens if another window has changed the file meanwhile. InputError: unknown run, not
-// a trace, or another writer. EnvironmentError: the file or its folder cannot be written, or the disk is
-// full.
+// Edits of runs in a trace that no process is writing. Id, name and start time together identify a run. If
+// another window has replaced the run, an edit changes nothing. InputError: unknown run, not a trace, or
+// another writer. EnvironmentError: the file or its folder cannot be written, or the disk is full.
 
 /// InputError unless \p name is valid for a run: 1 to 1000 bytes of UTF-8 on one line.
 void check_run_name(const std::string& name);

@@ -15,18 +15,18 @@ namespace ponderscope {
 /// "[1024,4]".
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
-/// Collects one signal of one sequence until a chunk is large enough for a BLOB. A smaller rest is written as
-/// the tail chunk, and this row is later replaced by a row with more values. So a reader can follow the
-/// recording, and the finished file has large chunks.
+/// Collects one signal of one sequence until a chunk is large enough for a BLOB. Writes a smaller rest as the
+/// tail chunk. Later replaces the tail's row by a row with more values. So a reader can follow the recording,
+/// and the finished file has large chunks.
 class ChunkBuffer {
 public:
-    /// Bytes of a full chunk. At 16 KiB pages, chunks below 64 KiB waste space; reading one token's values
+    /// Bytes of a full chunk. At 16 KiB pages, chunks below 64 KiB waste space. Reading one token's values
     /// reads at most one chunk.
     static constexpr std::size_t full_bytes = 256u << 10;
     /// One token's values may exceed a full chunk, but not this limit.
     static constexpr std::size_t max_token_bytes = 256u << 20;
-    /// Tokens in a piece of a trimmed signal: few enough to lose little space to the triangle of zeros,
-    /// enough to be worth a row of the table.
+    /// Tokens in a piece of a trimmed signal. A larger piece stores more zeros; a smaller piece costs more
+    /// rows.
     static constexpr std::int64_t trimmed_tokens = 64;
 
     /// A chunk to store. Row 0 means a new row; Store returns the row.

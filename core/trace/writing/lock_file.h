@@ -5,10 +5,9 @@
 
 namespace ponderscope {
 
-/// Marks a trace (its real_path) as being written during the object's life: a lock on TRACE-lock beside it.
-/// The lock ends with the process, however the process ends; the destructor removes the file. (A lock on the
-/// trace itself would not work: closing any second descriptor of a file drops SQLite's locks on it in the
-/// same process.)
+/// Marks a trace (its real_path) as being written while the object lives, by a lock on TRACE-lock beside the
+/// trace. The lock ends with the process, also after a crash. The destructor removes TRACE-lock. A lock on
+/// the trace itself would not work: closing its second descriptor would release SQLite's locks on the trace.
 class LockFile {
 public:
     /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted

@@ -96,13 +96,13 @@ private:
     void insert_tokens(const TokenColumns& tokens);
     void flush_tails();
     void write_sequence();
-    /// Negative \p seconds: since the run was taken up.
+    /// Negative \p seconds: the time since take_up().
     void write_run(double seconds = -1);
     /// After a commit: creates the log again if its file was deleted. If the trace itself was moved, removed
     /// or replaced, saves its content elsewhere and throws an EnvironmentError that names the new path.
     void keep_file();
     [[noreturn]] void rescue();
-    void remove_log(bool any); ///< \p any: also a log that this object has not seen before
+    void remove_log(bool any); ///< \p any: also remove a log that is not in `log_`
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 

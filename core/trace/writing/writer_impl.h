@@ -50,7 +50,7 @@ struct TraceWriter::Impl {
     std::exception_ptr failure;
     std::thread thread;
 
-    // The state after all calls so far. It lets an invalid call fail at once.
+    // The state after all queued calls, against which the next call is checked at once.
     bool finished = false;
     bool made = false;          // this writer created the file
     FileId file;                // the file at opening
@@ -88,8 +88,8 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    /// The error for a failed write. \p kept: earlier data stays. For a temporary file the message names the
-    /// final path, and nothing stays.
+    /// The error for a failed write. \p kept: earlier data stays. For a temporary file no data stays, and the
+    /// message names the final path.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError if other existing shards of the run have other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
@@ -97,7 +97,7 @@ struct TraceWriter::Impl {
     void work_off();
     void stop() noexcept;
     void leave_sequence();
-    /// The announced signals by name. InputError: a repeated or invalid name.
+    /// The declared signals by name. InputError: a repeated or invalid name.
     [[nodiscard]] std::map<std::string, SignalInfo> by_name(const std::vector<SignalInfo>& announced) const;
     void check_tokens(const TokenColumns& columns) const;
     void check_signals(const TokenColumns& columns,
