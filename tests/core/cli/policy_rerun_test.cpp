@@ -19,18 +19,16 @@
 namespace ponderscope {
 namespace {
 
-using testing::expect_refused;
+using namespace testing;
 
 /// A reference case, and a trace in which its ids are recorded.
 struct Recording {
-    explicit Recording(const std::string& name)
-        : golden(testing::golden_case(name)), model(golden.string()) {}
+    explicit Recording(const std::string& name) : golden(golden_case(name)), model(golden.string()) {}
     void record(const std::vector<std::string>& more) const {
-        testing::succeed(
-            testing::Words{"record", model, "--ids", golden / "golden.safetensors", "-o", trace} + more);
+        succeed(Words{"record", model, "--ids", golden / "golden.safetensors", "-o", trace} + more);
     }
 
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
     std::filesystem::path golden;
     std::string model;
     std::string trace = folder / "t.ponder";
@@ -45,7 +43,7 @@ protected:
     }
     nlohmann::json policy(std::vector<std::string> more) const {
         more.insert(more.begin(), {"policy", trace + "#all", "--replicates", "200", "--json"});
-        return nlohmann::json::parse(testing::succeed(more));
+        return nlohmann::json::parse(succeed(more));
     }
 };
 
@@ -55,8 +53,7 @@ TEST_P(PolicyRerun, TheDifferenceToTheReplayIsThatOfTheReference) {
                                        "--per-token", (folder / "tokens.csv").string(),
                                        "--csv",       (folder / "points.csv").string()};
     for (const nlohmann::json& entry : description["rerun"]) {
-        arguments.insert(arguments.end(),
-                         {"--policy", testing::golden_policy_named(description, entry["name"])});
+        arguments.insert(arguments.end(), {"--policy", golden_policy_named(description, entry["name"])});
     }
     const nlohmann::json report = policy(arguments);
     ASSERT_EQ(report["points"].size(), 1 + description["rerun"].size()) << report.dump(1);
@@ -107,9 +104,8 @@ TEST_P(PolicyRerun, TheRefereeSetsRerunsBesideReplays) {
     const std::filesystem::path csv = folder / "rules.csv";
     const std::filesystem::path tex = folder / "rules.tex";
     const auto referee = [&](const std::string& replicates) {
-        return testing::json_of({"referee", trace + "#all", "--replicates", replicates, "--against",
-                                 "uniform", "--policy", "fixed", "--rerun", model, "--csv", csv.string(),
-                                 "--tex", tex.string()});
+        return json_of({"referee", trace + "#all", "--replicates", replicates, "--against", "uniform",
+                        "--policy", "fixed", "--rerun", model, "--csv", csv.string(), "--tex", tex.string()});
     };
     const nlohmann::json report = referee("200");
     int reruns = 0;
@@ -159,7 +155,7 @@ TEST(RefereeVerb, LeavesOutRulesThatOneFurtherStepCannotJudge) {
     PONDERSCOPE_REQUIRE_GOLDEN("ponderlm_gpt2_s1_scaled_tied");
     const Recording made("ponderlm_gpt2_s1_scaled_tied");
     made.record({"--policy", "full"});
-    const nlohmann::json report = testing::json_of({"referee", made.trace, "--replicates", "100"});
+    const nlohmann::json report = json_of({"referee", made.trace, "--replicates", "100"});
     std::set<std::string> rules;
     for (const nlohmann::json& cell : report["matched"]) {
         rules.insert(cell["policy"]);
@@ -170,8 +166,8 @@ TEST(RefereeVerb, LeavesOutRulesThatOneFurtherStepCannotJudge) {
 
 TEST(LearnedReplayed, TakesTheExitThatTheConfigNames) {
     PONDERSCOPE_REQUIRE_GOLDEN("ouro_r3_gqa_tied_threshold");
-    const std::filesystem::path golden = testing::golden_case("ouro_r3_gqa_tied_threshold");
-    const testing::TemporaryFolder folder;
+    const std::filesystem::path golden = golden_case("ouro_r3_gqa_tied_threshold");
+    const TemporaryFolder folder;
     const std::filesystem::path model = folder / "model";
     std::filesystem::copy(golden, model);
     for (const nlohmann::json& threshold : {nlohmann::json(0.5), nlohmann::json()}) {
@@ -181,10 +177,9 @@ TEST(LearnedReplayed, TakesTheExitThatTheConfigNames) {
         std::filesystem::remove(model / "config.json");
         write_file_atomically(model / "config.json", config.dump());
         const std::string trace = (folder / ("t" + threshold.dump() + ".ponder")).string();
-        testing::succeed(
-            {"record", model.string(), "--ids", (golden / "golden.safetensors").string(), "-o", trace});
+        succeed({"record", model.string(), "--ids", (golden / "golden.safetensors").string(), "-o", trace});
         const nlohmann::json report =
-            testing::json_of({"policy", trace, "--policy", "learned", "--replicates", "100"});
+            json_of({"policy", trace, "--policy", "learned", "--replicates", "100"});
         const RunInfo run = TraceReader::open(trace).runs().at(0);
         EXPECT_EQ(report["points"][1]["mean_steps"], 1.0);
         EXPECT_NEAR(report["points"][1]["mean_nll"].get<double>(),
@@ -196,8 +191,8 @@ TEST(PausesRerun, KeepTheRefreshesOfTheRun) {
     PONDERSCOPE_REQUIRE_GOLDEN("pause_llama_k2");
     const Recording made("pause_llama_k2");
     made.record({"--method", "pause", "--jacobi", "2", "--policy", "fixed:n=1", "--name", "first"});
-    testing::succeed({"policy", made.trace + "#first", "--policy", "fixed:n=1", "--rerun", made.model,
-                      "--replicates", "100"});
+    succeed({"policy", made.trace + "#first", "--policy", "fixed:n=1", "--rerun", made.model, "--replicates",
+             "100"});
     for (const RunInfo& run : TraceReader::open(made.trace).runs()) {
         EXPECT_EQ(run.scoring, "jacobi:2") << run.name;
     }
@@ -209,15 +204,15 @@ TEST(PolicyRerunKeeps, StepsStartStateAndWhatIsSeen) {
     const std::string& trace = made.trace;
     const auto record = [&](const std::string& name, const std::vector<std::string>& more,
                             const std::string& policy = "full") {
-        made.record(testing::Words{"--policy", policy, "--initial-state", "random:7", "--context", "16",
-                                   "--name", name} +
-                    more);
+        made.record(
+            Words{"--policy", policy, "--initial-state", "random:7", "--context", "16", "--name", name} +
+            more);
     };
     record("five", {"--steps", "5"});
     record("shared", {"--steps", "5", "--kv", "shared"});
     for (const char* const source : {"five", "shared"}) {
-        testing::succeed({"policy", trace + "#" + source, "--policy", "fixed:n=2", "--rerun", made.model,
-                          "--replicates", "200"});
+        succeed({"policy", trace + "#" + source, "--policy", "fixed:n=2", "--rerun", made.model,
+                 "--replicates", "200"});
     }
     const TraceReader reader = TraceReader::open(trace);
     const RunInfo five = find_run(reader, "five fixed:n=2");
@@ -256,7 +251,7 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         {{"--policy", "fixed:n=1", "--rerun", made.model, "--kv", "some"}, "found 'some'"},
     };
     for (const auto& [arguments, says] : cases) {
-        expect_refused(testing::Words{"policy", made.trace} + arguments, {says});
+        expect_refused(Words{"policy", made.trace} + arguments, {says});
         EXPECT_FALSE(std::filesystem::exists(made.folder / "o.ponder"));
     }
     EXPECT_EQ(TraceReader::open(made.trace).runs().size(), 1U);
@@ -276,11 +271,11 @@ TEST(RerunRefuses, WhatDoesNotFitTheModel) {
         {"vanilla_gpt2_inverse_layer_scale_exit", "learned:theta=0.5", "[policy.unsuited]"},
         {"vanilla_gpt2_inverse_layer_scale_exit", "fixed:n=5", "[policy.value]"},
     };
-    const testing::TemporaryFolder output;
+    const TemporaryFolder output;
     for (const auto& [folder, policy, says] : cases) {
-        expect_refused({"logits", testing::golden_case(folder).string(), "--ids",
-                        (testing::golden_case(folder) / "golden.safetensors").string(), "--policy", policy,
-                        "-o", (output / "o.safetensors").string()},
+        expect_refused({"logits", golden_case(folder).string(), "--ids",
+                        (golden_case(folder) / "golden.safetensors").string(), "--policy", policy, "-o",
+                        (output / "o.safetensors").string()},
                        {says});
         EXPECT_FALSE(std::filesystem::exists(output / "o.safetensors"));
     }
@@ -293,9 +288,8 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
     made.record({"--initial-state", "random:7", "--policy", "full", "--name", "all"});
     std::vector<double> differences;
     for (const char* kv : {"full", "per_step", "shared", "skip"}) {
-        const nlohmann::json report =
-            testing::json_of({"policy", made.trace + "#all", "--policy", "uniform:rate=1", "--replicates",
-                              "100", "--rerun", made.model, "--kv", kv});
+        const nlohmann::json report = json_of({"policy", made.trace + "#all", "--policy", "uniform:rate=1",
+                                               "--replicates", "100", "--rerun", made.model, "--kv", kv});
         differences.push_back(report["points"][1]["rerun"]["minus_replay"]["largest"].get<double>());
         // The draws are those of the replay, and nothing else decides.
         EXPECT_EQ(report["points"][1]["rerun"]["minus_replay"]["tokens_with_other_steps"], 0) << kv;
@@ -321,17 +315,17 @@ TEST(PolicyRerunOfReleased, KeepsEveryChoiceOfWhatIsSeen) {
 TEST(StatsVerb, TablesCorrelationsAndLabels) {
     PONDERSCOPE_REQUIRE_GOLDEN("adaponderlm_llama_tau_03");
     const Recording made("adaponderlm_llama_tau_03");
-    const testing::TemporaryFolder& folder = made.folder;
+    const TemporaryFolder& folder = made.folder;
     const std::string& trace = made.trace;
     for (const char* policy : {"learned", "full"}) {
         made.record({"--policy", policy, "--name", policy});
     }
     write_file_atomically(folder / "l.csv",
                           "sequence,token,class\n0,3,odd\n0,4,odd\n1,9,even\n0,7,10\n0,8,9\n");
-    testing::succeed({"annotate", trace + "#learned", "--csv", (folder / "l.csv").string()});
+    succeed({"annotate", trace + "#learned", "--csv", (folder / "l.csv").string()});
     const nlohmann::json report =
-        testing::json_of({"stats", trace + "#learned", "--against", trace + "#full", "--by", "class",
-                          "--replicates", "200", "--least", "2", "--csv", (folder / "o.csv").string()});
+        json_of({"stats", trace + "#learned", "--against", trace + "#full", "--by", "class", "--replicates",
+                 "200", "--least", "2", "--csv", (folder / "o.csv").string()});
     const RunInfo run = TraceReader::open(trace).runs().front();
     EXPECT_EQ(report["scored_tokens"], run.scored_tokens);
     EXPECT_NEAR(report["mean_nll"]["value"], run.nll_sum / static_cast<double>(run.scored_tokens), 1e-9);
@@ -378,15 +372,13 @@ TEST(StatsVerb, TablesCorrelationsAndLabels) {
     EXPECT_EQ(report["steps_and_gain"][0]["with"], "gain of full");
     EXPECT_EQ(report["steps_and_gain"][0]["tokens"], run.scored_tokens);
     EXPECT_NEAR(report["steps_and_gain"][0]["spearman"]["value"], spearman(steps, gain), 1e-6);
-    testing::succeed(
-        {"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from", trace + "#full"});
-    const nlohmann::json by =
-        testing::json_of({"stats", trace + "#learned", "--by", "gain", "--replicates", "200"});
+    succeed({"annotate", trace + "#learned", "--derive", "gain=nll@0-nll@last", "--from", trace + "#full"});
+    const nlohmann::json by = json_of({"stats", trace + "#learned", "--by", "gain", "--replicates", "200"});
     const nlohmann::json last = by["steps_correlations"].back();
     EXPECT_EQ(last["with"], "gain");
     EXPECT_NEAR(last["spearman"]["value"], spearman(steps, gain), 1e-6);
 
-    const std::string text = testing::succeed({"stats", trace + "#learned", "--replicates", "200"});
+    const std::string text = succeed({"stats", trace + "#learned", "--replicates", "200"});
     EXPECT_NE(text.find("Benjamini-Hochberg"), std::string::npos);
 }
 

@@ -17,9 +17,10 @@
 namespace ponderscope {
 namespace {
 
+using namespace testing;
+
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::TemporaryFolder;
 
 Lineage compare(const fs::path& a, const fs::path& b, const LineageOptions& options = {}) {
     return compare_lineage(Checkpoint::open(a), Checkpoint::open(b), options);
@@ -54,7 +55,7 @@ class AuthorsPairs : public ::testing::TestWithParam<const char*> {};
 TEST_P(AuthorsPairs, GiveTheAuthorsNumbers) {
     const std::string name = std::string("lineage/") + GetParam();
     PONDERSCOPE_REQUIRE_TEST_DATA(name);
-    const fs::path folder = testing::test_data() / name;
+    const fs::path folder = test_data() / name;
     const json expected = json::parse(read_file(folder / "expected.json"));
     const json& want = expected.at("awm");
     for (const auto& [limit, terms] : expected.at("huref").at("by_token_limit").items()) {
@@ -92,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Lineage, AuthorsPairs,
 
 TEST(LineageOfSamples, OneStartTrainedApartIsACommonOrigin) {
     // Computed independently in fp64.
-    const fs::path samples = testing::source_tree() / "sample_models";
+    const fs::path samples = source_tree() / "sample_models";
     const Lineage got = compare(samples / "vanilla-neox-1m", samples / "ponderlm-neox-1m");
     EXPECT_NEAR(got.awm.similarity, 0.257565, 1e-5);
     EXPECT_NEAR(got.awm.z, 22.701904, 1e-4);
@@ -201,16 +202,15 @@ protected:
         }
         const fs::path path = folder / name;
         fs::create_directory(path);
-        testing::put_file(path / "config.json", config.dump());
-        testing::put_file(path / "model.safetensors", testing::safetensors(header.dump(), data));
+        put_file(path / "config.json", config.dump());
+        put_file(path / "model.safetensors", safetensors(header.dump(), data));
         if (with_tokenizer) {
             json tokens;
             for (std::int64_t id = 0; id < vocabulary; ++id) {
                 tokens["w" + std::to_string(id)] = id;
             }
-            testing::put_file(
-                path / "tokenizer.json",
-                json{{"model", {{"type", "BPE"}, {"vocab", tokens}, {"merges", json::array()}}}}.dump());
+            put_file(path / "tokenizer.json",
+                     json{{"model", {{"type", "BPE"}, {"vocab", tokens}, {"merges", json::array()}}}}.dump());
         }
         return path;
     }
@@ -315,8 +315,7 @@ TEST_F(Kinds, FewAndManyTokensAgree) {
     for (std::int64_t id = vocabulary - 20; id < vocabulary; ++id) {
         tokens["w" + std::to_string(id)] = id;
     }
-    testing::put_file(b / "tokenizer.json",
-                      json{{"model", {{"vocab", tokens}, {"merges", json::array()}}}}.dump());
+    put_file(b / "tokenizer.json", json{{"model", {{"vocab", tokens}, {"merges", json::array()}}}}.dump());
     const Lineage all = compare(a, b);
     ASSERT_TRUE(all.huref);
     EXPECT_EQ(all.huref->tokens, 20);
@@ -362,21 +361,20 @@ TEST_F(Kinds, WrongWeightsGetASentence) {
     flat.erase("model.embed_tokens.weight");
     expect_error(write("blind", config, flat), "model.embed_tokens.weight", "none");
     const fs::path odd = phi("odd");
-    testing::put_file(odd / "tokenizer.json", R"({"model": {"vocab": 3}})");
+    put_file(odd / "tokenizer.json", R"({"model": {"vocab": 3}})");
     EXPECT_NE(
         sentence(odd).find("odd/tokenizer.json: expected a table of tokens for \"model.vocab\", found 3"),
         std::string::npos)
         << sentence(odd);
-    testing::put_file(odd / "tokenizer.json", R"({"model": {"vocab": {"of nobody else": 1}}})");
+    put_file(odd / "tokenizer.json", R"({"model": {"vocab": {"of nobody else": 1}}})");
     // No shared token, but one shape: compared as it lies, and HuRef has nothing to look at.
     const Lineage strangers = compare(good, odd);
     EXPECT_FALSE(strangers.awm.aligned);
     EXPECT_FALSE(strangers.huref);
     EXPECT_EQ(strangers.why_no_huref, "The two vocabularies share fewer than two tokens.");
     EXPECT_NE(
-        testing::sentence(
-            folder.path(),
-            [&] { (void)compare(odd, testing::source_tree() / "sample_models/vanilla-neox-1m"); })
+        testing::sentence(folder.path(),
+                          [&] { (void)compare(odd, source_tree() / "sample_models/vanilla-neox-1m"); })
             .find("models without a common token can be compared only if their weights have the same shape"),
         std::string::npos);
 }

@@ -30,7 +30,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::TemporaryFolder;
+using namespace testing;
 
 /// Each test speaks to a machine of its own: connections are kept for as long as the process lives.
 class Remote : public ::testing::Test {
@@ -115,7 +115,7 @@ TEST_F(Remote, WordsReachTheOtherSideAsTheyAre) {
 
 TEST_F(Remote, LookingAndReadingDoNotWaitForEachOther) {
     const auto path = folder_ / "grows.ponder";
-    testing::write_sample_trace(path);
+    write_sample_trace(path);
     line({{"delay", 0.02}});
     const auto file = remote::File::of(url(path));
     for (int round = 0; round < 5; ++round) {
@@ -130,7 +130,7 @@ TEST_F(Remote, LookingAndReadingDoNotWaitForEachOther) {
 
 TEST_F(Remote, ATraceThereReadsAsItDoesHere) {
     const auto path = folder_ / "a trace's.ponder";
-    testing::write_sample_trace(path);
+    write_sample_trace(path);
     line({{"greeting", "printf 'Welcome to the cluster\\nyou have mail'; "}});
     const TraceReader here = TraceReader::open(path);
     const TraceReader there = TraceReader::open(url(path));
@@ -160,14 +160,14 @@ TEST_F(Remote, ATraceThereReadsAsItDoesHere) {
 TEST_F(Remote, ARecordingIsFollowedWhileItsLogHoldsIt) {
     const auto path = folder_ / "growing.ponder";
     TraceWriter writer(path);
-    testing::write_sample_run(writer, "first", 1, {300, 200}, 100);
+    write_sample_run(writer, "first", 1, {300, 200}, 100);
     const TraceReader here = TraceReader::open(path);
     const TraceReader there = TraceReader::open(url(path));
     EXPECT_TRUE(all_of(there) == all_of(here));
     ASSERT_TRUE(std::filesystem::exists(path.string() + "-wal"));
     for (int more = 2; more < 6; ++more) {
-        testing::write_sample_run(writer, "run " + std::to_string(more), static_cast<std::uint64_t>(more),
-                                  {500, 400}, 100);
+        write_sample_run(writer, "run " + std::to_string(more), static_cast<std::uint64_t>(more), {500, 400},
+                         100);
         while (here.runs().size() < static_cast<std::size_t>(more) || !here.runs().back().complete) {
             std::this_thread::sleep_for(std::chrono::milliseconds(5)); // the writer has a thread of its own
         }
@@ -183,7 +183,7 @@ TEST_F(Remote, ARecordingIsFollowedWhileItsLogHoldsIt) {
 TEST_F(Remote, ManyReadersSeeWholeTransactionsWhileItGrows) {
     const auto path = folder_ / "busy.ponder";
     TraceWriter writer(path);
-    testing::write_sample_run(writer, "first", 1, {100}, 100);
+    write_sample_run(writer, "first", 1, {100}, 100);
     std::atomic<bool> done = false;
     std::vector<std::thread> readers;
     std::atomic<int> reads = 0;
@@ -204,7 +204,7 @@ TEST_F(Remote, ManyReadersSeeWholeTransactionsWhileItGrows) {
         });
     }
     for (std::uint64_t run = 2; run < 30; ++run) {
-        testing::write_sample_run(writer, "run " + std::to_string(run), run, {300}, 100);
+        write_sample_run(writer, "run " + std::to_string(run), run, {300}, 100);
     }
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (reads < 4 && std::chrono::steady_clock::now() < until) {
@@ -220,27 +220,24 @@ TEST_F(Remote, ManyReadersSeeWholeTransactionsWhileItGrows) {
 TEST_F(Remote, ShardsThereAreOneRun) {
     const auto folder = folder_ / "run 1";
     std::filesystem::create_directory(folder);
-    testing::write_sample_shards(folder / "a.ponder", "four", 150, 4);
+    write_sample_shards(folder / "a.ponder", "four", 150, 4);
     std::ofstream(folder / "notes.txt") << "beside them";
     const std::string here = all_of(TraceReader::open(folder));
     ASSERT_EQ(TraceReader::open(folder).sequences(1).size(), 4U);
     for (const char* name : {"run 1", "run 1/a.ponder"}) { // a folder, the name of the whole
         EXPECT_TRUE(all_of(TraceReader::open(url(folder_ / name))) == here) << name;
     }
-    EXPECT_NE(testing::error_of<Error>([&] { TraceReader::open(url(folder_ / "run 1/b*.ponder")); }), "");
+    EXPECT_NE(error_of<Error>([&] { TraceReader::open(url(folder_ / "run 1/b*.ponder")); }), "");
     std::filesystem::remove(folder / "a.r0002-of-0004.ponder");
-    EXPECT_NE(testing::error_of<Error>([&] { TraceReader::open(url(folder)); }), "");
+    EXPECT_NE(error_of<Error>([&] { TraceReader::open(url(folder)); }), "");
 }
 
 TEST_F(Remote, FoldersAreListedAndWhatIsNotThereIsSaid) {
     const auto path = folder_ / "whole.ponder";
-    testing::write_sample_trace(path);
-    EXPECT_NE(
-        testing::error_of<Error>([&] { TraceReader::open(url(folder_.path())); }).find("[shard.missing]"),
-        std::string::npos);
-    EXPECT_NE(testing::error_of<Error>([&] {
-                  TraceReader::open(url(folder_ / "none.ponder"));
-              }).find("no such file"),
+    write_sample_trace(path);
+    EXPECT_NE(error_of<Error>([&] { TraceReader::open(url(folder_.path())); }).find("[shard.missing]"),
+              std::string::npos);
+    EXPECT_NE(error_of<Error>([&] { TraceReader::open(url(folder_ / "none.ponder")); }).find("no such file"),
               std::string::npos);
     EXPECT_EQ(remote::list(url(folder_.path())), std::vector<std::string>{"whole.ponder"});
     const remote::Looked looked = remote::look(url(path));
@@ -250,7 +247,7 @@ TEST_F(Remote, FoldersAreListedAndWhatIsNotThereIsSaid) {
 
 TEST_F(Remote, ADistantLineCostsFewRoundTrips) {
     const auto path = folder_ / "far.ponder";
-    testing::write_sample_trace(path, {.sequences = 30, .tokens = 2000});
+    write_sample_trace(path, {.sequences = 30, .tokens = 2000});
     line({{"delay", 0.005}});
     const TraceReader there = TraceReader::open(url(path));
     const auto runs = there.runs();
@@ -273,7 +270,7 @@ TEST_F(Remote, ADistantLineCostsFewRoundTrips) {
 TEST_F(Remote, ACutConnectionGoesOnWhenItIsBack) {
     const auto path = folder_ / "cut.ponder";
     const auto cut = folder_ / "cut";
-    testing::write_sample_trace(path, {.sequences = 20, .tokens = 2000});
+    write_sample_trace(path, {.sequences = 20, .tokens = 2000});
     line({{"cut", cut.string()}});
     const TraceReader there = TraceReader::open(url(path));
     const auto run = there.runs().front().id;
@@ -288,7 +285,7 @@ TEST_F(Remote, ACutConnectionGoesOnWhenItIsBack) {
     ASSERT_TRUE(until([&] { return !host->state().fault.empty(); }));
     EXPECT_NE(host->state().fault.find("ssh://" + machine_ + ":"), std::string::npos);
     remote::settings().patience = 0.2; // what is not there yet fails, with the reason
-    EXPECT_NE(testing::error_of<Error>([&] { (void)there.tokens(run, 17); }).find("ssh://" + machine_),
+    EXPECT_NE(error_of<Error>([&] { (void)there.tokens(run, 17); }).find("ssh://" + machine_),
               std::string::npos);
     remote::settings().patience = 30;
     std::thread back([&] {
@@ -304,26 +301,26 @@ TEST_F(Remote, ACutConnectionGoesOnWhenItIsBack) {
 
 TEST_F(Remote, ATraceThatIsReplacedOrRemovedMeanwhile) {
     const auto path = folder_ / "other.ponder";
-    testing::write_sample_trace(path);
+    write_sample_trace(path);
     const TraceReader there = TraceReader::open(url(path));
     EXPECT_EQ(there.runs().size(), 2U);
     const auto another = folder_ / "another.ponder";
-    testing::write_sample_trace(another, {.seed = 2, .secondRun = false});
+    write_sample_trace(another, {.seed = 2, .secondRun = false});
     std::filesystem::rename(another, path);
     remote::File::of(url(path))->expire();
     EXPECT_EQ(there.runs().size(), 1U);
     std::filesystem::remove(path);
     remote::File::of(url(path))->expire();
-    EXPECT_NE(testing::error_of<Error>([&] { (void)there.runs(); }).find("no such file"), std::string::npos);
+    EXPECT_NE(error_of<Error>([&] { (void)there.runs(); }).find("no such file"), std::string::npos);
     EXPECT_EQ(remote::look(url(path)).kind, remote::Kind::none);
 }
 
 TEST_F(Remote, OtherSidesThatAreNoneSayWhy) {
     const auto path = folder_ / "a.ponder";
-    testing::write_sample_trace(path);
+    write_sample_trace(path);
     const auto said = [&](const std::string& machine) {
         machine_ = machine;
-        return testing::error_of<Error>([&] { TraceReader::open(url(path)); });
+        return error_of<Error>([&] { TraceReader::open(url(path)); });
     };
     EXPECT_NE(said("nowhere").find("ssh: connect to host nowhere port 22"), std::string::npos);
     remote::settings().program = "/nonexistent/ponderscope";
@@ -365,8 +362,8 @@ TEST_F(Remote, OneInterruptEndsTheWaitForASilentSide) {
 
 TEST_F(Remote, WhatIsThereIsOnlyRead) {
     const auto path = folder_ / "a.ponder";
-    testing::write_sample_trace(path);
-    EXPECT_NE(testing::error_of<Error>([&] { TraceWriter writer(url(path)); }), "");
+    write_sample_trace(path);
+    EXPECT_NE(error_of<Error>([&] { TraceWriter writer(url(path)); }), "");
     const TraceReader there = TraceReader::open(url(path));
     const RunInfo run = there.runs().front();
     Annotation one{"mark", false, {}, {}};
@@ -374,13 +371,11 @@ TEST_F(Remote, WhatIsThereIsOnlyRead) {
         one.values.emplace_back(static_cast<std::size_t>(sequence.tokens), 1);
     }
     const auto sequences = there.sequences(run.id);
-    EXPECT_NE(testing::error_of<Error>([&] {
+    EXPECT_NE(error_of<Error>([&] {
                   put_annotations(url(path), run, sequences, {one});
               }).find("annotate it there (ssh " + machine_ + " ponderscope annotate " + path.string()),
               std::string::npos);
-    EXPECT_NE(testing::error_of<Error>([&] {
-                  remove_annotations(url(path), run, {"mark"});
-              }).find("[trace.remote]"),
+    EXPECT_NE(error_of<Error>([&] { remove_annotations(url(path), run, {"mark"}); }).find("[trace.remote]"),
               std::string::npos);
     // What is said there is seen here.
     put_annotations(path, run, sequences, {one});
@@ -403,7 +398,7 @@ std::string serve(const std::string& input, const std::string& options, const Te
 
 TEST_F(Remote, HostileQuestionsEndTheServerWithASentence) {
     const auto path = folder_ / "a.ponder";
-    testing::write_sample_trace(path);
+    write_sample_trace(path);
     const auto ask = [](remote::Question question, const std::string& payload) {
         return remote::frame(1, static_cast<std::uint8_t>(question), payload);
     };
@@ -443,8 +438,8 @@ TEST_F(Remote, HostileQuestionsEndTheServerWithASentence) {
 TEST_F(Remote, ARootIsNotLeft) {
     const auto inside = folder_ / "inside";
     std::filesystem::create_directory(inside);
-    testing::write_sample_trace(inside / "a.ponder");
-    testing::write_sample_trace(folder_ / "outside.ponder");
+    write_sample_trace(inside / "a.ponder");
+    write_sample_trace(folder_ / "outside.ponder");
     std::filesystem::create_symlink(folder_ / "outside.ponder", inside / "link.ponder");
     const auto status = [&](const std::string& path) {
         int code = 0;

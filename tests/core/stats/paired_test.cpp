@@ -19,7 +19,7 @@
 namespace ponderscope {
 namespace {
 
-using testing::TemporaryFolder;
+using namespace testing;
 
 struct Given {
     RunInfo run;
@@ -30,8 +30,8 @@ struct Given {
 
 /// Same ids for every seed, other losses.
 TokenColumns tokens_with_losses(std::uint64_t seed, std::int64_t count, std::int64_t total) {
-    TokenColumns tokens = testing::sample_tokens(seed, 0, count, total);
-    const TokenColumns ids = testing::sample_tokens(1, 0, count, total);
+    TokenColumns tokens = sample_tokens(seed, 0, count, total);
+    const TokenColumns ids = sample_tokens(1, 0, count, total);
     tokens.id = ids.id;
     return tokens;
 }
@@ -40,7 +40,7 @@ void write(const std::filesystem::path& path, const Given& given) {
     TraceWriter writer(path);
     writer.begin_run(given.run, {});
     for (std::size_t s = 0; s < given.sequences.size(); ++s) {
-        testing::add_sequence(writer, "s", testing::sample_text(given.text_tokens[s]), given.sequences[s]);
+        add_sequence(writer, "s", sample_text(given.text_tokens[s]), given.sequences[s]);
     }
     if (given.complete) {
         writer.end_run(1);
@@ -50,12 +50,8 @@ void write(const std::filesystem::path& path, const Given& given) {
 
 class Paired : public ::testing::Test {
 protected:
-    Given a{testing::sample_run("a"),
-            {tokens_with_losses(1, 900, 900), tokens_with_losses(2, 300, 300)},
-            {900, 300}};
-    Given b{testing::sample_run("b"),
-            {tokens_with_losses(3, 900, 900), tokens_with_losses(4, 300, 300)},
-            {900, 300}};
+    Given a{sample_run("a"), {tokens_with_losses(1, 900, 900), tokens_with_losses(2, 300, 300)}, {900, 300}};
+    Given b{sample_run("b"), {tokens_with_losses(3, 900, 900), tokens_with_losses(4, 300, 300)}, {900, 300}};
     TemporaryFolder folder;
 
     PairedSample pair() {
@@ -68,7 +64,7 @@ protected:
         return pair_runs(first, find_run(first, "a"), second, find_run(second, "b"));
     }
     std::string refusal() {
-        return testing::error_of([&] { (void)pair(); });
+        return error_of([&] { (void)pair(); });
     }
 };
 
@@ -103,8 +99,7 @@ TEST_F(Paired, ComparesWhatBothScored) {
         ASSERT_EQ(sample.right_b[i], b.sequences[0].rank[i] == 1 ? 1 : 0) << i;
     }
     const double bytes = std::accumulate(sample.bytes.begin(), sample.bytes.end(), 0.0);
-    EXPECT_EQ(bytes,
-              static_cast<double>(testing::sample_text(900).size() + testing::sample_text(300).size()) - 8);
+    EXPECT_EQ(bytes, static_cast<double>(sample_text(900).size() + sample_text(300).size()) - 8);
     EXPECT_NEAR(result.bits_per_byte_b.value, mean(sample.b) * 1198 / bytes / std::log(2.0), 1e-12);
     // The same again, whatever the number of threads.
     options.threads = 5;
@@ -197,14 +192,14 @@ TEST_F(Paired, OtherTextsAreRefused) {
     b.run.text_digest = "another";
     b.run.text_source = "other.txt";
     EXPECT_NE(refusal().find("passage.txt and of other.txt"), std::string::npos) << refusal();
-    b.run = testing::sample_run("b");
+    b.run = sample_run("b");
     b.run.tokenizer_digest = "another";
     const std::vector<std::int32_t> ids = b.sequences[1].id;
     b.sequences[1].id[17] ^= 1;
     EXPECT_NE(refusal().find("bits per byte"), std::string::npos) << refusal();
     b.sequences[1].id = ids;
     EXPECT_EQ(pair().a.size(), 1198U) << "other digests, and the same tokens";
-    b.run = testing::sample_run("b");
+    b.run = sample_run("b");
     b.sequences[1].id[17] ^= 1;
     EXPECT_NE(refusal().find("token 17 of sequence 1"), std::string::npos) << refusal();
     b.sequences = {};
@@ -228,10 +223,9 @@ TEST_F(Paired, OneRunAloneAndItsSteps) {
 
 TEST_F(Paired, LongSequencesAreReadInPages) {
     constexpr std::int64_t tokens = (1 << 16) + 100;
-    testing::write_trace(folder / "long.ponder", [](TraceWriter& writer) {
-        writer.begin_run(testing::sample_run("long"), {});
-        testing::add_sequence(writer, "s", testing::sample_text(tokens),
-                              testing::sample_tokens(5, 0, tokens, tokens));
+    write_trace(folder / "long.ponder", [](TraceWriter& writer) {
+        writer.begin_run(sample_run("long"), {});
+        add_sequence(writer, "s", sample_text(tokens), sample_tokens(5, 0, tokens, tokens));
         writer.end_run(1);
     });
     const TraceReader reader = TraceReader::open(folder / "long.ponder");
