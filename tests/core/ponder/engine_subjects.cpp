@@ -3,6 +3,7 @@
 
 #include "tests/core/ponder/tiny_models.h"
 
+#include <stdexcept>
 #include <utility>
 
 namespace ponderscope::testing {
@@ -113,6 +114,15 @@ std::vector<Subject> subjects() {
         {"mhc_ponderlm2", own_section(with_baseline("mhc"), {{"method", "ponderlm2"}, {"max_steps", 2}})}};
     all.insert(all.end(), others.begin(), others.end());
     return all;
+}
+
+Subject subject_named(const std::string& name) {
+    for (Subject& subject : subjects()) {
+        if (subject.name == name) {
+            return std::move(subject);
+        }
+    }
+    throw std::logic_error("no subject " + name);
 }
 
 } // namespace ponderscope::testing

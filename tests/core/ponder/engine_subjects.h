@@ -26,5 +26,6 @@ nlohmann::json own_section(nlohmann::json config, const char* method, double thr
 /// Every method on the three families of backbones, with the keys that change its arithmetic; the other
 /// backbones; depth mixing, alone and below each way to ponder.
 std::vector<Subject> subjects();
+Subject subject_named(const std::string& name);
 
 } // namespace ponderscope::testing

@@ -33,15 +33,6 @@ using namespace testing;
 constexpr std::int64_t vocabulary = 61;
 constexpr std::int64_t length = 40;
 
-Subject subject_named(const std::string& name) {
-    for (Subject& subject : subjects()) {
-        if (subject.name == name) {
-            return std::move(subject);
-        }
-    }
-    throw std::logic_error("no subject " + name);
-}
-
 /// [tokens, steps] of a recorded signal.
 struct Table {
     std::vector<float> values;

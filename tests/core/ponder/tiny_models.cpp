@@ -115,11 +115,9 @@ namespace {
 void write_weights(const std::filesystem::path& folder, const Parameters& parameters) {
     std::vector<TensorView> views;
     for (const auto& [name, tensor] : parameters.items()) {
-        views.push_back({name,
-                         DType::f32,
-                         tensor.sizes().vec(),
-                         {reinterpret_cast<const std::byte*>(tensor.const_data_ptr()),
-                          static_cast<std::size_t>(tensor.nbytes())}});
+        const std::span bytes(reinterpret_cast<const std::byte*>(tensor.const_data_ptr()),
+                              static_cast<std::size_t>(tensor.nbytes()));
+        views.push_back({name, DType::f32, tensor.sizes().vec(), bytes});
     }
     write_safetensors(folder / "model.safetensors", views);
 }

@@ -7,6 +7,7 @@
 #include "core/text/tokenizer.h"
 #include "core/train/train_state.h"
 #include "core/train/trainer.h"
+#include "tests/core/ponder/engine_subjects.h"
 #include "tests/core/ponder/tiny_models.h"
 #include "tests/core/train/small_recipe.h"
 #include "tests/support/errors.h"
@@ -102,11 +103,11 @@ void expect_kept(const TemporaryFolder& folder) {
     }
 }
 
-class EveryBackbone : public ::testing::TestWithParam<std::pair<const char*, json (*)()>> {};
+class EveryBackbone : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EveryBackbone, GoesOnLearning) {
     const TemporaryFolder folder;
-    write_checkpoint(folder, GetParam().second());
+    write_checkpoint(folder, testing::subject_named(GetParam()).config);
     json recipe = continued();
     recipe["training"] = {{"steps", 40}, {"context", 16}, {"batch", 4}, {"seed", 1}};
     recipe["log"] = {{"every", 10}};
@@ -124,16 +125,9 @@ TEST_P(EveryBackbone, GoesOnLearning) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Continue, EveryBackbone,
-                         ::testing::Values(std::pair{"gpt_neox", +[] { return testing::tiny_gpt_neox(); }},
-                                           std::pair{"llama", +[] { return testing::tiny_llama(); }},
-                                           std::pair{"gpt2", +[] { return testing::tiny_gpt2(); }},
-                                           std::pair{"mistral", +[] { return testing::tiny_mistral(); }},
-                                           std::pair{"qwen2", +[] { return testing::tiny_qwen2(); }},
-                                           std::pair{"qwen3", +[] { return testing::tiny_qwen3(); }},
-                                           std::pair{"phi", +[] { return testing::tiny_phi(); }},
-                                           std::pair{"opt", +[] { return testing::tiny_opt(); }},
-                                           std::pair{"nanbeige", +[] { return testing::tiny_nanbeige(); }}),
-                         [](const auto& one) { return std::string(one.param.first); });
+                         ::testing::Values("gpt_neox", "llama", "gpt2", "mistral", "qwen2", "qwen3", "phi",
+                                           "opt", "nanbeige"),
+                         [](const auto& one) { return one.param; });
 
 /// With a learning rate of next to nothing, what is saved is what was there.
 TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
