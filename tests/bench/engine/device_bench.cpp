@@ -334,13 +334,10 @@ private:
 };
 
 int run(int argc, char** argv) {
-    const auto given = bench::options_of(argc, argv,
-                                         {{"--device", "cpu"},
-                                          {"--dtype", "float32"},
-                                          {"--shape", "tiny"},
-                                          {"--rounds", "5"},
-                                          {"--parts", "all"},
-                                          {"--profile", "no"}});
+    const std::map<std::string, std::string> preset{{"--device", "cpu"}, {"--dtype", "float32"},
+                                                    {"--shape", "tiny"}, {"--rounds", "5"},
+                                                    {"--parts", "all"},  {"--profile", "no"}};
+    const auto given = bench::options_of(argc, argv, preset);
     if (!given) {
         return 2;
     }

@@ -115,14 +115,10 @@ void measure(Engine& engine, std::int64_t batch, std::int64_t tokens, int repeat
 }
 
 int run(int argc, char** argv) {
-    const auto given = bench::options_of(argc, argv,
-                                         {{"--device", "cpu"},
-                                          {"--dtype", "float32"},
-                                          {"--tokens", "128"},
-                                          {"--hidden", "256"},
-                                          {"--layers", "4"},
-                                          {"--repeats", "5"},
-                                          {"--batches", "1,8,32"}});
+    const std::map<std::string, std::string> preset{
+        {"--device", "cpu"}, {"--dtype", "float32"}, {"--tokens", "128"},    {"--hidden", "256"},
+        {"--layers", "4"},   {"--repeats", "5"},     {"--batches", "1,8,32"}};
+    const auto given = bench::options_of(argc, argv, preset);
     if (!given) {
         return 2;
     }

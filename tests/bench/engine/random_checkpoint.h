@@ -50,11 +50,9 @@ inline Checkpoint make_random_checkpoint(const std::filesystem::path& folder, co
     }
     std::vector<TensorView> tensors;
     for (const auto& [name, tensor] : kept) {
-        tensors.push_back({name,
-                           dtype,
-                           tensor.sizes().vec(),
-                           {static_cast<const std::byte*>(tensor.const_data_ptr()),
-                            static_cast<std::size_t>(tensor.nbytes())}});
+        const std::span bytes(static_cast<const std::byte*>(tensor.const_data_ptr()),
+                              static_cast<std::size_t>(tensor.nbytes()));
+        tensors.push_back({name, dtype, tensor.sizes().vec(), bytes});
     }
     write_safetensors(folder / "model.safetensors", tensors);
     return Checkpoint::open(folder);

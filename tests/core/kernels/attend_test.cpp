@@ -16,7 +16,6 @@
 #include <vector>
 
 namespace ponderscope {
-
 namespace {
 
 at::Tensor normal(at::IntArrayRef sizes, std::uint64_t seed) {
@@ -118,8 +117,6 @@ Packing halted(const std::vector<std::int64_t>& lengths, double rate, const Shap
     fill(packing, static_cast<std::int64_t>(queries.size()), rows, shape, seed);
     return packing;
 }
-
-} // namespace
 
 TEST(Attend, CausalPackingsEqualTheReference) {
     for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 4, 64}, Shape{4, 2, 16}, Shape{6, 1, 33},
@@ -250,16 +247,12 @@ TEST(Attend, HalfPrecision) {
     }
 }
 
-namespace {
-
 Packing brain_floats(Packing p) {
     for (auto* tensor : {&p.q, &p.k, &p.v}) {
         *tensor = tensor->to(at::kBFloat16);
     }
     return p;
 }
-
-} // namespace
 
 TEST(Attend, SoftcapsAndSinks) {
     for (const auto& shape : {Shape{1, 1, 4}, Shape{4, 2, 16}, Shape{6, 1, 34}}) {
@@ -499,4 +492,5 @@ TEST(Attend, RefusesWhatDoesNotFit) {
     EXPECT_EQ(attend(p.q.narrow(0, 0, 0), p.k, p.v, {}, 1).size(0), 0);
 }
 
+} // namespace
 } // namespace ponderscope

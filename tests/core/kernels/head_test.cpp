@@ -13,7 +13,6 @@
 #include <vector>
 
 namespace ponderscope {
-
 namespace {
 
 using namespace testing;

@@ -80,11 +80,9 @@ protected:
         }
         std::vector<TensorView> views;
         for (const auto& [name, tensor] : tensors) {
-            views.push_back({name,
-                             dtype_of(tensor),
-                             tensor.sizes().vec(),
-                             {static_cast<const std::byte*>(tensor.const_data_ptr()),
-                              static_cast<std::size_t>(tensor.nbytes())}});
+            const std::span bytes(static_cast<const std::byte*>(tensor.const_data_ptr()),
+                                  static_cast<std::size_t>(tensor.nbytes()));
+            views.push_back({name, dtype_of(tensor), tensor.sizes().vec(), bytes});
         }
         write_safetensors(folder_ / "model.safetensors", views);
         return Checkpoint::open(folder_.path());

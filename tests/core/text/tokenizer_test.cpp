@@ -56,24 +56,16 @@ void expect_spans(const Encoding& e, std::string_view text, bool covers) {
 }
 
 std::vector<std::string> edge_strings() {
-    std::vector<std::string> texts{"",
-                                   " ",
-                                   "a",
-                                   "\n",
-                                   "  \n\t  x",
-                                   "don't DON'T we'll",
-                                   "\xEF\xBB\xBF"
+    std::vector<std::string> texts{"", " ", "a", "\n", "  \n\t  x", "don't DON'T we'll", "<0x0A>"};
+    for (const char* const text : {"\xEF\xBB\xBF"
                                    "bom\r\ncrlf\r\n",
                                    "👩‍👩‍👧‍👦🏳️‍🌈👍🏽🇩🇪1️⃣",
-                                   "e\u0301a\u0323\u030A한\u1112\u1161\u11AB",
-                                   std::string("nul\0bytes\0", 10),
-                                   "<|endoftext|> <s></s><unk>",
-                                   "<0x0A>",
-                                   "▁▁ Ġthe \u2028\u00A0\u3000",
-                                   "\U0010FFFF\U00020000",
-                                   std::string(300, ' '),
-                                   std::string(300, 'a'),
-                                   "1234567890 ½²Ⅷ٣"};
+                                   "e\u0301a\u0323\u030A한\u1112\u1161\u11AB", "<|endoftext|> <s></s><unk>",
+                                   "▁▁ Ġthe \u2028\u00A0\u3000", "\U0010FFFF\U00020000", "1234567890 ½²Ⅷ٣"}) {
+        texts.emplace_back(text);
+    }
+    texts.insert(texts.end(),
+                 {std::string("nul\0bytes\0", 10), std::string(300, ' '), std::string(300, 'a')});
     return texts;
 }
 

@@ -7,7 +7,6 @@
 #include <cstdio>
 
 namespace ponderscope::kernels {
-
 namespace {
 
 using namespace testing;

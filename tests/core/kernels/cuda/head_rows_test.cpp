@@ -9,7 +9,6 @@
 #include <numeric>
 
 namespace ponderscope::kernels {
-
 namespace {
 
 using namespace testing;

@@ -8,7 +8,6 @@
 #include <cmath>
 
 namespace ponderscope::kernels {
-
 namespace {
 
 using namespace testing;
