@@ -17,14 +17,14 @@
 
 namespace ponderscope {
 
-/// The n slots (t, k) of one step that run together.
+/// The n slots (t, k) of one step k, which run together.
 struct Slots {
     std::int64_t step = 0;
     bool last = false; ///< no step follows (k = K)
     at::Tensor tokens; ///< int64 [n], ascending; undefined: all tokens in order
     at::Tensor input;  ///< [n, d]
     at::Tensor hidden; ///< [n, d], after the final norm; undefined before the step ran
-    at::Tensor stream; ///< [n, d], the residual stream before the final norm, if wants_stream()
+    at::Tensor stream; ///< [n, d], the residual stream before the final norm; defined if wants_stream()
     at::Tensor carry;  ///< [n, ...], the method's state between steps; undefined: none
     at::Tensor before; ///< [n, d], only at step 0: the state before step 0, if the stack has a start state
     std::vector<at::Tensor> blocks; ///< [n, d] each: outputs of the blocks in wanted_blocks()
@@ -92,7 +92,7 @@ public:
     [[nodiscard]] virtual bool adapts(std::int64_t /*step*/) const { return false; }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
-    /// Interleaved rule: next_input does not need the result of a pass, so all slots run in one pass.
+    /// Interleaved rule: next_input does not read the states, so all slots run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
@@ -100,8 +100,8 @@ public:
     [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision&) const {
         return slots.hidden;
     }
-    /// \p slots continue, and \p decision has their rows. \p expected is c times their expected embedding [n,
-    /// d], if mixture() requests it.
+    /// The inputs [n, d] of the next slots. \p slots: the slots that continue. \p decision has their rows.
+    /// \p expected: c times their expected embeddings [n, d], if mixture() has a value.
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
                                                 const at::Tensor& expected) const {
         (void)decision, (void)expected;
@@ -152,7 +152,7 @@ protected:
         at::Tensor bias_;   ///< [out]
     };
 
-    /// For a K that differs from the K of the config.
+    /// Uses \p max_steps as K in place of the config's K.
     Method(const ModelConfig& config, std::int64_t max_steps);
 
     PonderConfig config_;
@@ -167,7 +167,7 @@ private:
     double embed_scale_ = 1.0;
 };
 
-/// A line of methods.def: how to make the method, and its tensors.
+/// A line of methods.def: the factory and the tensors of a method.
 struct MethodEntry {
     MethodKind kind;
     /// The backbone must outlive the method.

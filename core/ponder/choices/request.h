@@ -11,9 +11,9 @@
 
 namespace ponderscope {
 
-/// How much a run records, and its cost. `basic`: what the method computes anyway. `steps`: also the read-out
-/// after every step, which costs a head product for each step and changes no result. `nll`: only each token's
-/// NLL, rank, steps and FLOPs. This is enough for a perplexity, and the baseline for the cost of recording.
+/// The signals that a run records. `basic`: the signals that need no extra computation. `steps`: also the
+/// read-out after every step. It costs a head product for each step and changes no result. `nll`: only NLL,
+/// rank, steps and FLOPs, for a perplexity or as the baseline for the cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
@@ -31,8 +31,7 @@ struct Window {
 /// Appends rows [first, first + count) of \p chunk to \p all, which is empty or has the same type and shape.
 void append_rows(SignalChunk& all, const SignalChunk& chunk, std::size_t first, std::size_t count);
 
-/// The results of a window's reported tokens. `tokens.begin/end` are empty, because the caller knows the
-/// spans.
+/// The results of a window's reported tokens. `tokens.begin/end` are empty. The caller knows the spans.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;

@@ -21,8 +21,8 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// Which keys and values later tokens see of a token t' that stopped at K_t', under the per-step rule
-/// (methods-released.md section 1). Each choice is computed exactly, and the results differ.
+/// The keys and values of a token t' stopped at K_t' that later tokens see under the per-step rule
+/// (methods-released.md section 1). Each choice is computed exactly. The results differ.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, and exits choose the read-out only
     per_step, ///< (t', min(k, K_t'))
@@ -33,8 +33,8 @@ std::string to_string(KvPolicy policy);
 std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
 /// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10).
-/// Costs an extra product in these layers and heads. A score keeps the weights of all its windows, each as
-/// wide as the longest window.
+/// Each layer and head costs an extra product. A score holds the weights of all its windows in memory, each
+/// as wide as the longest window.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
@@ -60,8 +60,8 @@ struct StateChoice {
 /// message: "--record states:LAYERS".
 void require_single_stream(const ModelConfig& config, const std::string& what);
 
-/// The data that a run records of mixtures of experts: nothing; the chosen experts, their weights and a few
-/// numbers of the router; or, in addition, the probabilities of all experts.
+/// The recorded data of mixtures of experts. `chosen`: the chosen experts, their weights and a few numbers of
+/// the router. `probabilities`: also the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
 /// How an engine computes, and what it records besides the level. Engine::use checks a plan.
@@ -75,11 +75,11 @@ struct RunPlan {
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
     /// Number of first tokens of every text that see each other in both directions (HRM-Text). Their NLL is
-    /// NaN, because it is no prediction. Absent: none in a score; the prompt in a generation if the model was
-    /// trained in this way (config.released.prefix_lm).
+    /// NaN, because they are not predicted. Absent: none in a score. In a generation, the prompt if the model
+    /// was trained in this way (config.released.prefix_lm).
     std::optional<std::int64_t> prefix = {};
-    /// The blocks of a vanilla model are its steps (methods.md section 9): every block is read out, and
-    /// halting rules choose the exit.
+    /// The blocks of a vanilla model are its steps (methods.md section 9). Every block is read out. Halting
+    /// rules choose the exit.
     bool layers_are_steps = false;
     /// The start state of a recurrent stack: "random", "random:SEED", "zero", or a safetensors file with
     /// `initial_state` [B, T or more, d]. A file name is searched first in the checkpoint's folder. Empty:
@@ -100,7 +100,7 @@ struct RunPlan {
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Whether each pass computes the slots of all tokens.
     [[nodiscard]] bool iterates(const Method& method) const;
-    /// Whether the plan may have `refreshes`. True also for a rule under which no refresh is needed.
+    /// Whether the plan may have `refreshes`, even if its visibility rule needs none.
     [[nodiscard]] bool counts_refreshes(const Method& method) const;
 };
 

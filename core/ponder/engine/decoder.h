@@ -23,10 +23,10 @@ struct NewestTokens {
 
 /// Computes the newest tokens of a generation.
 ///
-/// If every step runs the same device operations (one token of the same sequences on the same memory), the
-/// operations are captured once. Then one call repeats all of them. Launching hundreds of operations takes
-/// the host longer than the GPU needs to run them. Conditions: no token can stop, a cache, one GPU. If the
-/// capture fails, operations are launched one by one.
+/// Captures a step's device operations once and repeats them by one call, because the host launches hundreds
+/// of operations more slowly than the GPU runs them. Conditions: no token can stop, a cache exists, and one
+/// GPU runs one token of the same sequences on the same memory. If the capture fails, the host launches
+/// operations one by one.
 class Decoder {
 public:
     struct Wish {
@@ -35,7 +35,7 @@ public:
         bool repeats = true;        ///< false: every step launches its operations, as a reference
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
-    /// \p cache: nullptr if every run computes all tokens. It must outlive the object.
+    /// \p cache must outlive the object. nullptr: every run computes all tokens.
     Decoder(const EngineParts& parts, StepCache* cache, Wish wish);
 
     /// The next run overwrites the result. \p windows: the windows of the batch, for the recorder.

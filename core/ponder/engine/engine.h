@@ -49,7 +49,7 @@ struct GraphUse {
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
     double temperature = 0; ///< 0 = greedy (lowest id of equals)
-    std::int64_t top_k = 0; ///< sample from this number of most likely tokens; 0: all
+    std::int64_t top_k = 0; ///< number of most likely tokens to sample from; 0: all
     double top_p = 1;       ///< then keep the smallest set of most likely tokens with this probability
     /// A random number depends on the seed, the sequence's number in the run and the position (token_draw).
     /// The composition of batches has no effect.
@@ -58,8 +58,8 @@ struct GenerateOptions {
     std::vector<std::int64_t> numbers = {}; ///< numbers of the prompts in the run, if they are not
                                             ///< consecutive
     std::vector<std::int64_t> stop_ids = {};
-    /// If set: called after every new token of a prompt (its index in the call) with all new tokens so far.
-    /// True ends this prompt.
+    /// Called after every new token with the prompt's index in the call and all new tokens so far. True ends
+    /// this prompt. May be empty.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool reports_sampling = false; ///< the callback's read-outs also have sampling_signals()
     bool use_cache = true; ///< false: computes the whole sequence again for each token, as a reference
@@ -71,7 +71,7 @@ struct GenerateOptions {
     ProgressSink progress = {}; ///< reports every token of the longest continuation
 };
 
-/// What GenerateOptions::reports_sampling adds to a read-out.
+/// The signals that GenerateOptions::reports_sampling adds to a read-out.
 std::vector<SignalInfo> sampling_signals();
 
 struct PolicySpec;
@@ -90,9 +90,9 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
-    /// The plan of all later runs. By default it has the method's own choices and the config's number of
-    /// refreshes. If the config has no such number: 3 refreshes for public configs, exact scoring for our own
-    /// section. Generation is always exact and records neither attention nor states.
+    /// The plan of all later runs. The default has the method's own choices and the config's number of
+    /// refreshes. Without such a number, public configs use 3 refreshes, and our "pondering" section uses
+    /// exact scoring. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the
     /// old plan stays.
@@ -116,17 +116,17 @@ public:
     [[nodiscard]] std::int64_t token_bytes() const;
     /// Memory in bytes per token for these records during the computation.
     [[nodiscard]] std::int64_t token_room() const;
-    /// From now on, these states replace computed states in score and inspect_batch; empty: no replacement.
-    /// Sequences are identified by Window::sequence. InputError: a plan with a number of refreshes, an
+    /// Replaces computed states by \p patches in later calls of score and inspect_batch. Empty: no
+    /// replacement. Window::sequence identifies a sequence. InputError: a plan with a number of refreshes, an
     /// unknown location, or a state with another width, NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
-    /// The states at these locations, in windows that are computed together; empty: the token is not read
-    /// out, or did not run the step. Ignores patches. InputError: an unknown location. MemoryExhausted:
+    /// The states at these locations. Computes the windows together, without patches. A state is empty if its
+    /// token is not read out or did not run the step. InputError: an unknown location. MemoryExhausted:
     /// compute fewer windows together.
     [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
                                                             std::span<const StatePlace> places) const;
-    /// InputError: the model does not have this step or layer, or, with \p patched, does not allow a patch
-    /// there.
+    /// InputError: the model lacks this step or layer. With \p patched, also: the model does not allow a
+    /// patch there.
     void check_place(const StatePlace& place, bool patched) const;
     /// Number of elements of a state after this layer.
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
@@ -141,13 +141,13 @@ public:
     /// The same signals with their bytes per token before compression; for attention, the bytes per key.
     [[nodiscard]] std::vector<std::pair<SignalInfo, std::int64_t>> signal_bytes(RecordLevel level) const;
 
-    /// Scores a batch of windows of any lengths. The other windows of a batch change the last bits of a
-    /// result (core/README.md). MemoryExhausted: a GPU has too little memory for the batch.
+    /// Scores a batch of windows of any lengths. The last bits of a result depend on the batch
+    /// (core/README.md). MemoryExhausted: a GPU has too little memory for the batch.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
-    /// once. Sharing is off where it would not be exact: if a token's result depends on the number or length
-    /// of its sequence, if slots are refreshed in passes, or if attention, states or layers are recorded.
+    /// once. Windows do not share tokens if a result depends on the number or length of its sequence, if
+    /// slots are refreshed in passes, or if attention, states or layers are recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
@@ -169,7 +169,7 @@ public:
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
     /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
     /// are the prompt's index in \p prompts and the read-out that chose the token, with the token's NLL and
-    /// rank. Returning false stops. Returns the new ids without the prompts.
+    /// rank. False ends the generation. Returns the new ids without the prompts.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

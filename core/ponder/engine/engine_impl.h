@@ -18,11 +18,11 @@
 
 namespace ponderscope {
 
-/// The tokens of earlier runs that the windows of a run follow, in the order of the windows.
+/// Tokens of earlier runs that precede the windows of a run, in the order of the windows.
 struct EarlierTokens {
-    StepCache* cache = nullptr;          ///< their keys and values; nullptr: the windows follow nothing
-    std::vector<std::int64_t> past = {}; ///< their number
-    std::vector<std::int64_t> rows = {}; ///< first row in a segment of the cache
+    StepCache* cache = nullptr;                        ///< their keys and values; nullptr: no earlier tokens
+    std::vector<std::int64_t> past = {};               ///< their number
+    std::vector<std::int64_t> rows = {};               ///< first row in a segment of the cache
     std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t, if the method halts
 };
 
@@ -58,8 +58,8 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options of all runs of this engine.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// The options of a generation. \p cached: the checkpoint's config decides which loops of earlier tokens
-    /// a token sees, unless the plan or a halting rule decides.
+    /// The options of a generation. \p cached: earlier tokens are in a cache. The config decides which of
+    /// their loops a token sees, unless the plan or a halting rule does.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;

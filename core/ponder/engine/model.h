@@ -39,10 +39,10 @@ struct ForwardResult {
 /// A backbone with a method: the one forward pass that scoring, generation and training share. methods.md
 /// sections 2 and 10.
 ///
-/// forward() records a graph if GradMode is on and parameters require grad. Then no buffer is reused or
-/// overwritten, and attention and head take their differentiable forms. Under at::autocast, products run in
-/// its dtype and the residual stream stays fp32. The model refers to the tensors of \p parameters, so an
-/// optimiser may update them in place.
+/// forward() records a graph if GradMode is on and parameters require grad. It then overwrites no buffer and
+/// uses the differentiable attention and head. Under at::autocast, products run in autocast's dtype. The
+/// residual stream stays fp32. The model refers to the tensors of \p parameters, so an optimiser may update
+/// them in place.
 class Model {
 public:
     /// InputError: this build does not run the architecture, method or depth mixing.

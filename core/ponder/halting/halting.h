@@ -20,7 +20,7 @@ struct TokenPlaces {
     at::Tensor length;   ///< tokens of the sequence; in a generation the prompt and the most new tokens
 };
 
-/// The data for a halting decision: which slots (t, k), k < K, are followed by (t, k+1). n rows, in the order
+/// The data for a halting decision: whether slot (t, k+1) runs after slot (t, k), k < K. n rows, in the order
 /// of `slots`.
 struct HaltingQuestion {
     const Slots& slots;          ///< step, tokens, input, hidden (h^k)
@@ -41,9 +41,9 @@ struct HaltingAnswer {
 /// A rule that replaces the method's own halting rule (methods.md section 9, "Rerun"). Gates and routers
 /// still take part in the computation (s in E, log w on keys, masses).
 ///
-/// The engine's thread asks once a step, for the tokens that still run, in ascending order; not at step K.
-/// Under the interleaved rule it asks again in every Jacobi pass, so a decision may depend only on the
-/// question. Stopped tokens are not asked again, because halting is irreversible.
+/// The engine's thread calls the rule once a step before K, for the tokens that still run, in ascending
+/// order. Halting is irreversible. Under the interleaved rule the engine repeats the call in every Jacobi
+/// pass, so a decision may depend only on the question.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     /// False: no token stops before K, so the engine gathers no rows.
     [[nodiscard]] virtual bool may_halt() const { return true; }
-    /// Whether the rule runs the head over `readout`, which then counts in FLOPs.
+    /// Whether the rule runs the head over `readout`. FLOPs then include this product.
     [[nodiscard]] virtual bool reads_head() const { return false; }
     /// Whether the rule reads `previous_hidden` or `previous_readout`.
     [[nodiscard]] virtual bool looks_back() const { return false; }

@@ -10,11 +10,11 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// No token halts. Replays need such a run.
+/// No token halts. Complete replays need a run under this rule.
 std::shared_ptr<const HaltingRule> full_halting();
 
-/// A counterfactual: the chosen tokens run up to a given last step (at most K), and the wrapped rule does not
-/// apply to them. The other tokens follow \p otherwise (nullptr: the method's own rule).
+/// The chosen tokens run up to a given last step (at most K). The other tokens follow \p otherwise (nullptr:
+/// the method's own rule).
 struct ForcedSteps {
     std::int64_t sequence = 0; ///< number in the run
     std::int64_t position = 0; ///< in the sequence

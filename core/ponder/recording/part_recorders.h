@@ -16,11 +16,11 @@
 
 namespace ponderscope {
 
-/// The M of N tokens of a run that are read out. `tokens` undefined: all tokens.
+/// The M tokens, of N in a run, that are read out. `tokens` undefined: all tokens.
 struct ReportedTokens {
     at::Tensor tokens;        ///< int64 [M], ascending
     at::Tensor others;        ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;         ///< int64 [N]: index among the M, -1: context; undefined like `tokens`
+    at::Tensor place;         ///< int64 [N]: index among the M tokens, -1: context; undefined if `tokens` is
     std::int64_t count = 0;   ///< M
     at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
     std::int64_t longest = 0; ///< tokens of the longest window
@@ -33,8 +33,8 @@ struct RecordedRows {
     bool empty = false;
 };
 
-/// Fills some signals of a run from the results of its layers. Does not touch the entries of steps that did
-/// not run; the Recorder marks them.
+/// Fills some signals of a run from the results of its layers. Writes only entries of steps that ran. The
+/// Recorder marks the others.
 class PartRecorder : public TapListener {
 public:
     /// Call it before slots run: sets the rows of the next tensors.
@@ -55,16 +55,16 @@ protected:
 /// The tensors of signals by name, [M, ...] as recorded_signals declares them.
 using SignalTensors = std::map<std::string, at::Tensor>;
 
-/// The recorders that the plan needs, for all signals but the read-outs of steps. They keep the signals that
-/// they fill.
+/// The recorders that the plan needs for all signals except read-outs of steps. Each recorder keeps handles
+/// of the tensors that it fills.
 std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbone, const Method& method,
                                                           const RunPlan& plan, const ReportedTokens& reported,
                                                           const SignalTensors& signals);
 
 /// Records the attention weights of chosen layers and heads. attend() never computes the whole matrix, so
 /// this recorder computes the product itself, for some queries at a time. Only the result grows with the
-/// square of the text length. \p values counts `back` from the query's token to the key's. Only for tokens
-/// without a past in a cache. \p place: ReportedTokens::place.
+/// square of the text length. The last axis of \p values, `back`, is the distance from key to query in
+/// tokens. Supports only tokens without a past in a cache. \p place: ReportedTokens::place.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,
                                                  const at::Tensor& place);
 

@@ -14,7 +14,7 @@ namespace ponderscope {
 struct RecordedSignal {
     SignalInfo info;
     std::vector<std::int64_t> shape; ///< of a token; attention's last axis: 1, in a run the longest window
-    bool on_request = false;         ///< recorded only on request, and priced separately
+    bool on_request = false;         ///< recorded only on request, with a cost of its own
     bool half = false;               ///< fp16 also on the device; integer signals stay integers
     bool sparse = false;             ///< unwritten entries are NaN or did_not_run; false: 0
 
@@ -28,8 +28,8 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
 /// Candidates kept for each token and step.
 inline constexpr std::int64_t recorded_candidates = 10;
 
-/// Whether the pass over the vocabulary for the expected embedding also reads the step out. False if slots
-/// are computed repeatedly.
+/// Whether the expected embedding's pass over the vocabulary also reads out the step. False if slots are
+/// computed repeatedly.
 bool reads_steps_anyway(const Method& method, const RunPlan& plan);
 /// Number of elements of a state after \p layer, or at the end of a step.
 std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer);

@@ -45,7 +45,7 @@ struct TokenBatch {
                            const std::vector<std::int64_t>& sequence_rows = {},
                            std::int64_t segment_rows = 0);
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
-    /// Without other slots: what each token sees, in the segment that begins at \p first_row.
+    /// The keys that each token sees in the segment from \p first_row on, if every token has a slot there.
     [[nodiscard]] std::vector<Visibility::CausalBlock> causal_blocks(std::int64_t first_row = 0) const;
     /// Whether the batch has one token of every sequence, as in decoding.
     [[nodiscard]] bool single() const;
@@ -54,8 +54,8 @@ struct TokenBatch {
 };
 
 /// K/V of every step for a batch of generated sequences. Each step has a segment, and each sequence has a
-/// fixed part of the segment. A run's TokenBatch names the parts of its sequences, because sequences finish
-/// one by one.
+/// fixed part of the segment. Sequences finish one by one, so each run's TokenBatch has the first rows of its
+/// sequences.
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
@@ -87,16 +87,16 @@ struct StepsOptions {
     bool chunks = false; ///< under KvPolicy::shared: the tokens of a run go through each step together
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
-    /// int64 [N]: numbers of the batch's tokens in the run that listener and patches have; undefined: the
-    /// same.
+    /// int64 [N]: numbers of the batch's tokens in the larger run of listener and patches. Undefined: equal
+    /// numbers.
     at::Tensor numbers = {};
 };
 
 /// The order in which a batch's slots are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are removed and cost nothing
-    /// Each token runs all its steps before the next token starts, because slots need finished predecessors.
-    /// The rows of stopped tokens and the coda's entry of each token are then known.
+    /// Each token runs all its steps before the next token starts, because slots need finished predecessors:
+    /// the rows of stopped tokens, and each token's entry in the coda.
     token_by_token,
     interleaved, ///< run_interleaved()
     layers       ///< layer_steps.h
@@ -111,9 +111,9 @@ StepsResult run_steps(const Backbone& backbone, const Method& method, const Toke
 StepsResult run_by_step(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                         const StepsOptions& options);
 
-/// Runs one token of each sequence through all its steps, then the next token: exact also if a slot depends
-/// on the last steps of earlier tokens (Schedule). As slow as decoding. With a cache,
-/// continues after the cached tokens.
+/// Runs all steps of one token of each sequence, then the next token. Exact also if a slot depends on the
+/// last steps of earlier tokens (Schedule). As slow as decoding. With a cache, continues after the cached
+/// tokens.
 StepsResult run_token_by_token(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                                const StepsOptions& options);
 

@@ -33,8 +33,8 @@ struct StepRows {
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 
-/// Assigns rows step by step for the two rules that run all tokens of a step together. All data stays on the
-/// tensors' device.
+/// Assigns rows step by step for the rules that run all tokens of a step together: per_step and
+/// two_dimensional. All data stays on the tensors' device.
 ///
 /// per_step: a token's row in the step's segment is its position in the sequence. With one segment (segments
 /// = 1), each step overwrites the rows of its active tokens. So a halted token keeps the row of its last

@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// Observes a run of steps. Also computes the expected embeddings: one pass over the vocabulary serves both
-/// the embeddings and the recorded read-out.
+/// Observes a run of steps. Also computes expected embeddings, because one pass over the vocabulary gives the
+/// embeddings and the recorded read-out.
 class RunListener : public TapListener {
 public:
     [[nodiscard]] bool wants(std::string_view name) const override {
@@ -67,7 +67,7 @@ struct WalkParts {
     /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
     bool selects = false; ///< a stopped token keeps running but is read out at its last step
-    /// int64 [N]: numbers of the tokens in a larger run, which the listener has; undefined: the same.
+    /// int64 [N]: numbers of the tokens in the larger run of the listener. Undefined: equal numbers.
     at::Tensor numbers = {};
 };
 
@@ -87,11 +87,11 @@ public:
                const at::Tensor& before = {});
     /// Takes the outputs of the method's wanted blocks. Call it before ran().
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
-    /// After the slots ran: the method decides, the read-out adds the step, the listener is called.
+    /// Call after the slots ran. Computes the method's decision, adds the step to the read-out and calls the
+    /// listener.
     void ran(const at::Tensor& hidden, const at::Tensor& stream = {});
     /// Applies the run's halting rule and keeps the tokens that continue. Do not call it at the last step.
-    /// False: no token continues, and the walk keeps its rows. If tokens may stop, this function waits for
-    /// the device, once a step.
+    /// False: no token continues, and the walk keeps its rows. Waits for the device if tokens may stop.
     [[nodiscard]] bool goes_on();
     /// Keeps only these rows (int64, ascending).
     void keep(const at::Tensor& rows);
