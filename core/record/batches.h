@@ -12,18 +12,17 @@
 
 namespace ponderscope {
 
-/// Runs tasks in order from 0, `batch` at a time, with two batches in flight: a GPU computes the next batch
-/// while the results of the last one are copied and packed for the writer.
+/// Runs tasks in order from 0, `batch` at a time, with two batches in flight. A GPU computes the next batch
+/// while the last batch's results are copied and packed.
 ///
 /// \p reach(begin, size) loads the tasks of the batch that begins at task `begin` and returns the batch's
-/// end: at most begin + size, or `begin` if no tasks remain. Collected tasks are not requested again.
+/// end: at most begin + size, or `begin` if no tasks remain. A batch never begins at a collected task.
 ///
 /// \p submit(begin, end) starts a batch and returns its handle. \p collect(pending, begin, end) waits for the
-/// batch and keeps its results. Either may throw MemoryExhausted, which drops the batch. The batch then runs
-/// again in halves, finally task by task with no other batch in flight. Later batches keep the smaller size.
-/// run_in_batches itself throws MemoryExhausted only if a single task does not fit. All earlier tasks are
-/// collected first. After \p stop no batch starts, and a running submit may throw Cancelled. Submitted
-/// batches are still collected.
+/// batch and keeps its results. If either throws MemoryExhausted, the batch runs again in halves, finally
+/// task by task with no other batch in flight. Later batches keep the smaller size. run_in_batches itself
+/// throws MemoryExhausted only if a single task does not fit. All earlier tasks are collected first. After
+/// \p stop no batch starts, and a running submit may throw Cancelled. Submitted batches are still collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// Signal [token]: the gate at the last step that ran, if the method has a gate. For runs that store scalars
-/// only.
+/// Signal [token] of runs that store scalars only: the gate at the last step that ran, if the method has a
+/// gate.
 inline constexpr const char* exit_gate = "exit_gate";
 
 /// The signals of an engine that a run stores.

@@ -20,7 +20,7 @@ namespace ponderscope {
 /// buffers. One thread at a time.
 class LineReader {
 public:
-    /// A longer line is skipped; see too_long().
+    /// Longer lines are skipped (too_long()).
     static constexpr std::size_t max_line_bytes = std::size_t{64} << 20;
 
     /// InputError: the path does not exist or is a folder. EnvironmentError: no permission. \p stop ends a
@@ -33,13 +33,13 @@ public:
     /// Reads the next line without its end ("\n" or "\r\n"). False at the end, or after a stop. InputError:
     /// compressed data is damaged or truncated.
     bool next(std::string& line);
-    /// Whether next() has a line without a long wait. Waits up to two milliseconds for the end of a line that
-    /// the other side of a pipe is writing.
+    /// Whether next() can return a line at once. Waits up to two milliseconds for the end of a line that
+    /// another program is writing to a pipe.
     [[nodiscard]] bool has_arrived() const;
     /// Appends the next bytes, at most \p most, to \p text. False at the end, or after a stop.
     bool read(std::string& text, std::size_t most);
     [[nodiscard]] std::int64_t number() const { return number_; } ///< number of the last line, from 1
-    /// Whether the last line exceeds max_line_bytes; next() then gave "".
+    /// Whether the last line exceeds max_line_bytes. next() then returned an empty line.
     [[nodiscard]] bool too_long() const { return too_long_; }
     /// Bytes read from the file, before decompression.
     [[nodiscard]] std::int64_t bytes_read() const { return consumed_; }
@@ -49,14 +49,14 @@ private:
     enum class Packing : std::uint8_t { unknown, none, gzip, zstd };
 
     [[noreturn]] void damaged(const char* found) const;
-    /// Reads more stored bytes behind those that wait; false at the end and when stopped.
+    /// Appends stored bytes to `input_`. False at the end, or after a stop.
     bool read_more();
     void find_packing();
-    /// One round of decoding from what waits in `input_`.
+    /// Calls the decoder once with the bytes of `input_`.
     void decode();
-    /// Makes more decoded bytes; false at the end and when stopped.
+    /// Decodes at least one more byte. False at the end, or after a stop.
     bool fill();
-    /// Decoded bytes that wait; none at the end and when stopped.
+    /// Decoded bytes that are not yet read. Empty at the end, or after a stop.
     std::string_view waiting();
 
     std::filesystem::path path_;
@@ -73,7 +73,7 @@ private:
     std::unique_ptr<z_stream_s> gzip_; ///< while gzip is open
     ZSTD_DCtx_s* zstd_ = nullptr;
     bool inside_ = false;   ///< a member or frame has begun and not ended
-    bool flushing_ = false; ///< the last round filled the buffer: more may wait inside the decoder
+    bool flushing_ = false; ///< the last call filled the buffer: the decoder may hold more bytes
     bool ended_ = false;
     std::int64_t number_ = 0;
     bool too_long_ = false;

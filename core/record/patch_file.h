@@ -15,7 +15,7 @@ namespace ponderscope {
 /// A state that replaces another state, and its source.
 struct PlannedPatch {
     StatePlace to;
-    /// Location of the source state, in the run without patches on the same texts; absent: zeros.
+    /// Location of the source state, in a run without patches on the same texts. Absent: a state of zeros.
     std::optional<StatePlace> from = {};
 };
 

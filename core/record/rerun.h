@@ -11,8 +11,7 @@ namespace ponderscope {
 
 /// InputError: the weights of \p checkpoint differ from those of \p run. \p digest: the checkpoint's digest.
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
-/// The same. InputError also if \p run had changed states or depth sources, because a rerun does not repeat
-/// such changes.
+/// The same. InputError also: \p run had changed states or depth sources, which a rerun does not repeat.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The

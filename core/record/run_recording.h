@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// The run's row in the trace before its first token. Reads the checkpoint's files to compute their digest.
+/// The run's row in the trace before its first token. Reads the checkpoint's files for their digest.
 /// \p source: nullptr if the texts are not known yet.
 RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const SequenceSource* source,
                      const Tokenizer* tokenizer, const RecordOptions& options, const WindowShape& shape,
@@ -47,7 +47,7 @@ public:
 
 private:
     void begin_sequence(const Task& task);
-    /// Runs with every batch, so that a killed recording has the words of its tokens.
+    /// Called after every batch, so that a killed recording has the texts of its tokens.
     void put_new_vocabulary();
 
     TraceWriter& writer_;

@@ -35,12 +35,12 @@ public:
         std::int64_t longest = 0; ///< tokens of the longest sequence; 0: unknown
     };
     [[nodiscard]] virtual Amount amount() const = 0;
-    /// RunInfo::text_digest. Empty while it is unknown; known after the last sequence at the latest.
+    /// RunInfo::text_digest. Empty while unknown. Known at the latest after the last sequence.
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
     /// Adds the reading options of the texts, and planned lengths of texts that ended early, to
-    /// RunInfo::choices. The digest does not cover these, but all parts of a run must have the same ones.
+    /// RunInfo::choices. All parts of a run must agree about them. The text digest does not cover them.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
@@ -48,9 +48,9 @@ public:
 /// the recording. Then digest and amount are known from the beginning, and rewind() works.
 class TextSource : public SequenceSource {
 public:
-    /// InputError also if the texts differ from those of the first reading.
+    /// InputError also: the texts changed after the first reading.
     std::shared_ptr<const SequenceInput> next() final;
-    /// Starts again from the beginning. Call this only if the digest is known.
+    /// Returns to the first text. Call this only if the digest is known.
     void rewind();
     [[nodiscard]] Amount amount() const override { return {text_bytes_, true}; }
     [[nodiscard]] std::string text_digest() const override { return digest_; }
@@ -67,7 +67,7 @@ protected:
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
 
     virtual void go_to_begin() = 0;
-    /// The next text, encoded, which is added to `hash_`; null at the end, or after a stop.
+    /// Reads and encodes the next text and adds it to `hash_`. Null at the end, or after a stop.
     virtual std::shared_ptr<const SequenceInput> read_next() = 0;
     /// Reads all texts: sets `hash_`, `text_bytes_` and `notices_`.
     virtual void read_through(const ProgressSink& progress) = 0;
@@ -86,9 +86,9 @@ private:
     std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first text, read before the run
 };
 
-/// As record() in session.h, but sequence by sequence. Memory grows with the batch, not with the source. If
-/// the source fails, the finished sequences stay in the trace, marked partial, with the fault. InputError: a
-/// source without sequences; then no trace is written.
+/// Like record() in session.h, but reads sequences one by one. Memory grows with the batch, not with the
+/// source. If the source fails, the finished sequences stay in the trace, marked partial, with the fault.
+/// InputError: a source without sequences; then no trace is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,
                     const ProgressSink& progress = {}, const std::stop_token& stop = {});

@@ -97,8 +97,8 @@ struct RecordOptions {
     std::vector<std::string> notices = {}; ///< the run's notices, besides the engine's
     std::int64_t rank = 0;  ///< rank of this process in the world that records the run together
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
-    /// The writer's trace, to resume a run in it after the last finished sequence. A complete run stays
-    /// unchanged; without a run to resume, a new one begins.
+    /// The writer's trace, to resume its run after the last finished sequence. A complete run stays
+    /// unchanged. Without a run to resume, a new run begins.
     std::optional<std::filesystem::path> resume = std::nullopt;
     /// Why the generation of the sequences ended early, one sentence. The run keeps all its sequences and is
     /// marked cancelled. Empty: the generation was complete.
@@ -136,9 +136,9 @@ std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::i
 /// trace.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
 
-/// Scores every sequence in windows and appends one run to the trace. The previous batch is written while a
-/// batch is computed; memory grows with the batch, not with the text. All ids are checked before anything is
-/// written (InputError). \p tokenizer may be null (ids only).
+/// Scores every sequence in windows and appends one run to the trace. Writes the previous batch while the
+/// next batch is computed. Memory grows with the batch, not with the text. Checks all ids before the first
+/// write (InputError). \p tokenizer may be null (ids only).
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint,
                     const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                     TraceWriter& writer, const RecordOptions& options, const ProgressSink& progress = {},

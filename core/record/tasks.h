@@ -32,8 +32,8 @@ struct Task {
 /// The windows of one process of a world. Holds the tasks that reach() read and release_until() has not yet
 /// released.
 ///
-/// Sequences form groups. A group takes whole sequences until their windows fill the last batch, or until a
-/// partly filled last batch is negligible. No batch has windows of two groups. All processes read all
+/// Sequences form groups. A group takes whole sequences until its windows fill whole batches, or until the
+/// unfilled part of its last batch is negligible. No batch has windows of two groups. All processes read all
 /// sequences, and each group goes to the process with the fewest tokens so far. So processes need no
 /// communication, and each sequence is in one shard. The composition of batches, on which the last bits of
 /// results depend, equals that of a single process.
@@ -41,7 +41,7 @@ class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< sequences that the trace has; a batch with only these is skipped
+        std::int64_t finished = 0; ///< number of sequences in the trace; a batch with no others is skipped
         /// Inserted before every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };

@@ -27,10 +27,10 @@ struct TextFilesOptions {
 
 /// Sequences from text files, one after the other, with a few parts in memory. A text longer than a part is
 /// cut at a line end if possible, else between words, else between tokens. Each part is encoded together with
-/// the text around it, so its sequence has the tokens of the whole text. If two parts disagree about the
-/// tokens at their cut, the file is refused. Files are read once before the recording, so that errors are
-/// reported first; a stream is read during the recording. InputError: as read_text_file; damaged compression;
-/// a text that the tokenizer cannot split into tokens.
+/// the text around it, so its sequence has the tokens of the whole text. A file whose parts disagree about
+/// the tokens at their cut is refused. Files are read once before the recording, so that errors are reported
+/// first. A stream is read during the recording. InputError: as read_text_file; damaged compression; a text
+/// that the tokenizer cannot split into tokens.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive the object. \p stop during the first reading throws Cancelled.
@@ -58,7 +58,7 @@ private:
 
     TextFilesOptions options_;
     const Tokenizer& tokenizer_;
-    std::size_t tail_; ///< a part is not the last if more bytes than this follow it
+    std::size_t tail_; ///< a part that more bytes than this follow is not the last part
     std::size_t next_file_ = 0;
     std::unique_ptr<LineReader> reader_; ///< the file that is being read; null: none
     std::string name_;                   ///< name of this file in messages
@@ -67,7 +67,7 @@ private:
     std::uint64_t offset_ = 0;    ///< offset of the buffer in the text
     std::size_t begin_ = 0;       ///< offset of the part in the buffer
     std::size_t before_ = 0;      ///< offset where encoding begins: a token boundary in the previous part
-    std::size_t valid_ = 0;       ///< the buffer was checked up to here
+    std::size_t valid_ = 0;       ///< offset in the buffer up to which the text was checked
     bool at_end_ = false;         ///< the buffer reaches the end of the text
     std::int64_t part_ = 0;       ///< number of the part, from 1
     std::uint64_t seam_ = 0;      ///< offset of the part in the text
