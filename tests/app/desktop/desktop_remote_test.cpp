@@ -28,17 +28,23 @@ namespace {
 
 struct Stage : testing::Stage {
     /// Each test has a machine of its own: connections stay for as long as the process lives.
-    explicit Stage(const QString& name, const QJsonObject& line = {}) : machine(u"ssh://"_s + name) {
+    explicit Stage(const QString& name, QJsonObject line = {}) : machine(u"ssh://"_s + name) {
+        line[u"cut"_s] = cut;
         remote::settings() = {PONDERSCOPE_FAR_SHELL, PONDERSCOPE_PROGRAM, 0.5, false};
         qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
         window.runs().recorder().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
         window.show();
     }
     [[nodiscard]] QString there(const QString& name) const { return machine + folder.filePath(name); }
+    void makeModel(std::int64_t positions = 64) const {
+        testing::TinyCheckpoint{.max_positions = positions, .pondering_steps = 3}.write(
+            folder.filePath(u"model"_s).toStdString());
+    }
     [[nodiscard]] bool says(const char* id, const QString& part = {}) {
         return testing::says(window, id, part);
     }
     QString machine;
+    QString cut = folder.filePath(u"cut"_s); ///< the line is cut while there is such a file
 };
 
 } // namespace
@@ -81,17 +87,15 @@ private Q_SLOTS:
     }
 
     void aCutConnectionIsSaidAndGoesOn() {
-        QTemporaryDir place;
-        const QString cut = place.filePath(u"cut"_s);
-        Stage stage(u"cuts"_s, {{u"cut"_s, cut}});
+        Stage stage(u"cuts"_s);
         stage.make(u"t.ponder"_s, {.sequences = 12, .tokens = 3000});
         QVERIFY(stage.shows(stage.there(u"t.ponder"_s)));
-        stage.write(cut, {}); // cuts the line
+        stage.write(stage.cut, {});
         QVERIFY(stage.says("connection.cut", u"ssh://cuts: "_s));
         stage.window.selection().setSequence(11); // cannot be had now; the window goes on
         QVERIFY(comes([&] { return !stage.window.isBusy(); }));
         QVERIFY(!stage.window.grab().isNull());
-        QVERIFY(QFile::remove(cut));
+        QVERIFY(QFile::remove(stage.cut));
         QVERIFY(stage.says("connection.back", u"cuts"_s));
         QVERIFY(comes([&] {
             const auto shown = stage.window.text().view().sequence();
@@ -151,10 +155,8 @@ private Q_SLOTS:
     }
 
     void aRecordingThereGoesOnThroughACut() {
-        QTemporaryDir place;
-        const QString cut = place.filePath(u"cut"_s);
-        Stage stage(u"falters"_s, {{u"cut"_s, cut}});
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(stage.folder.filePath(u"model"_s).toStdString());
+        Stage stage(u"falters"_s);
+        stage.makeModel();
         // The recording waits for lines, so that it is not over before it is cut.
         const std::string pipe = stage.folder.filePath(u"lines.jsonl"_s).toStdString();
         QCOMPARE(::mkfifo(pipe.c_str(), 0600), 0);
@@ -182,7 +184,7 @@ private Q_SLOTS:
         const auto shown = [&] { return data.sequences(run).size(); };
         QVERIFY(comes([&] { return shown() > 0 && progress.size() > 0; }));
         QVERIFY(shown() <= 3 && !data.run(run)->complete);
-        stage.write(cut, {}); // cuts the line
+        stage.write(stage.cut, {});
         QVERIFY(stage.says("recording.cut", u"falters"_s));
         QVERIFY(!stage.window.runs().recorder().isRunning());
         // There it goes on to its end; here the window shows what it had.
@@ -192,7 +194,7 @@ private Q_SLOTS:
         QVERIFY(comes([&] { return TraceReader::open(trace).runs().front().complete; }));
         QVERIFY(!stage.window.grab().isNull());
         QVERIFY(shown() <= 3);
-        QVERIFY(QFile::remove(cut));
+        QVERIFY(QFile::remove(stage.cut));
         QVERIFY(stage.says("connection.back", u"falters"_s));
         QVERIFY(comes([&] {
             const RunInfo* info = data.run(run);
@@ -201,15 +203,11 @@ private Q_SLOTS:
     }
 
     void thinkingThereIsShownHere() {
-        QTemporaryDir place;
-        const QString cut = place.filePath(u"cut"_s);
         // A long thought waits for its words to be read, so that it is not over before it is cut.
-        Stage stage(u"thinks"_s, {{u"cut"_s, cut},
-                                  {u"greeting"_s, u"echo {}; "_s},
-                                  {u"stall"_s, QJsonArray{u"generate"_s, 400'000}}});
+        Stage stage(u"thinks"_s,
+                    {{u"greeting"_s, u"echo {}; "_s}, {u"stall"_s, QJsonArray{u"generate"_s, 400'000}}});
         stage.window.runs().thinker().setProgram(QStringLiteral(PONDERSCOPE_PROGRAM));
-        testing::TinyCheckpoint{.max_positions = 512, .pondering_steps = 3}.write(
-            stage.folder.filePath(u"model"_s).toStdString());
+        stage.makeModel(512);
         ThinkRequest request;
         request.checkpoint = stage.there(u"model"_s);
         request.prompt = u"It's \"here\" & $HOME"_s;
@@ -229,11 +227,11 @@ private Q_SLOTS:
         request.tokens = 450;
         stage.window.runs().think(request);
         QVERIFY(comes([&] { return stage.window.runs().thinker().tokens() > 20; }));
-        stage.write(cut, {}); // cuts the line
+        stage.write(stage.cut, {});
         QVERIFY(stage.says("generation.cut", u"thinks"_s));
         QVERIFY(!stage.window.runs().thinker().isRunning());
         QVERIFY(!stage.window.grab().isNull());
-        QVERIFY(QFile::remove(cut));
+        QVERIFY(QFile::remove(stage.cut));
         QVERIFY(stage.says("connection.back", u"thinks"_s));
         // The thought was ended there, and lies beside the first.
         QVERIFY(comes([&] {
@@ -266,7 +264,7 @@ private Q_SLOTS:
 
     void machinesThatCannotComputeSayWhy() {
         Stage stage(u"bare"_s);
-        testing::TinyCheckpoint{}.write(stage.folder.filePath(u"model"_s).toStdString());
+        stage.makeModel();
         const auto record = [&](const char* machine, const char* greeting) {
             const QJsonObject line{{u"greeting"_s, QString::fromLatin1(greeting)}};
             qputenv("FAR_SHELL", QJsonDocument(line).toJson(QJsonDocument::Compact));
@@ -315,7 +313,7 @@ private Q_SLOTS:
 
     void aRunIsRecordedThereAndAskedWhatIf() {
         Stage stage(u"gpu"_s, {{u"greeting"_s, u"echo Welcome; "_s}});
-        testing::TinyCheckpoint{.pondering_steps = 3}.write(stage.folder.filePath(u"model"_s).toStdString());
+        stage.makeModel();
         stage.window.open(stage.there(u"model"_s));
         QVERIFY(comes([&] { return stage.window.runs().recordDialog() != nullptr; }));
         RecordRequest request = stage.window.runs().recordDialog()->request();
