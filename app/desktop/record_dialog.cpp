@@ -240,22 +240,15 @@ void RecordDialog::offerPolicies() {
                 numbers << u"%1=%2"_s.arg(key, suggested_number(one));
             }
         }
-        policy_->addItem(QString::fromStdString(kind.name) +
-                         (numbers.isEmpty() ? QString() : u':' + numbers.join(u',')));
+        const QString name = QString::fromStdString(kind.name);
+        policy_->addItem(numbers.isEmpty() ? name : name + u':' + numbers.join(u','), name);
         policy_->setItemData(policy_->count() - 1, plain_tip(tip), Qt::ToolTipRole);
     }
     const auto say = [this] {
-        const QString text = policy_->currentText().trimmed();
-        const QString name = text.section(u':', 0, 0);
-        QString tip =
-            u"Rule that decides which tokens run another step. Choose full (every step) to replay other "
-            "policies later"_s;
-        for (int i = 1; i < policy_->count(); ++i) {
-            if (policy_->itemText(i).section(u':', 0, 0) == name) {
-                tip = policy_->itemData(i, Qt::ToolTipRole).toString();
-            }
-        }
-        policy_->setToolTip(tip);
+        const int at = policy_->findData(policy_->currentText().trimmed().section(u':', 0, 0));
+        policy_->setToolTip(at > 0 ? policy_->itemData(at, Qt::ToolTipRole).toString()
+                                   : u"Rule that decides which tokens run another step. Choose full (every "
+                                     "step) to replay other policies later"_s);
     };
     connect(policy_, &QComboBox::currentTextChanged, this, say);
     say();
