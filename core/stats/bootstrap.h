@@ -37,7 +37,7 @@ struct BootstrapOptions {
     std::stop_token stop = {};  ///< throws Cancelled
 };
 
-/// Whole clusters are drawn if there are at least this many. Fewer clusters do not show how clusters differ.
+/// The least number of clusters for draws of whole clusters. Fewer clusters do not show how they differ.
 inline constexpr std::int64_t least_clusters = 30;
 /// Power for the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
@@ -96,8 +96,8 @@ struct UnitSums {
 
 /// Prefix sums of W quantities per token, for a sample of stretches of contiguous tokens.
 ///
-/// A statistic of sums (a mean, a ratio, a correlation) needs no single tokens on a resample: the sum over a
-/// block is a difference of two prefixes. If whole clusters are drawn, only one sum for each cluster is kept.
+/// The sum over a block is the difference of two prefixes, so a statistic of sums (a mean, a ratio, a
+/// correlation) reads no single tokens. Whole clusters need only one sum each.
 class PrefixSums {
 public:
     /// \p values: [tokens, width], row-major. InputError: a value that is not finite, or a layout with
@@ -138,7 +138,7 @@ std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& r
 
 /// Computes a statistic of \p tokens tokens from their sums.
 using Statistic = std::function<double(std::span<const double> sums, std::int64_t tokens)>;
-/// The mean of a quantity that the sums hold less \p centre.
+/// The mean of a quantity. The sums have its values minus \p centre.
 Statistic mean_of(std::size_t quantity, double centre = 0);
 /// The ratio of two sums; NaN if \p below is not above 0.
 Statistic ratio_of(std::size_t above, std::size_t below);
@@ -153,7 +153,7 @@ Statistic difference_of(Statistic a, Statistic b);
 /// output 2i, with probability proportional to max(length, block). Output 2i + 1 chooses a uniform start in
 /// the stretch. The draw takes `block` tokens from the start on and wraps around at the end of the stretch.
 /// Draws continue until the replicate has as many tokens as the sample, and the last block is cut. So every
-/// token has the same chance, and the expected mean of a replicate is the mean of the sample.
+/// token has the same probability, and the expected mean of a replicate is the mean of the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);
@@ -172,8 +172,8 @@ struct SmallSample {
 };
 
 /// The interval of \p value from the quantiles of its replicates. For few units the quantiles are moved
-/// outwards, so that the interval of a mean is as wide as Student's interval (Hesterberg 2015). Bounds are
-/// NaN if \p value or the degrees are NaN, or if more than 1 % of the replicates are NaN.
+/// outwards, so that the interval of a mean is as wide as Student's interval (Hesterberg 2015). The bounds
+/// are NaN if \p value, the degrees, or more than 1 % of the replicates are NaN.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
 /// Distance of a bound from the estimate in standard errors, for normally distributed replicates.
@@ -183,7 +183,7 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 /// first quantity determines an automatic unit or block length.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
-/// The same, with the place of each estimate.
+/// The same, but stores each estimate at a given address.
 void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
                const BootstrapOptions& options);
 
@@ -222,8 +222,8 @@ private:
 /// The best length of circular blocks for a bootstrap of the mean of \p series (Politis and White 2004,
 /// corrected by Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3). G and D = 4/3 g(0)² come from
 /// autocovariances under a flat-top lag window. The window's width is the lag after which five
-/// autocorrelations in a row are near zero. Autocovariances are taken inside stretches, around the total
-/// mean, so texts that differ from each other give long blocks. At most min(3 √n, n / 3).
+/// autocorrelations in a row are near zero. Autocovariances inside stretches use the total mean, so different
+/// texts lead to long blocks. At most min(3 √n, n / 3).
 ///
 /// A real number of tokens; 1 if the series is constant or has fewer than 8 values. O(n √n) at worst.
 double optimal_block_length(std::span<const double> series, const TokenLayout& layout);

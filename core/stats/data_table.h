@@ -35,11 +35,11 @@ struct TableColumn {
     std::string tip = {};  ///< tooltip of the heading in the window
 };
 
-/// Without a value: omitted in a list and in JSON, an empty field in CSV, "-" in a table.
+/// std::monostate: no value. Omitted in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with their descriptions. The terminal text, JSON, CSV, Markdown and LaTeX of a report, and the
-/// tables of the window, are all made from a DataTable.
+/// Numbers with their descriptions: the source of a report's text, JSON, CSV, Markdown and LaTeX, and of
+/// tables in the window.
 struct DataTable {
     std::string name; ///< distinguishes the tables in one CSV file
     std::vector<TableColumn> columns;
@@ -55,7 +55,7 @@ std::string cell_text(const Cell& cell, const TableColumn& column);
 /// A number as double; NaN for other cells.
 double cell_value(const Cell& cell);
 
-/// An object for each row. An estimate is {"value", "low", "high", "detectable"}.
+/// A list with an object for each row. An estimate is {"value", "low", "high", "detectable"}.
 nlohmann::json json_of(const DataTable& table);
 nlohmann::json json_of(const Estimate& estimate);
 /// CSV with a header. An estimate has columns for its value and both bounds.
@@ -79,7 +79,7 @@ namespace ponderscope::plain_text {
 std::string interval(const Estimate& estimate, int decimals = 4);
 /// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
 std::string tex(const std::string& text);
-/// Filled with spaces to at least \p width characters, behind the text or before it.
+/// Pads \p text with spaces to at least \p width characters, at the right or at the left.
 std::string padded(const std::string& text, std::size_t width);
 std::string right(const std::string& text, std::size_t width);
 

@@ -15,9 +15,9 @@ namespace ponderscope {
 struct LayerExperts {
     std::string layer;              ///< its number in the model
     std::vector<std::int64_t> load; ///< [E] tokens (and steps) that chose each expert
-    std::int64_t choices = 0;       ///< tokens (and steps) with a choice; the sum of `load` is k times this
-    std::int64_t pairs = 0;         ///< choices whose preceding token ran the same step, too
-    std::int64_t repeats = 0;       ///< pairs that chose the same set of experts
+    std::int64_t choices = 0; ///< tokens (and steps) with a choice; `load` sums up to k times this number
+    std::int64_t pairs = 0;   ///< choices whose preceding token also ran this step
+    std::int64_t repeats = 0; ///< pairs that chose the same set of experts
 
     [[nodiscard]] double share(std::size_t expert) const; ///< share of the choices; NaN without choices
     [[nodiscard]] double repeat_share() const;            ///< NaN without pairs

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The mean and the quantiles of values. Up to 100,000 values all enter the quantiles; of more values, at
-/// least 50,000 evenly spaced ones.
+/// The mean and the quantiles of values. Quantiles use all of up to 100,000 values, or at least 50,000 evenly
+/// spaced values of more.
 class Spread {
 public:
     void add(float value); ///< ignores NaN and infinity
@@ -27,7 +27,7 @@ private:
     std::int64_t every_ = 1;
 };
 
-/// When the tokens of a run stopped, over all of its sequences.
+/// The steps at which the tokens of a run stopped, over all sequences.
 struct HaltingStats {
     /// Bins of equal width from 0. The last bin also counts all larger values.
     struct Bins {

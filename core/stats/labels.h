@@ -21,7 +21,7 @@ struct Labels {
     std::vector<PlacedRow> rows;      ///< `entry` is an index in `classes`
     std::vector<std::string> classes; ///< in the order of first occurrence
 
-    /// The labels recorded with the texts of a run; without any, no rows. `file` is the trace.
+    /// The labels recorded with the texts of a run; possibly no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
     /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"); equal
     /// numbers stay in one class. `file` is the file of the annotations.

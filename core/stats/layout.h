@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// The arrangement of a sample's tokens: in stretches of consecutive tokens, each inside a cluster (a
-/// sequence, or its group: a document, an author, a problem). Tokens of different clusters count as
+/// The arrangement of a sample's tokens in stretches of consecutive tokens. Each stretch lies in a cluster: a
+/// sequence, or its group (a document, an author, a problem). Tokens of different clusters count as
 /// independent. Tokens of one cluster do not.
 struct TokenLayout {
     std::vector<std::int64_t> stretches;  ///< lengths, at least 1; the sum is the number of tokens
@@ -23,8 +23,8 @@ struct TokenLayout {
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
 
-    /// Appends a token of \p cluster. \p follows: the token follows the last one in the text; otherwise it
-    /// begins a stretch.
+    /// Appends a token of \p cluster. \p follows: the token is next to the last token in the text. Otherwise
+    /// it begins a stretch.
     void add(std::int64_t cluster, bool follows);
 
     /// Appends the stretches of \p more.

@@ -18,7 +18,7 @@ namespace ponderscope {
 /// NLL of the tokens that two runs both scored, in the order of sequences and positions. All vectors have the
 /// same length.
 struct PairedSample {
-    /// The position of a token: the prediction that row made, of token row + 1.
+    /// The position of a prediction: row \c row of a sequence predicts token row + 1.
     struct Place {
         std::int32_t sequence = 0;
         std::int32_t row = 0;
@@ -55,16 +55,16 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
 /// NaN without values.
 double mean_of_values(const std::vector<double>& values);
 
-/// The statistic of bits per byte of two sums: the NLL less \p centre a token, and the bytes; NaN without
-/// bytes.
+/// Bits per byte from two sums: NLL minus \p centre for each token, and bytes. NaN without bytes.
 Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0);
 
-/// exp is monotone, so quantiles of the mean become quantiles of the perplexity.
+/// exp of an estimate with its bounds. exp is monotone, so quantiles of the mean become quantiles of the
+/// perplexity.
 Estimate exponential(const Estimate& mean);
 
-/// The comparison of two runs in `ponderscope compare` and the Compare panel. Differences are A - B: a
-/// negative one means that A is better. methods.md 11: losses in nats, perplexity = exp(mean NLL), paired
-/// bootstrap.
+/// The comparison of two runs in `ponderscope compare` and the Compare panel. Differences are A - B. A
+/// negative difference means that A is better. methods.md 11: losses in nats, perplexity = exp(mean NLL),
+/// paired bootstrap.
 struct PairedComparison {
     std::int64_t tokens = 0;
     Estimate mean_a; ///< nats a token
@@ -99,9 +99,9 @@ struct RunEstimate {
 };
 RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 
-/// Whether two runs of one text have the same tokens, so that they can be compared token by token. True if
-/// the digests of their tokenizers are equal, or if ids and spans agree as far as both runs go. Older traces
-/// store a digest of the tokenizer's file, which may differ between files of the same tokenizer.
+/// Whether two runs of one text have the same tokens, so that a comparison by token is possible. True if the
+/// digests of their tokenizers are equal, or if ids and spans agree up to the end of the shorter run. Older
+/// traces store a digest of the tokenizer's file, which may differ between files of the same tokenizer.
 bool have_same_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                       const RunInfo& run_b);
 

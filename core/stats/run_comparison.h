@@ -18,7 +18,7 @@
 
 namespace ponderscope {
 
-/// What to compare: two or more runs (or one, for its interval), or a part of their tokens.
+/// The runs of a comparison, all or some of their tokens, and options. A single run gets only its interval.
 struct ComparisonRequest {
     struct Run {
         std::filesystem::path trace;
@@ -56,9 +56,9 @@ struct RunComparison {
 };
 
 /// Restricts a comparison to some of its places, given in ascending order. Intervals use the same clusters or
-/// blocks; the number of selected tokens in a unit varies (a ratio; unit_mean in core/stats/significance.h).
-/// Steps, FLOPs, bits per byte and correlations become NaN, because the comparison does not hold their data.
-/// Unknown places are ignored.
+/// blocks. Units have different numbers of selected tokens, so means are ratios (unit_mean in
+/// core/stats/significance.h). Steps, FLOPs, bits per byte and correlations become NaN, because \p comparison
+/// lacks their data. Unknown places are ignored.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
 
 /// A table with a row for each run, for CSV, the Compare panel and figures.
@@ -69,7 +69,7 @@ DataTable table_of(const RunComparison& comparison);
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress = {},
                            const std::stop_token& stop = {});
 
-/// Groups of the compared tokens, with the mean difference of each: which run predicts which tokens better.
+/// Groups of the compared tokens, with the mean difference of the runs in each group.
 struct Winners {
     struct Row {
         TokenGrouping::Group group;
@@ -85,9 +85,9 @@ struct Winners {
 };
 
 /// \p by: "class", "type" (the 20 most frequent types), "position" or "difficulty" (fifths of the mean of
-/// both runs' NLL: grouping by the NLL of one run alone would make the other run look better on hard tokens
-/// by chance). A and B are the first two runs of the comparison. Types are those of the predicted token. \p
-/// request: the request of the comparison. InputError: there is no second run.
+/// both runs' NLL). Groups by the NLL of one run alone would favour the other run on hard tokens by chance. A
+/// and B are the first two runs of the comparison. Types are those of the predicted token. \p request: the
+/// request of the comparison. InputError: there is no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop = {});
 

@@ -18,8 +18,8 @@
 namespace ponderscope {
 
 /// Calls \p work once for each part 0..parts-1, with up to \p workers threads: the calling thread (worker 0)
-/// and helpers. After a failure no new part starts, and started parts finish. Then the exception of the first
-/// failed part is thrown.
+/// and helpers. After a failure no new part starts, and started parts finish. Rethrows the exception of the
+/// first failed part.
 void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t part, std::size_t worker)>& work);
 
@@ -31,8 +31,8 @@ struct ReadOptions {
 };
 
 /// Divides the sequences into parts [first, end) and calls \p read for each part with a thread's own readers.
-/// The functions that \p read returns are called one at a time, in the order of the sequences. \p tokens:
-/// tokens of each sequence, to divide the work. Rethrows the first exception in that order. Throws Cancelled.
+/// Calls the functions that \p read returns one at a time, in the order of the sequences. \p tokens: tokens
+/// of each sequence, to divide the work. Rethrows the first exception in this order. Throws Cancelled.
 using ReadSequences = std::function<std::function<void()>(std::span<const TraceReader* const> readers,
                                                           std::int64_t first, std::int64_t end)>;
 void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
@@ -88,8 +88,8 @@ void for_each_slice(const TraceReader& reader, const RunInfo& run, const std::st
     }
 }
 
-/// Calls visit(sequence, tokens, i, position) for every token with a target, in order; the token is row i of
-/// \p tokens. \p tokens has one more row than the slice, for the target of the last token. Throws Cancelled.
+/// Calls visit(sequence, tokens, i, position) for every token with a target, in order. The token is row i of
+/// `tokens`. `tokens` has one row beyond the slice, for the target of the last token. Throws Cancelled.
 template <typename Visit>
 void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::stop_token& stop,
                      const Visit& visit) {
@@ -124,7 +124,7 @@ private:
     std::int64_t sequence_ = -1, cluster_ = 0, last_ = -2;
 };
 
-/// Whether labels and types refer to the predicted token or to the token at the position.
+/// The token to which labels and types refer: the predicted token, or the token at the position.
 enum class LabelPlace : std::uint8_t { prediction, token };
 
 /// Tokens with a target. All vectors have one length.
@@ -141,7 +141,7 @@ struct ScoredTokens {
     void append(const ScoredTokens& more);
 };
 
-/// Reads the tokens of a run with several threads. \p types: which token the `id` refers to. InputError: no
+/// Reads the tokens of a run with several threads. \p types: the token to which `id` refers. InputError: no
 /// scored token.
 ScoredTokens read_scored(const TraceReader& trace, const RunInfo& run, const ReadOptions& options,
                          LabelPlace types = LabelPlace::token);

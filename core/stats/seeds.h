@@ -38,11 +38,11 @@ struct SeedComparison {
     Estimate mean_a, mean_b, difference;  ///< means over runs
     double deviation_a = 0;               ///< standard deviation of the runs' means; NaN for one run
     double deviation_b = 0;
-    /// The share of the difference's variance that the runs of both sides cause. Clusters (or blocks) cause
-    /// the rest. NaN if a side has one run.
+    /// The share of the difference's variance between runs. The rest is variance between clusters (or
+    /// blocks). NaN if a side has one run.
     double share_of_seeds = 0;
-    /// Student's two-sided test. The standard error of the difference has both parts; the degrees of freedom
-    /// follow from them (Satterthwaite 1946). With one run on each side: over clusters alone.
+    /// Student's two-sided test. The standard error of the difference includes both variances, which
+    /// determine the degrees of freedom (Satterthwaite 1946). With one run on each side: clusters alone.
     double p = 0;
     double degrees = 0;
     bool paired = false;
@@ -52,9 +52,9 @@ struct SeedComparison {
 
 /// The multi-bootstrap (Sellam et al. 2022, arXiv 2106.16163). A replicate draws clusters (or blocks) of the
 /// text and, independently, runs of each side, with replacement. Every drawn run is scored on the drawn text.
-/// \p paired: run i of A and run i of B share something (data order, initialisation) and are drawn together;
-/// both sides then need the same number of runs. With few runs the replicates' variance is too small by (n -
-/// 1) / n; intervals correct this as for few clusters, with the degrees of freedom above.
+/// \p paired: run i of A and run i of B share data order or initialisation, so they are drawn together. Both
+/// sides then need the same number of runs. With n runs the replicates' variance is too small by the factor
+/// (n - 1) / n. Intervals correct this as for few clusters, with the degrees of freedom above.
 ///
 /// Draw j of the runs in replicate r is: upper 64 bits of n · S(S(seed, 2^32 + r), j), A's draws first, then
 /// B's.

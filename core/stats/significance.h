@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-// Distributions from Boost.Math for finite arguments; NaN if the arguments are invalid. They are in one file
-// because the library's headers compile slowly.
+// Distributions from Boost.Math for finite arguments; NaN if an argument is invalid. Only significance.cpp
+// includes Boost's headers, because they compile slowly.
 
 double normal_cdf(double z);
 double normal_quantile(double p);
@@ -54,7 +54,7 @@ struct UnitMean {
 /// \p sums and \p tokens of each unit. For units of one token: the mean and its usual standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// Sums over a group's tokens for each cluster or block that has some.
+/// Sums over a group's tokens for each cluster or block with tokens of the group.
 struct GroupTotals {
     std::vector<double> sums, tokens; ///< one entry for each unit, in the order of first use
     std::int64_t count = 0;
@@ -68,8 +68,8 @@ private:
     std::map<std::size_t, std::size_t> at_; ///< index for each unit
 };
 
-/// Tokens that two models predict right or wrong, and a test of the tokens that only one predicts right
-/// (McNemar 1947).
+/// Tokens that two models predict right or wrong, with a test of the tokens that only one model predicts
+/// right (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;
@@ -87,7 +87,7 @@ double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 /// 1995, for independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the
 /// order of \p p.
 std::vector<double> false_discovery_q(std::span<const double> p);
-/// Sets q of all rows from their p. \p tested: the part of a row that has both.
+/// Sets q of all rows from their p. \p tested: selects the member of a row that contains p and q.
 template <typename Row, typename Tested = std::identity>
 void set_q(std::vector<Row>& rows, Tested tested = {}) {
     std::vector<double> p;
@@ -103,7 +103,7 @@ void set_q(std::vector<Row>& rows, Tested tested = {}) {
 /// Simultaneous bands for all estimates at the options' level: each estimate ± c standard errors. c is the
 /// quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected for
 /// few units as intervals are. \p replicates: replicates of each estimate, in the same order. A constant
-/// estimate has a band of width 0 and does not count.
+/// estimate has a band of width 0 and has no effect on c.
 std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,
                                          const SmallSample& small, const BootstrapOptions& options);

@@ -45,7 +45,7 @@ struct TaskDocument {
 
 struct TaskSample {
     std::string task;
-    std::int64_t max_steps = -1; ///< the last step at which every option has an NLL; -1: none was recorded
+    std::int64_t max_steps = -1; ///< the last step at which every option has an NLL; -1: no NLL by step
     std::vector<TaskDocument> documents;
     [[nodiscard]] bool has_options() const; ///< whether a document has more than one option
 };
@@ -55,7 +55,7 @@ struct TaskSample {
 std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
                                    const std::stop_token& stop = {});
 
-/// Documents whose answer at step k differs from step k - 1, as indices in TaskSample::documents.
+/// Indices in TaskSample::documents of documents whose answer at step k differs from step k - 1.
 struct StepFlips {
     std::vector<std::size_t> became_right, became_wrong;
 };

@@ -7,8 +7,8 @@
 
 namespace ponderscope {
 
-/// Whether weights over sources (depth attention, snapshots) depend on the token. A router that sends all
-/// tokens to the same source makes no choice (arXiv 2606.13168). The variance of the weights has two parts:
+/// Measures how much weights over sources (depth attention, snapshots) depend on the token. A router with the
+/// same weights for all tokens makes no choice (arXiv 2606.13168). The variance of the weights has two parts:
 /// between sources, and between tokens for each source. share_between_tokens() is the share of the second
 /// part.
 class TokenDependence {
@@ -21,8 +21,7 @@ public:
     /// fewer than two tokens or two sources, because there is no choice.
     [[nodiscard]] double share_between_tokens() const;
 
-    /// A layer with a smaller share is flagged. methods.md section 3 asks for a threshold; this value is our
-    /// choice.
+    /// The report flags layers with a smaller share. Our own value of the threshold in methods.md section 3.
     static constexpr double usual_threshold = 0.05;
 
 private:

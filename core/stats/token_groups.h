@@ -21,7 +21,7 @@ namespace ponderscope {
 /// punctuation, word.
 std::string token_class(std::string_view bytes);
 
-/// The tokens of one type or class. By default the type of the token that ran the steps counts.
+/// The tokens of one type or class. By default, the type of the token that ran the steps.
 struct TokenGroup {
     std::int32_t id = -1;   ///< token id; -1 for a class
     std::string name;       ///< bytes of the token, or the class
@@ -47,14 +47,14 @@ struct TokenGroups {
     bool joined = false;    ///< neighbouring units were joined, because there were more
 };
 
-/// The largest number of units in the tests of token types. The time of these tests grows with types and
-/// units. Neighbouring clusters or blocks are joined beyond this number.
+/// The largest number of units in the tests of token types, whose time grows with types and units. Tests join
+/// neighbouring clusters or blocks beyond this number.
 inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {
     std::int64_t least = 2;               ///< types with fewer tokens are left out and not tested
-    BootstrapOptions bootstrap;           ///< which units are taken as independent: `unit`, `block`
-    LabelPlace types = LabelPlace::token; ///< whose types: the token's or the predicted token's
+    BootstrapOptions bootstrap;           ///< `unit` and `block` choose the independent units
+    LabelPlace types = LabelPlace::token; ///< the type of the token, or of the predicted token
 };
 
 /// Tokens, each with the number of its group (-1: none) and the number of its unit.
