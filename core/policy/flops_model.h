@@ -12,15 +12,15 @@
 
 namespace ponderscope {
 
-/// The cost of a model's tokens as data: enough to count FLOPs for any choice of steps without the model
-/// (methods.md section 11: exact integers, 2 per multiply-add, matrix products only). Recording counts FLOPs
-/// with this model and stores the model with the run, so replays count in the same way.
+/// Counts FLOPs for any choice of steps without the model's weights (methods.md section 11: exact integers, 2
+/// per multiply-add, matrix products only). Recording and replays use the same FlopsModel, which is stored
+/// with the run.
 struct FlopsModel {
     /// skip: like per_step, but a slot sees only slots of the same step.
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
-    /// FLOPs of step k = 0..K without attention: a slot's blocks and depth mixing; step K includes the gate
-    /// if the method evaluates it there. With layers as steps: FLOPs of block k.
+    /// FLOPs of step k = 0..K without attention: a slot's blocks and depth mixing. Step K includes the gate
+    /// if the method evaluates the gate there. With layers as steps: FLOPs of block k.
     std::vector<std::int64_t> steps;
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
@@ -34,8 +34,8 @@ struct FlopsModel {
     std::int64_t prelude_layers = 0; ///< prelude layers, which attend once for each token
     std::int64_t coda_layers = 0;    ///< coda layers, which attend once for each read-out
     std::vector<std::int64_t> prelude_windows, coda_windows; ///< of these layers; empty: all 0
-    /// With layers as steps: FLOPs of block l for a token that exited below it; they make the keys and values
-    /// of block l. Empty: steps are pondering steps.
+    /// With layers as steps: FLOPs of the keys and values of block l for a token that exited below block l.
+    /// Empty: steps are pondering steps.
     std::vector<std::int64_t> exited;
 
     [[nodiscard]] bool layers_as_steps() const { return !exited.empty(); }
@@ -45,8 +45,8 @@ struct FlopsModel {
     /// each token, from the first token on. \p decides_by_head: the rule needs the read-out after each step
     /// at which it decides. A context token of a window counts with its steps in the window that reads the
     /// token out. \p others: last steps of the tokens that each token sees; empty: last_steps. If \p others
-    /// are zeros, a token's FLOPs depend only on its own steps. They are then a lower bound over all choices
-    /// for the other tokens.
+    /// are zeros, a token's FLOPs depend only on its own steps, and are a lower bound over all choices for
+    /// the other tokens.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

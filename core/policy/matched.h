@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// The name of the best blind rule. A blind rule ignores the token: one depth for all tokens, or a random
-/// choice between two depths. The best one is the lower convex hull of the fixed depths: the least NLL at a
-/// mean cost of at most c. Random halting always lies on or above the hull.
+/// choice between two depths. The best blind rule is the lower convex hull of the fixed depths, so it has the
+/// least NLL at a mean cost of at most c. Random halting always lies on or above the hull.
 inline constexpr const char* blind_rule = "blind";
 
 /// A rule with its settings from cheapest to most expensive.
@@ -62,11 +62,11 @@ struct MatchedComparison {
 };
 
 /// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1. So only one rule's
-/// settings are in memory at a time. `costs` has all costs of both axes; it is empty for the reference. Each
-/// bootstrap replicate matches the costs again, because thresholds are found on the same text. The intervals
-/// include this uncertainty. No setting is chosen by its loss. Cells are marked `better` if one of the rules
-/// is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the reference does not reach a
-/// cost in steps.
+/// settings are in memory at a time. `costs` has all costs of both axes; it is empty for the reference.
+/// Thresholds are found on the same text, so each bootstrap replicate matches the costs again. Intervals
+/// include this uncertainty. Losses do not affect the choice of settings. Cells are marked `better` if one of
+/// the rules is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the reference does
+/// not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
@@ -79,8 +79,8 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     const BootstrapOptions& options);
 
 /// The rules with a cost that a table can replay: the best blind rule, every kind with a threshold (swept
-/// over \p settings values), random halting, and the oracle as a bound. Rules over a signal by name
-/// (find_policy_kind) are not listed, but may be requested.
+/// over \p settings values), random halting, and the oracle as a bound. Omits rules over a signal by name
+/// (find_policy_kind), which replayed_rule() also accepts.
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// One replayed rule with its settings. The oracle is exact at \p costs. InputError: some token of \p scored
 /// has no NLL under the rule.

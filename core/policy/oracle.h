@@ -19,15 +19,15 @@ enum class CostAxis : std::uint8_t { steps, flops };
 /// These choices together are a point of the hull. Between two neighbouring points, each token draws one of
 /// the two points at random.
 ///
-/// Costs are a token's own. If attention sees the steps of other tokens (FlopsModel), the FLOPs assume that
-/// all other tokens stop at step 0. No rule pays less, so the hull remains a bound. A token without a target
-/// takes step 0.
+/// A token's cost depends only on its own steps. If attention reads the steps of other tokens (FlopsModel),
+/// FLOPs assume that all other tokens stop at step 0. No rule costs less, so the hull remains a bound. A
+/// token without a target takes step 0.
 class Oracle {
 public:
     /// InputError: CostAxis::flops for a table without a FLOPs model. \p table must outlive the object.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// Corners of the hull: each has a price, and the additional cost below this price.
+    /// Corners of the hull, each with its price and the additional cost below this price.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;

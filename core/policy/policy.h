@@ -55,8 +55,8 @@ class Policy {
 public:
     virtual ~Policy() = default;
 
-    /// A number for each token that does not depend on the step (a random number, a bound that decays with
-    /// the position). It is passed to stops().
+    /// Computes a number for each token that does not depend on the step (a random number, a bound that
+    /// decays with the position). The caller passes the numbers to stops().
     virtual void per_token(std::span<const TokenPlace> places, std::span<double> numbers) const;
 
     /// Sets stop[i] to 1 iff the rule stops token first + i after step \p k < K, else to 0. Reads no step
@@ -90,7 +90,7 @@ struct PolicyKind {
     /// Whether the rule needs the read-out, so that a run with this rule computes the head at each decision.
     [[nodiscard]] bool reads_head() const;
     [[nodiscard]] const PolicyParameter* find(std::string_view key) const; ///< nullptr: no such key
-    /// Whether the engine can run a model with this rule: the rule uses neither the next token nor a signal
+    /// Whether the engine can run a model with this rule. False if the rule uses the next token, or a signal
     /// known only by name.
     [[nodiscard]] bool can_run() const;
     /// Whether the kind comes from signal_kind().
@@ -102,8 +102,8 @@ struct PolicyKind {
 /// All kinds except the rules over a signal by name, in the order of the documents.
 std::span<const PolicyKind> policy_kinds();
 /// The rule that compares a recorded per-step signal with theta. It stops a token when the signal is below
-/// theta, or with OwnRule::Stops::at_least when the signal is at least theta. One object for each signal and
-/// direction; it lives until the program ends. Thread-safe.
+/// theta, or with OwnRule::Stops::at_least when the signal is at least theta. Each signal and direction has
+/// one object, which lives until the program ends. Thread-safe.
 const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops);
 /// A kind by its name ("entropy"; for rules over a signal also "signal:name=gate", without `stops`). nullptr:
 /// unknown name. InputError: another mistake in the name of a rule over a signal.

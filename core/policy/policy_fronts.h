@@ -39,7 +39,7 @@ struct PolicyFront {
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
-/// Longer runs get no bands: choosing the block length costs n √n for each of hundreds of points.
+/// Longer runs get no bands: a block length costs n √n for each of hundreds of points.
 inline constexpr std::size_t most_banded = 200'000;
 /// Fills in the difference of each point to `full`, paired over the same tokens. Marks the points that are
 /// better than the best blind rule. Does nothing for more than most_banded tokens.

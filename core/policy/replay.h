@@ -34,9 +34,9 @@ struct ReplayTable {
 
     [[nodiscard]] std::size_t tokens() const { return ran.size(); }
 
-    /// Loads the signals that policies use and the run has, including the run's own signals and \p also. \p
-    /// only: loads just these and the NLL. InputError: no token with a target, no per-step NLL, or a signal
-    /// with a wrong shape. \p stop throws Cancelled.
+    /// Loads the run's signals that policies use, its method's own signals, and \p also. \p only: loads only
+    /// these signals and the NLL. InputError: no token with a target, no per-step NLL, or a signal with a
+    /// wrong shape. \p stop throws Cancelled.
     static ReplayTable load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress = {},
                             const std::stop_token& stop = {}, const std::vector<PolicySignal>& also = {},
                             const std::vector<PolicySignal>& only = {});
@@ -55,8 +55,8 @@ struct ReplayTable {
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
-/// The steps of a policy from the recorded signals, without the model. The result is an estimate and is
-/// labelled as replay. A rerun differs if halted tokens change the context of other tokens (methods.md 9).
+/// The steps of a policy from the recorded signals, without the model. The result is an estimate, which views
+/// label as replay. A rerun differs if halted tokens change the context of other tokens (methods.md 9).
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]
     std::vector<float> nll; ///< [tokens], nats, for the read-out at the chosen step; NaN without a target

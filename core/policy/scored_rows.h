@@ -55,9 +55,9 @@ private:
     RowLayout layout_;
 };
 
-/// \p options with the block length for all reports of this run. The length does not depend on the policies:
-/// it comes from the NLL of the last step and from the total gain of the steps. Returns \p options unchanged
-/// if they set a length, or if rows are clusters.
+/// \p options with the block length for all reports of this run. The NLL of the last step and the total gain
+/// of the steps determine the length, so it does not depend on the policies. Returns \p options unchanged if
+/// they set a length, or if rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). Values
-/// of policy_signals and above are other signals of a trace, made by policy_signal().
+/// from policy_signals on are other signals of a trace; policy_signal() creates them.
 enum class PolicySignal : std::uint16_t {
     nll,     ///< NLL of the read-out; NaN without a target
     entropy, ///< nats
