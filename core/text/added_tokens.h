@@ -23,11 +23,11 @@ struct AddedToken {
     bool single_word = false; ///< matches only without an adjacent letter, mark, digit or connector
 };
 
-/// Finds added tokens in a text. The leftmost match wins, and of matches at one position the longest.
+/// Finds added tokens in a text. Chooses the leftmost match, and the longest of the matches at one position.
 class AddedTokenFinder {
 public:
-    /// \p pattern: the bytes to find (the content, normalised or not). Empty patterns are ignored; of equal
-    /// patterns the first counts.
+    /// \p pattern: the bytes to find (the content, normalised or not). Ignores an empty pattern, and a
+    /// pattern that was already added.
     void add(std::string_view pattern, const AddedToken& token);
 
     struct Part {

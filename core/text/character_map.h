@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// SentencePiece's replacement of characters before it splits a text (precompiled_charsmap): a double-array
-/// tree (Darts) from byte sequences to offsets in a list of texts.
+/// SentencePiece's replacement of characters before a text is split (precompiled_charsmap). A double-array
+/// tree (Darts) maps byte sequences to offsets in a list of texts.
 class CharacterMap {
 public:
     /// \p base64: the value in a tokenizer.json. InputError names \p file.

@@ -20,7 +20,7 @@ void append_lower_case(std::string& out, char32_t c);
 
 /// Normalisation forms of Unicode Standard Annex 15.
 enum class Form : std::uint8_t { nfc, nfd, nfkc, nfkd };
-/// Edits are only the characters that the form changes, and the characters that combine with them.
+/// Edits only the characters that the form changes, with the characters that combine with them.
 void normalize(NormalizedText& normalized, Form form);
 
 } // namespace ponderscope::characters

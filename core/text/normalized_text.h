@@ -18,10 +18,10 @@ public:
 
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
 
-    /// Converts offsets to source offsets while it moves forward. Requested offsets must not decrease.
-    /// source_offset maps [0, text().size()] monotonically onto [0, source size], ends to ends. So spans of
-    /// neighbouring tokens have no overlap and no gap. Removed text belongs to the character after it. At the
-    /// end of the text, it belongs to the character before. Inside a replacement, offsets are proportional.
+    /// Converts offsets to source offsets. Requested offsets must not decrease. source_offset maps [0,
+    /// text().size()] monotonically onto [0, source size], so spans of neighbouring tokens have no overlap
+    /// and no gap. Removed text belongs to the next character, or at the end of the text to the last
+    /// character. Inside a replacement, offsets are proportional.
     class Cursor {
     public:
         explicit Cursor(const NormalizedText& text) : text_(&text) {}
@@ -57,7 +57,7 @@ public:
 
     void keep(std::size_t bytes);
     void keep_until(std::size_t position) { keep(position - position_); }
-    /// Replaces the next \p bytes of the input by \p with; either may be empty.
+    /// Replaces the next \p bytes bytes of the input by \p with. \p bytes may be 0, and \p with may be empty.
     void replace(std::size_t bytes, std::string_view with);
     /// Keeps the rest and stores the result in the text. Earlier views of the text become invalid.
     void finish();

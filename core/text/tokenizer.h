@@ -23,8 +23,8 @@ struct Encoding {
     std::vector<std::int32_t> ids;
     std::vector<std::uint64_t> begin; ///< first byte of the span in the given text (before normalisation)
     std::vector<std::uint64_t> end;   ///< one past the last byte; the span is empty for tokens of a template
-    // Spans are in order and do not overlap. They cover the text, except for parts that the tokenizer omits
-    // (such as white space).
+    // Spans are in order, do not overlap, and cover the text except for parts that the tokenizer omits (such
+    // as white space).
 };
 
 /// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen) or SentencePiece-style BPE
@@ -34,9 +34,9 @@ class Tokenizer {
 public:
     /// Throws InputError; names unsupported parts.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
-    /// The tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt. Includes the
-    /// tokens that tokenizer_config.json and similar files add, also around a text (tokenizer_config.h). For
-    /// a path to a file, only this file is read, as a tokenizer.json.
+    /// Loads the tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt.
+    /// Includes the tokens that tokenizer_config.json and similar files add to the vocabulary or around a
+    /// text (tokenizer_config.h). If \p folder is a file, reads only this file, as a tokenizer.json.
     static Tokenizer load_folder(const std::filesystem::path& folder);
 
     Tokenizer(Tokenizer&&) noexcept;
@@ -69,9 +69,9 @@ public:
     /// Notices for the user: for example, versions of transformers read a file differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
-    /// Digest of the rules that split a text, independent of how the files write them (tokenizer_digest.h).
+    /// Digest of the rules that split a text, independent of the form of the files (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
-    /// The files of the tokenizer. Copies in any folder give the same tokenizer.
+    /// The files of the tokenizer. Their copies in another folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
     /// InputError: an id of the vocabulary, or of a token that is added to every text, is beyond the \p

@@ -14,10 +14,10 @@ namespace ponderscope {
 /// The pre-tokenizer of the classes for Qwen 2 or GPT-2, in the form of a tokenizer.json.
 nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space);
 
-/// An entry of "added_tokens" or "added_tokens_decoder" without its id. InputError.
+/// Reads an entry of "added_tokens" or "added_tokens_decoder", except for its id. InputError.
 AddedToken read_added_token(const JsonObject& object);
 
-/// Fills parts.added: each text and each id once, consistent with parts.model.
+/// Fills parts.added, with each text and each id once, and the ids of parts.model.
 class AddedTokens {
 public:
     explicit AddedTokens(TokenizerParts& parts); ///< \p parts must outlive the object
@@ -25,7 +25,7 @@ public:
     /// Adds a token with its id. InputError names \p file: the token conflicts with another one.
     void add(AddedToken token, const std::filesystem::path& file);
     /// Adds a token with the id that the library `tokenizers` assigns: the vocabulary's id, or the next free
-    /// id. Ignores the token's own id. If a text is repeated, the later flags count.
+    /// id. Ignores the token's own id. A repeated text gets the later flags.
     void append(AddedToken token);
 
 private:
@@ -44,22 +44,22 @@ public:
     [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
 
     /// Adds the configured tokens to the vocabulary's tokens, as transformers 5 does. Added tokens keep the
-    /// flags of the files; a token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
-    /// and tokens in lists are special. Two differences: an id after a gap is kept, while transformers closes
-    /// gaps; and a name without a token adds no token, while transformers gives the name an id beyond the
-    /// model's rows. InputError.
+    /// flags of the files. A token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
+    /// and tokens in lists are special. First difference: an id after a gap stays, but transformers closes
+    /// gaps. Second: a name without a token adds no token, but transformers gives it an id beyond the model's
+    /// rows. InputError.
     void add_to(TokenizerParts& parts) const;
-    /// Adds the tokens around a text for add_bos_token and add_eos_token. They apply if no tokenizer.json has
-    /// a post-processor. Call it after add_to. InputError.
+    /// Adds the tokens around a text for add_bos_token and add_eos_token, unless a tokenizer.json has a
+    /// post-processor. Call it after add_to. InputError.
     void put_around(TokenizerParts& parts) const;
     /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
     /// tokenizer class. Call it after add_to.
     void name_start_and_end(TokenizerParts& parts) const;
     /// Changes \p document, a tokenizer.json, as the folder's tokenizer class does in transformers 5, and
     /// reports differences from transformers 4 or 5. GPTNeoXTokenizer drops start and end tokens of a
-    /// template. add_bos_token and add_eos_token have no effect if a tokenizer.json exists. Classes that
-    /// transformers builds from vocabulary and merges lose its normalizer and pre-tokenizer; they are kept
-    /// here.
+    /// template. add_bos_token and add_eos_token have no effect if a tokenizer.json exists. This function
+    /// keeps the normalizer and pre-tokenizer of classes that transformers builds from vocabulary and merges
+    /// without them.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:

@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// The rules that split a text, independent of how a tokenizer.json writes them: key order, blanks, omitted
+/// The rules that split a text, independent of the form of a tokenizer.json: key order, blanks, omitted
 /// defaults, merges as pairs or as lines. app/python/ponderscope/tokenizer_digest.py defines the digest and
 /// computes the same value.
 struct CuttingRules {
@@ -25,8 +25,8 @@ struct CuttingRules {
     static CuttingRules of(const nlohmann::json& tokenizer);
 };
 
-/// A normalizer or pre-tokenizer in one way of writing: without what changes nothing, and a sequence of one
-/// as that one. A longer sequence is {"sequence": [...]}.
+/// The canonical form of a normalizer or pre-tokenizer. Omits parts without effect. A sequence with one part
+/// becomes this part. A longer sequence becomes {"sequence": [...]}.
 nlohmann::json canonical_component(const nlohmann::json& part);
 
 /// SHA-256 of the vocabulary, the added tokens and the rules.

@@ -29,8 +29,8 @@ struct TokenizerParts {
     TokenDecoder decoder;
     std::vector<AddedToken> added;
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor adds before a text
-    std::vector<std::int32_t> suffix; ///< tokens that it adds after a text
-    std::optional<std::int32_t> bos;  ///< the start token in the files, also if it is not added
+    std::vector<std::int32_t> suffix; ///< tokens that the post-processor adds after a text
+    std::optional<std::int32_t> bos;  ///< the start token that the files name, even if no text gets it
     std::optional<std::int32_t> eos;  ///< the end token by name
     std::vector<std::string> notices; ///< for the user: for example, libraries read a file differently
 
