@@ -31,8 +31,8 @@ public:
 
     [[nodiscard]] const TensorView* find(const std::string& name) const; ///< nullptr when absent
     [[nodiscard]] std::vector<std::string> names() const;                ///< sorted
-    /// Tensors whose dtype no model here uses (quantised tensors), with the name of the dtype. find() and
-    /// names() leave them out.
+    /// Tensors of an unsupported dtype (quantised tensors), with the name of the dtype. find() and names()
+    /// omit these tensors.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
     /// Parts that PyTorch's wrappers added to the tensor names ("_orig_mod.", "module."). find() and names()
     /// use the names without these parts.

@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// Whether a file, a folder or a link has this path, even a link that leads nowhere.
+/// Whether a file, a folder or a link has this path, including a link without an existing target.
 bool exists_in_any_form(const std::filesystem::path& path);
 
 /// InputError: \p folder is missing, not a folder, unreadable or empty.

@@ -17,7 +17,7 @@ namespace ponderscope {
 
 struct MethodInfo;
 
-/// The end of error messages about values that this build does not support.
+/// The last words of error messages about values that this build does not support.
 inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
 
 /// Bounds for the numbers of a configuration. The product of any two sizes and eight bytes fits into 64 bits.
@@ -58,12 +58,11 @@ public:
     [[nodiscard]] Activation activation(std::string_view key, Activation otherwise) const;
     /// Whether the key is present with the value null. Some classes distinguish null from an absent key.
     [[nodiscard]] bool is_null(std::string_view key) const;
-    /// The name to read if a value has two names: \p alias if the file has only \p alias, else \p name.
-    /// InputError: the file has both with different values.
+    /// The key to read if a value has two names: \p alias if the file has only \p alias, else \p name.
+    /// InputError: both names exist, with different values.
     [[nodiscard]] std::string_view either(std::string_view name, std::string_view alias) const;
 
-    /// InputError that names \p key if the key has a value with an effect. Accepts an absent key, null, and
-    /// \p inert (a value without effect).
+    /// InputError that names \p key, unless the key is absent, null or \p inert (a value without effect).
     void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
 
     void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
@@ -142,11 +141,12 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
 /// The same for architectures with separate rotary tables for full and sliding layers. Needs
 /// config.sliding_windows. The old keys (rope_scaling) set the table of full layers. rope_theta without a
 /// kind sets both tables. \p flat_is_full: other keys of rope_parameters without a kind set the table of full
-/// layers; otherwise they are refused.
+/// layers. Otherwise such keys are an InputError.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 
-/// Call this after the architecture has read its part of \p config and, for scale_embeds, the depth mixing.
+/// Call it after the architecture's own keys and the depth mixing are read. (scale_embeds needs the depth
+/// mixing.)
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
 /// Reads a checkpoint in the format of the method \p own. The method's file reads the keys.

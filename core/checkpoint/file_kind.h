@@ -11,7 +11,7 @@ namespace ponderscope {
 enum class FileKind : std::uint8_t {
     empty,
     safetensors, ///< a plausible header length followed by '{'
-    lfs_pointer, ///< text that git leaves in place of a file that was not fetched
+    lfs_pointer, ///< text in place of a file that git did not fetch
     pickle, ///< PyTorch's own formats: a bare pickle, or a pickle in a zip archive. The program never opens
             ///< them, because unpickling runs code.
     zip,    ///< another zip archive

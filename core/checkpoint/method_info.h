@@ -30,7 +30,7 @@ struct OwnRule {
     Stops stops = Stops::below;
 };
 
-/// Public config keys that several methods share, so the keys do not identify a method.
+/// Public config keys that several methods share. They do not identify a method.
 struct PublicKeys {
     explicit PublicKeys(const ConfigReader& reader);
 
@@ -44,11 +44,11 @@ struct PublicKeys {
 /// A method in the config format of PonderLM (arXiv 2505.20674) and PonderLM-2 (2509.23184). Several methods
 /// share its keys.
 struct PublicForm {
-    /// How certainly the keys of a config name this method. `surely` excludes all other methods. The list of
-    /// candidates begins with the `likely` methods.
+    /// The certainty that the keys of a config mean this method. `surely` excludes all other methods.
+    /// `likely` methods come first in the list of candidates.
     enum class Meant : std::uint8_t { no, perhaps, likely, surely };
     Meant (*meant)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
-    /// The name of the flag that switches the method off in this config; the authors' code then runs the
+    /// The name of the flag that switches the method off in this config. The authors' code then runs the
     /// plain model. nullptr: the method is on.
     const char* (*switched_off)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
     /// The key of K; nullptr: the method has no steps.
@@ -81,7 +81,7 @@ extern const SectionKey threshold, multiply_start, top_k, remainder;
 /// each method. core/ponder/methods/NAME.cpp has the computation.
 struct MethodInfo {
     MethodKind kind = MethodKind::vanilla;
-    /// For the documents and --help: what happens between two steps, and the method's authors.
+    /// For the documents and --help: the computation between two steps, and the method's authors.
     std::string summary;
     OwnRule own_rule = {};
     /// Keys of our "pondering" section that the method reads.
@@ -95,11 +95,11 @@ struct MethodInfo {
     bool any_steps = false;
     /// Every step runs, as in the authors' code. The method's exits only choose the step that is read out.
     bool exits_select = false;
-    /// The method decides which slots of other tokens a slot sees. So --kv (what later tokens see of a
-    /// stopped token) is not available.
+    /// The method decides which slots of other tokens a slot sees. So --kv (the keys and values of stopped
+    /// tokens) is not available.
     bool sees_by_own_rule = false;
-    /// The method's own format. A checkpoint has this method if it has this architecture, or if this file is
-    /// beside config.json. --method may select one of \c instead.
+    /// The method's own format. A checkpoint with this architecture, or with this file beside config.json,
+    /// has this method. --method may select one of \c instead.
     std::optional<Architecture> architecture = {};
     const char* companion = nullptr;
     std::vector<MethodKind> instead = {};

@@ -27,17 +27,17 @@ struct TensorView {
 /// The format's limit on the JSON header, in bytes.
 constexpr std::uint64_t max_safetensors_header = 100'000'000;
 
-/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). Rules: the header
-/// length fits into the file and is at most 100,000,000; the header is a UTF-8 JSON object without duplicate
-/// keys; the product of each shape does not overflow and matches the byte length (for known dtypes); offsets
-/// are in order, without holes or overlaps, and end at the end of the file.
+/// One validated, memory-mapped safetensors file (format: huggingface/safetensors README). The header length
+/// fits into the file and is at most 100,000,000. The header is a UTF-8 JSON object without duplicate keys.
+/// The product of each shape does not overflow and, for known dtypes, matches the byte length. Offsets are in
+/// order, without holes or overlaps, and end at the end of the file.
 class SafetensorsFile {
 public:
     static SafetensorsFile open(const std::filesystem::path& path); ///< throws InputError
 
     [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; } ///< in file order
     [[nodiscard]] const TensorView* find(const std::string& name) const;
-    /// Tensors whose dtype DType does not have, with the dtype's name. tensors() leaves them out.
+    /// Tensors whose dtype is not in DType, with the dtype's name. tensors() omits these tensors.
     [[nodiscard]] const std::map<std::string, std::string>& unreadable() const { return unreadable_; }
     [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
     [[nodiscard]] const std::filesystem::path& path() const { return file_.path(); }
@@ -52,9 +52,9 @@ private:
     std::map<std::string, std::string> metadata_;
 };
 
-/// Writes a safetensors file atomically. Tensors with wider elements come first so that all tensors are
-/// aligned; otherwise the order stays. Throws the errors of AtomicFile. std::invalid_argument: a view
-/// contradicts itself, or two tensors have the same name. nlohmann::json::exception: a text is not UTF-8.
+/// Writes a safetensors file atomically. For alignment, tensors with wider elements come first. Tensors of
+/// equal width keep their order. Throws the errors of AtomicFile. std::invalid_argument: a view's size and
+/// shape differ, or two tensors have the same name. nlohmann::json::exception: a text is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
