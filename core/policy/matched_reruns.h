@@ -20,10 +20,9 @@ struct RerunRule {
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 
-/// compare_matched on reruns instead of replays. \p costs: mean steps, each replaced by the nearest mean
-/// steps of a rerun of the reference. Empty: the steps of all reruns of the reference. \p rerun_trace holds
-/// the runs of \p rules, \p trace the table's run. InputError: a rerun over other tokens; a reference that is
-/// not among the rules.
+/// compare_matched on reruns instead of replays. \p costs: mean steps, limited to the range of the
+/// reference's reruns. Empty: the steps of all these reruns. \p rerun_trace holds the runs of \p rules,
+/// \p trace the table's run. InputError: a rerun over other tokens; a reference that is not among the rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
                                  const RunInfo& run, const TraceReader& rerun_trace,
                                  const std::vector<RerunRule>& rules, const std::string& reference,
