@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// Lines, points, bars or a density in one pair of axes, as numbers and roles without colours and sizes. The
-/// window's plot and the figure writer draw the same chart with the same ranges, ticks and colours.
+/// Lines, points, bars or a density in one pair of axes. Has numbers and roles, not colours and sizes. The
+/// window's plot and the figure writer draw a chart with the same ranges, ticks and colours.
 struct Chart {
     enum class Mark : std::uint8_t {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line
@@ -27,7 +27,7 @@ struct Chart {
         cell,  ///< dx × dy around (x, y), coloured by value, not drawn for NaN; without values: by ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
-    /// policy_kinds(), text, soft, the grey of steps that did not run.
+    /// policy_kinds(), text, soft text, and the grey of steps that did not run.
     enum Ink : int { halted = -3, soft = -2, text = -1, a = 0, b = 1, other = 2, rule = 1000 };
     enum class Legend : std::uint8_t {
         automatic, ///< above the plot in up to two lines, otherwise beside it
@@ -38,7 +38,7 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: not in the legend, which has another series of this colour
+        bool listed = true; ///< false: not in the legend; another series of this colour is
         Mark mark = Mark::line;
         int ink = a; ///< Ink, or other + n, or rule + n
         bool dashed = false;
@@ -82,16 +82,16 @@ struct Chart {
         [[nodiscard]] ColourScale colours() const { return {low, high, logarithmic}; }
     };
 
-    QString title; ///< small, above the plot; empty on paper by default
+    QString title; ///< in small letters above the plot; by default empty on paper
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1; ///< size of cells; dx: also the width of bars; below 1 they stand side by side
+    double dx = 1, dy = 1;      ///< size of cells; dx: also the width of bars; below 1: bars side by side
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
     [[nodiscard]] bool has(Mark mark) const; ///< in some series
-    /// Whether the point has a place on the axes: it is finite, and positive on a logarithmic axis.
+    /// Whether the axes can show the point: both numbers are finite, and positive on a logarithmic axis.
     [[nodiscard]] bool canPlot(double at, double height) const;
 };
 
@@ -116,7 +116,7 @@ QColor ink_of(const ChartInks& inks, int ink);
 int round_of(const ChartInks& inks, int ink);
 /// The same for the marks of a series, which may be faint.
 QColor colour_of(const ChartInks& inks, const Chart::Series& series);
-/// Whether points are rings in the paper's colour.
+/// Whether the points of a series are rings filled with the paper's colour.
 bool is_hollow(const ChartInks& inks, const Chart::Series& series);
 /// Lengths of a line's dashes and gaps; empty: solid.
 std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series);
@@ -130,7 +130,7 @@ QString layer_link(int layer, int step);
 /// also its band and its points. Hiding a dashed line does not hide a solid line of the same colour.
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);
 
-/// The numbers as CSV: series, x, y, low, high, value. Places have their names.
+/// The numbers as CSV: series, x, y, low, high, value. Categories have their names.
 std::string chart_table(const Chart& chart);
 
 } // namespace ponderscope

@@ -27,13 +27,13 @@ public:
     /// An axis with a given \p range, for a zoomed plot.
     ChartAxis(const Chart::Axis& axis, AxisRange range, int most);
 
-    /// Sets the largest number of ticks; at least \p least remain. The range stays.
+    /// Sets the largest number of ticks, without a change of the range. At least \p least ticks remain.
     void setMostTicks(int most, int least = 3);
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
     [[nodiscard]] QString label(double tick) const;
     [[nodiscard]] QString title() const;
-    /// From 0 at the low end to 1 at the high end; reversed on a reversed axis. On a logarithmic axis, values
-    /// that are not positive lie below the low end.
+    /// The position of \p value: 0 at the low end, 1 at the high end, the opposite on a reversed axis. On a
+    /// logarithmic axis, values that are not positive lie below the low end.
     [[nodiscard]] double share(double value) const;
     [[nodiscard]] const AxisRange& range() const { return range_; }
     [[nodiscard]] double extent() const { return range_.high - range_.low; }

@@ -39,12 +39,12 @@ public:
     void setChart(Chart chart);
     /// The palette's colour numbers for the runs of the next chart; empty: in the order of the runs.
     void setRunColours(std::vector<std::int64_t> numbers) { runColours_ = std::move(numbers); }
-    /// Shows a hint in place of a chart: how to get one.
+    /// Shows a hint in place of a chart. The hint says how to get a chart.
     void setHint(const QString& hint);
     [[nodiscard]] const Chart& chart() const { return chart_; }
     [[nodiscard]] QString hint() const { return hintText_; }
 
-    /// Rings around marks that were chosen in another view: hovered, and selected.
+    /// Draws rings around marks that another view hovers or selects.
     void setHovered(Mark mark);
     void setSelected(Mark mark);
     /// The widget that shows the plot and receives the mouse. Positions are in its pixels.
@@ -66,7 +66,7 @@ public:
     /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
     [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
-    /// Depends on the number of names only if the plot lies on its side.
+    /// Depends on the number of categories only if their axis is vertical.
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 public Q_SLOTS:

@@ -3,7 +3,7 @@
 
 #include <QtGlobal>
 
-// QCustomPlot's header uses Qt's short keywords, but this project is compiled without them.
+// QCustomPlot's header uses Qt's short keywords, which this project switches off.
 #define signals Q_SIGNALS
 #define foreach Q_FOREACH
 #include <qcustomplot.h>

@@ -13,8 +13,8 @@ namespace ponderscope {
 
 class ScaleBar;
 
-/// The legend of a plot: one button for each series, which hides or shows it, and the colour scale of cells.
-/// It is a row above the plot, or a column beside it; a menu has the series that find no room there.
+/// The legend of a plot, a row above or a column beside it: the colour scale of cells, and for each series a
+/// button that hides or shows the series. A menu lists series without room.
 class PlotLegend : public QWidget {
     Q_OBJECT
 public:
@@ -23,8 +23,8 @@ public:
     /// \p hidden: names of hidden series.
     void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
     [[nodiscard]] bool isEmpty() const { return entries_.empty() && scale_ == nullptr; }
-    /// The width of the legend beside a plot; 0: it is above the plot. \p width: of both. \p row: the room
-    /// for entries above the plot.
+    /// The width of the legend beside a plot. 0: the legend is above the plot. \p width: width of plot and
+    /// legend. \p row: width for entries above the plot.
     [[nodiscard]] int widthBeside(const Chart& chart, int width, int row) const;
     /// Fills \p room with the entries.
     void arrange(const QRect& room, bool beside);

@@ -11,7 +11,7 @@ class QCPAxis;
 
 namespace ponderscope {
 
-/// A point, bar or cell of a chart: its series and its place in it.
+/// A point, bar or cell of a chart: its series and its index in the series.
 struct ChartMark {
     int series = -1;
     int index = -1;
@@ -20,7 +20,7 @@ struct ChartMark {
 };
 
 /// The marks of a chart on a plot: texts, links, positions in pixels, and the neighbours of a mark. Stores
-/// references to the arguments. The axes are set when the plot has axes.
+/// references to the arguments. Call setAxes() when the plot has axes.
 class PlotMarks {
 public:
     /// \p hidden: names of series that are not shown.
@@ -32,7 +32,7 @@ public:
         const Chart::Series& series;
         std::size_t i;
     };
-    /// The series of a valid mark, and the mark's place in it.
+    /// The series of a valid mark, and the mark's index in it.
     [[nodiscard]] Place of(ChartMark mark) const {
         return {chart_.series[static_cast<std::size_t>(mark.series)], static_cast<std::size_t>(mark.index)};
     }
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] QRectF box(ChartMark mark) const;
     /// The shown mark under or nearest to \p position.
     [[nodiscard]] ChartMark at(QPointF position) const;
-    /// The next mark of the series (\p along), or the same place of another series (\p across); among cells
-    /// the neighbour in that direction. \p from invalid: the first mark.
+    /// The next mark of the series (\p along), or the same index in another series (\p across). Among cells,
+    /// the neighbour in this direction. \p from invalid: the first mark.
     [[nodiscard]] ChartMark beside(ChartMark from, int along, int across) const;
 
 private:
