@@ -14,14 +14,14 @@ struct Style;
 
 /// Draws a chart without its title into \p box, in points. Returns the area between the axes. The note has at
 /// most \p note_lines lines and is cut after them. If the names below points or bars do not fit side by side,
-/// the plot is turned and the names are on the left.
+/// turns the plot and writes the names on the left.
 QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, const Chart& chart,
                   int note_lines);
-/// The height at which a chart of this width is readable: legend, names, note, and a plot of \p plot.
+/// The height for a readable chart of this width: legend, names, note, and a plot of height \p plot.
 double readable_height(const Style& style, double width, const Chart& chart, int note_lines, double plot);
 
-/// The chart as a pgfplots environment, to \input into a paper (\usepackage{pgfplots}). It contains the
-/// numbers, so the paper's fonts and colours apply.
+/// The chart as a pgfplots environment, to \input into a paper (\usepackage{pgfplots}). The environment
+/// contains numbers, so the paper's fonts and colours apply.
 std::string chart_pgfplots(const Chart& chart, const Style& style, double width_mm, double height_mm);
 
 } // namespace ponderscope::figure

@@ -12,8 +12,8 @@ namespace ponderscope::figure {
 
 inline constexpr const char* formats[] = {"pdf", "svg", "png", "tex", "csv"};
 
-/// The bytes of a figure in the format \p extension (with or without a dot, any case). InputError for other
-/// formats, and for "csv", which is not a single file.
+/// The bytes of a figure in the format \p extension (with or without a dot, any case). InputError: another
+/// format, or "csv", which may be several files.
 QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& extension, double dpi);
 
 /// Writes the figure in the format of \p path's extension, and its numbers beside it (FIGURE.csv,
@@ -23,8 +23,8 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
                                                 const std::filesystem::path& path, double dpi);
 
 /// Implements `ponderscope figure`, which starts `ponderscope-desktop --figure SPEC.json -o FILE` with
-/// exactly these arguments. Needs no window or display: creates an application on Qt's offscreen platform if
-/// none exists. Prints the names of the written files; prints errors to stderr. Returns the exit code: 0
+/// exactly these arguments. Needs no display. If no application object exists, creates one on Qt's offscreen
+/// platform. Prints the names of the written files; prints errors to stderr. Returns the exit code: 0
 /// success, 2 wrong use or input.
 int run_figure_command(int argc, char** argv);
 

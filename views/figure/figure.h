@@ -87,7 +87,7 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
 
 /// The signal of \p data over its tokens and steps; notices go into \p data.
 Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
-/// Its values, one step of one token a row.
+/// The values of step_heatmap_chart() as CSV, with a row for each step of each token.
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 
 /// Applies limits, colour scale, names, omissions and legend. Adds notices and names of entries to \p figure.
@@ -98,7 +98,7 @@ BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& sto
 ReplayTable replay_of(const Gathering& figure);
 void gather_policy_table(const Gathering& figure);
 
-/// Largest number of heatmap cells that are drawn as vectors; more become one image.
+/// Largest number of heatmap cells that are drawn as vectors. A map with more cells becomes one image.
 inline constexpr std::int64_t most_vector_cells = 20'000;
 
 } // namespace ponderscope::figure

@@ -7,7 +7,7 @@
 
 namespace ponderscope::figure {
 
-/// A figure of the window's content: run A if there is one, run B if it has the same text, the sequence.
+/// A figure of the window's content: run A, run B if both have the same text, and the sequence.
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
 /// The run of an open trace that a specification names; null: not open.
 const RunInfo* run_named(const TraceData& data, const RunName& name);
@@ -15,7 +15,7 @@ const RunInfo* run_named(const TraceData& data, const RunName& name);
 std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs);
 /// `ponderscope figure - -o KIND.pdf` with the specification as standard input.
 QString figure_command(const FigureSpec& spec, const QString& file = {});
-/// The same for "Copy as Command", or the reason why there is no run.
+/// The same for "Copy as Command". Without a run, the reason.
 ViewCommand figure_view(const TraceData& data, const Selection& selection, const FigureSpec& spec);
 
 } // namespace ponderscope::figure

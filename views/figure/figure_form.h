@@ -30,7 +30,7 @@ public:
     /// The widget that edits a key; null: the kind does not have this key.
     [[nodiscard]] QWidget* editor(const QString& key) const { return editors_.value(key); }
     [[nodiscard]] bool isEmpty() const { return editors_.isEmpty(); }
-    /// Titles of ranges that are not in the specification: an end is missing, or they are not in order.
+    /// Titles of ranges that the specification omits, because an end is missing or the ends are not in order.
     [[nodiscard]] QStringList unusedRanges() const;
 
 Q_SIGNALS:
@@ -50,7 +50,7 @@ private:
     QFormLayout* rows_;
 };
 
-/// A frameless area in which \p form scrolls up and down, and its width: at least \p least.
+/// A frameless area of at least \p least pixels' width, in which \p form scrolls up and down.
 QScrollArea* form_area(QWidget* form, QWidget* parent);
 void fit_form_area(QScrollArea& area, int least);
 

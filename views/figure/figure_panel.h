@@ -59,7 +59,7 @@ public:
     void decorate(std::function<void(Chart&)> change);
     /// Draws only the selected token. For a kind that reads "tokens".
     void followToken();
-    /// Shows only the charts. Another panel shows the shared keys and the basis of the numbers.
+    /// Hides all but the charts, because the surrounding panel shows the shared keys and notices.
     void embed();
 
 Q_SIGNALS:
@@ -99,7 +99,7 @@ private:
     figure::FigureSpec spec_;
     Task work_;
     QString asked_;  ///< the specification that is shown or in progress
-    QString grown_;  ///< the sizes of the figure's runs at that time
+    QString grown_;  ///< the sizes of the figure's runs when asked_ was set
     QTimer pending_; ///< delay before growing runs are read again
     std::unique_ptr<figure::Fonts> fonts_;
     FigureForm* form_;

@@ -40,7 +40,7 @@ struct ScaleLegend {
     QString label;
     ColourMap map;
     ColourScale scale;
-    bool signs = false;        ///< the colours meet at 0, so the ends have signs
+    bool signs = false;        ///< the colours meet at 0: draw both ends with signs
     bool clipped_low = false;  ///< values below the scale exist: "≤"
     bool clipped_high = false; ///< values above the scale exist: "≥"
     double bar = 56;           ///< points

@@ -13,7 +13,7 @@
 
 namespace ponderscope::figure {
 
-/// \p run with its name if a run in \p runs (all runs of the trace) has its number.
+/// \p run by name, if \p run is a number and \p runs (all runs of the trace) has this number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
 /// The rows of one run in a figure, for tokens [first, last) of its sequence.
@@ -28,13 +28,13 @@ struct RunRows {
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id
 
-    /// Index of the row that a token shows. With Attribution::predicted the first token shows none.
+    /// Index of the row that a token shows. No value: the first token with Attribution::predicted.
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);
     }
     [[nodiscard]] std::int64_t count() const { return last - first; }
-    /// The run's name for readers; a partial run adds "(partial)".
+    /// The run's displayed name. For a partial run, ends in "(partial)".
     [[nodiscard]] std::string label() const;
 };
 

@@ -26,7 +26,7 @@ enum class FigureKind {
 /// The number of runs that a kind shows.
 enum class RunUse {
     one,
-    more, ///< the first run, and others if there are any
+    more, ///< one or more
     pair  ///< exactly two
 };
 
@@ -70,7 +70,7 @@ struct RunName {
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 
-/// The look of a chart's series, or of a run. Their order is that of the legend.
+/// The look of a chart's series, or of a run. The legend has the order of the list.
 struct SeriesSpec {
     std::string name;
     std::string as;   ///< new name; empty: unchanged
@@ -161,7 +161,7 @@ void reset_unread_keys(FigureSpec& spec);
 
 /// The displayed name of a series or run.
 const std::string& shown_name(const FigureSpec& spec, const std::string& name);
-/// Whether two specifications read and compute the same numbers, so that they differ in looks alone.
+/// Whether two specifications need the same numbers, so that they differ only in looks.
 bool same_numbers(const FigureSpec& a, const FigureSpec& b);
 
 std::string_view name_of(TokenColour colour);

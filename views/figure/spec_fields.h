@@ -12,7 +12,7 @@
 
 namespace ponderscope::figure {
 
-/// A key of a specification that is a plain member: how to read, edit and write it.
+/// A key of a specification that is a plain member, with the functions that read, edit and write the key.
 struct Field {
     enum Writes : unsigned {
         always = 0,

@@ -24,8 +24,8 @@ struct TokenPiece {
 /// Bytes of a token: its span of the text, else the trace's vocabulary, else "#id".
 std::string token_bytes_of(const RunRows& run, std::int64_t token);
 
-/// The tokens [first, last) of a run as pieces. A character that several tokens share appears with the token
-/// of its first byte. Control characters and bytes that are not UTF-8 are made visible.
+/// The tokens [first, last) of a run as pieces. A character that several tokens share belongs to the token of
+/// its first byte. Makes control characters and invalid UTF-8 visible.
 std::vector<TokenPiece> token_pieces(const RunRows& run);
 
 } // namespace ponderscope::figure

@@ -20,7 +20,7 @@ QImage as_seen(const QImage& image, Vision vision);
 /// The smallest distance between two of the colours (CIE 1976 Delta E: 100 between black and white; about 2
 /// is just visible side by side). Infinite for fewer than two colours.
 double least_difference(const std::vector<QColor>& colours, Vision vision);
-/// Two lines of a plot with a smaller distance are hard to distinguish. Our own threshold.
+/// Lines of a plot whose colours have a smaller distance are hard to distinguish. Our own threshold.
 inline constexpr double readable_difference = 12;
 
 } // namespace ponderscope::figure

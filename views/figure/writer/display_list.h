@@ -14,8 +14,8 @@
 
 namespace ponderscope::figure {
 
-/// A display list counts in points (72 to an inch of 25.4 mm), from the upper left corner to the right and
-/// down.
+/// The unit of a display list is a point (72 per inch of 25.4 mm). The origin is the upper left corner; y
+/// grows downwards.
 constexpr double points_per_mm = 72.0 / 25.4;
 
 enum class Align { left, center, right };
@@ -91,7 +91,7 @@ public:
     void image(const QRectF& target, const QImage& image) { items_.emplace_back(ImageItem{target, image}); }
     void beginClip(const QRectF& rect) { items_.emplace_back(ClipBegin{rect}); }
     void endClip() { items_.emplace_back(ClipEnd{}); }
-    /// Appends all items of another list, moved by an offset. Ignores its size.
+    /// Appends all items of \p other, moved by an offset. Ignores the size of \p other.
     void append(const DisplayList& other, QPointF offset);
 
 private:

@@ -23,7 +23,7 @@ class Fonts {
 public:
     /// EnvironmentError: the family is not installed, is damaged or cannot be embedded (FontFace).
     static Fonts load(const QString& family = QString::fromLatin1(default_family));
-    /// Families of this machine with outlines. Whether a family can be embedded is known after loading.
+    /// Families of this machine with outlines. Only load() detects a family that cannot be embedded.
     static QStringList families();
 
     [[nodiscard]] const QString& family() const;
