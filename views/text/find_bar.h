@@ -84,7 +84,7 @@ private:
     QToolButton* wholeRun_;
     std::optional<FoundInRun> found_;
     QString foundBy_;     ///< query of found_, or of the running search
-    qint64 arriving_ = 0; ///< direction into the next sequence: select its first (1) or last (-1) hit
+    qint64 arriving_ = 0; ///< in the next sequence, select the first (1) or the last (-1) hit
     qint64 searched_ = 0; ///< sequences of the run searched so far
     QTimer* delay_;
     QToolButton* listed_;

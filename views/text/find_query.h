@@ -21,7 +21,7 @@ struct Found {
     std::vector<qint64> tokens; ///< ascending
     bool alone = false;         ///< the query tests single tokens, so it can filter
     QString problem;            ///< error in the query; else empty
-    QString hint;               ///< why a text that looks like a condition was not found; else empty
+    QString hint;               ///< why a text that resembles a condition has no hits; else empty
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
 
@@ -31,12 +31,12 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 /// that is not a word or a number stands in quotes: part_of_speech = "proper noun".
 class Condition {
 public:
-    /// std::nullopt: the text is not a condition, but text to find. Names are case-insensitive. \p
-    /// annotations: the annotations of the tested tokens.
+    /// std::nullopt: the query is plain text, not a condition. Names are case-insensitive. \p annotations:
+    /// the annotations of the tested tokens.
     ///
-    /// \p problem gets the error in a text that is meant as a condition, one sentence. Such a text begins
-    /// with the name of a quantity or annotation and a comparison. \p isCondition: the text is certainly a
-    /// condition, so an unknown first name is an error, too.
+    /// \p problem receives one sentence about an error in a text that begins with the name of a quantity or
+    /// annotation and a comparison. \p isCondition: the text is certainly a condition, so an unknown first
+    /// name is an error, too.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {},
                                           QString* problem = nullptr, bool isCondition = false);

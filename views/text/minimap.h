@@ -12,8 +12,8 @@ class TextLayout;
 class Theme;
 struct TokenValues;
 
-/// The whole sequence at a glance beside the text: every line as far as pixels reach, coloured as the text
-/// is, with the visible part as an outline. Click or drag to go there. It takes the place of the scroll bar.
+/// An overview of the whole sequence beside the text, in place of a scroll bar. Draws lines in the text's
+/// colours, and the visible part as an outline. A click or a drag scrolls the text.
 class Minimap : public QWidget {
     Q_OBJECT
 public:

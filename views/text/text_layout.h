@@ -22,9 +22,9 @@ namespace ponderscope {
 
 /// The positions of a sequence's tokens when its text is wrapped to a width. No widget; GUI thread only.
 ///
-/// Words (tokens without white space between them) are shaped as a whole, so ligatures, kerning, joining
-/// scripts and characters of several tokens look as in running text. Each distinct word is shaped once.
-/// prepare() places tokens in slices. Coordinates: x from the left edge of the text, lines from 0.
+/// Shapes a word (tokens without white space between them) as a whole. So ligatures, kerning, joining scripts
+/// and characters of several tokens look as in running text. Each distinct word is shaped once. prepare()
+/// places tokens in slices. Coordinates: x from the left edge of the text, lines from 0.
 class TextLayout {
 public:
     struct PlacedToken {
@@ -41,7 +41,7 @@ public:
     void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
     /// Whether a name was unknown when its token was placed.
     [[nodiscard]] bool missesLabels() const { return missesLabels_; }
-    /// Null: empties the layout. The layout stays if the data continues the placed text.
+    /// Null: empties the layout. Placed tokens stay if \p data continues their text.
     void setSequence(std::shared_ptr<const SequenceData> data);
     [[nodiscard]] const std::shared_ptr<const SequenceData>& sequence() const { return data_; }
     /// Wraps the placed tokens again. \p width in pixels, at least 40.

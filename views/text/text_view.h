@@ -44,8 +44,8 @@ public:
     /// The note of a token: its class in the annotation `note_annotation`. Tokens with a note have a flag.
     [[nodiscard]] QString noteAt(qint64 token) const;
 
-    /// While the replay fits the visible run and sequence, its steps colour the text, and the ticks show
-    /// these steps; the legend says "replay". Fast enough for a slider.
+    /// Colours the text by the replay's steps and draws them as ticks, while the replay fits the visible run
+    /// and sequence. The legend says "replay". Fast enough for a slider.
     void setReplay(ReplayedSteps replay);
     [[nodiscard]] bool showsReplay() const;
     [[nodiscard]] const ReplayedSteps& replay() const { return replay_; }

@@ -20,7 +20,7 @@ struct TokenText {
 };
 
 /// \p bytes: the characters that begin in the token (CharacterSpan). Empty for a run with ids only and for
-/// tokens without text (a start token); then the result is \p label, or the id if the label is empty.
+/// tokens without text (a start token). In this case the result is \p label, or the id if \p label is empty.
 TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, const QString& label = {});
 
 } // namespace ponderscope
