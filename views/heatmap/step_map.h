@@ -29,7 +29,7 @@ public:
     enum class Rows : std::uint8_t { steps, layers, experts };
 
     StepMap() = default;
-    /// \p chunk [tokens, steps] covers the whole \p sequence (or less, while a run is being recorded).
+    /// \p chunk [tokens, steps] covers the whole \p sequence, or its beginning during a recording.
     StepMap(std::shared_ptr<const SequenceData> sequence, const SignalChunk& chunk, const SignalInfo& info,
             Attribution attribution);
     /// \p values [token * steps + step].
@@ -48,12 +48,12 @@ public:
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }
     /// Cells of \p count columns over tokens [first, last), which may be fractions: [column * steps + step].
-    /// A column has the mean over all tokens that begin in the column, at least the token under its left
-    /// edge. It is halted if none of its tokens ran the step. Time grows with the visible tokens.
+    /// A column has the mean over all tokens that begin in the column, at least over the token under its left
+    /// edge. A cell is halted if none of its tokens ran the step. Time grows with the visible tokens.
     [[nodiscard]] std::vector<Cell> columns(double first, double last, int count) const;
 
 private:
-    static constexpr std::int64_t block_rows = 64; ///< so that wide columns add blocks, not rows
+    static constexpr std::int64_t block_rows = 64; ///< wide columns add up sums of blocks, not rows
     struct Sum {
         double sum = 0;
         std::int64_t count = 0; ///< number of values
