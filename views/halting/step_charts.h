@@ -25,7 +25,7 @@ QString halting_title(HaltingChart chart, const std::string& unit = "step");
 Chart steps_chart(const std::vector<std::int64_t>& counts, const std::string& unit);
 Chart halting_chart(HaltingChart kind, const HaltingStats& stats);
 
-/// Name of a group; \p by: the criterion of the groups, as for steps_by_type_chart.
+/// Name of a group. \p by: the criterion of the groups, as in steps_by_type_chart.
 QString group_name(const TokenGrouping::Group& group, const std::string& by);
 /// The bytes of a token type; its id if the vocabulary lacks the bytes.
 QString type_name(std::int32_t id, const std::string& bytes);
@@ -57,7 +57,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
                            const std::optional<SequenceSpan>& rows = {});
 
 /// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL), with 95 % intervals over
-/// the clusters or blocks that contain tokens of the group. \p attribution: whose type a row has.
+/// the clusters or blocks that contain tokens of the group. \p attribution: the token whose type counts.
 Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
                           Attribution attribution, const std::stop_token& stop = {});
 
