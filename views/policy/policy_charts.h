@@ -11,7 +11,7 @@ namespace ponderscope {
 
 // Charts of policies other than fronts. Replays are labelled as replays.
 
-/// How to compare rules at equal cost.
+/// Options of matched_rules_chart().
 struct MatchedLook {
     std::vector<std::string> policies;   ///< kinds; empty: all kinds that the run can replay
     std::string against = blind_rule;    ///< the reference rule, drawn at zero
@@ -21,9 +21,9 @@ struct MatchedLook {
 };
 
 /// Rules at equal cost: NLL minus the NLL of the reference rule over mean steps or FLOPs, with bands over the
-/// whole chart. Dots mark costs at which a rule is better than the best blind rule. The costs are those that
-/// the reference rule reaches. InputError: the run lacks a rule's signals, the trace has no FLOPs, or the
-/// reference rule stops all tokens or none at every threshold.
+/// whole chart. Dots mark costs at which a rule is better than the best blind rule. The chart covers the
+/// costs that the reference rule reaches. InputError: the run lacks a rule's signals, the trace has no FLOPs,
+/// or the reference rule stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
 /// The loss of the best blind rule and of random halting minus that of one policy at equal cost.

@@ -32,10 +32,10 @@ struct PolicyKind;
 struct ReplayResult;
 struct RerunDifference;
 
-/// Shows the effect that another halting policy would have: policy, threshold, histogram of steps, the text
-/// coloured by these steps, and the policy's point among the fronts of all policies. All numbers are replays
-/// of recorded signals, and the panel labels them as replays. If an open trace has an exact rerun of the
-/// policy, the panel also shows the rerun and its difference from the replay.
+/// Shows the effect of another halting policy: policy, threshold, histogram of steps, the text coloured by
+/// these steps, and the policy's point among the fronts of all policies. All numbers are replays of recorded
+/// signals and labelled as replays. If an open trace has an exact rerun of the policy, the panel also shows
+/// the rerun and its difference from the replay.
 class PolicyLab : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -68,7 +68,7 @@ public:
     void fillFigure(figure::FigureSpec& spec) const;
 
 public Q_SLOTS:
-    /// Shows this policy as if the slider were there.
+    /// Shows this policy, even if its threshold is between positions of the slider.
     void setPolicy(const QString& policy);
 
 Q_SIGNALS:
