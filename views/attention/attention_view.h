@@ -19,7 +19,7 @@ class StepMapCanvas;
 /// The attention weight of every earlier token for the selected token, by layer (mean over heads) or by head
 /// of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
 ///
-/// The map belongs to the pinned token, so it stays while the pointer moves over it.
+/// The map shows the pinned token, so hovering over the map does not change it.
 class AttentionView : public QWidget, public LiveView {
     Q_OBJECT
 public:
