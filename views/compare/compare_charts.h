@@ -22,7 +22,7 @@ Chart token_density_chart(const RunComparison& comparison);
 /// The points are the last series and link to their tokens.
 Chart token_pairs_chart(const RunComparison& comparison);
 
-/// A run on a task, as a point of the chart.
+/// The result of a run on a task, as a point of the chart.
 struct TaskPoint {
     std::string run;
     std::string series; ///< runs with the same model and policy kind form a series, joined by a line

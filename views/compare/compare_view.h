@@ -42,7 +42,7 @@ public:
     [[nodiscard]] RunKey key(int row) const;                        ///< key of the row's run
     [[nodiscard]] QComboBox* detail() const { return detail_; }     ///< chooses the detail beside the table
     [[nodiscard]] FigurePanel* pairs() const { return pairs_; }     ///< figure "token against token"
-    [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< who wins which tokens
+    [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< figure of winners
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
     /// The shown comparison; null before the first one has ended.
