@@ -10,7 +10,7 @@
 namespace ponderscope {
 
 /// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Candidates
-/// and curves need per-step signals. Text can be selected and copied; it follows hover within a frame.
+/// and curves need per-step signals. Follows hover within a frame. Text can be selected and copied.
 class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:

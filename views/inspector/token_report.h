@@ -10,8 +10,8 @@
 
 namespace ponderscope {
 
-/// A single row of a chunk, as a chunk; without rows where the chunk does not have it. The reason: decoding a
-/// whole chunk at every cursor move would take too long.
+/// A chunk with a single row of \p chunk, or without rows if \p chunk lacks the row. Decoding a whole chunk
+/// at every cursor move would take too long.
 SignalChunk row_of(const SignalChunk& chunk, std::int64_t row);
 
 /// All texts and numbers of the inspector for one token, from one row of each signal.
@@ -52,7 +52,7 @@ struct TokenReport {
     std::vector<QString> notes;   ///< warnings against wrong conclusions, and reasons for missing data
     bool hasB = false;
     QString step; ///< the word for run A's steps: "step", "layer"
-    /// Data of the report, held so that the cache does not drop one part to read another.
+    /// Keeps the report's data alive, so that the cache does not drop one part to read another.
     std::vector<std::shared_ptr<const void>> held;
 };
 
