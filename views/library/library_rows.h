@@ -7,7 +7,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// Rows of LibraryModel: below a run's name its numbers, its state and a policy that is not the model's own.
+/// Rows of LibraryModel. Below a run's name: its numbers, its state, and a policy other than `learned`.
 class RunRows : public QStyledItemDelegate {
     Q_OBJECT
 public:
