@@ -17,10 +17,10 @@ namespace ponderscope::cli {
 
 using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report
 
-/// Exit codes of every verb.
+/// Exit codes of all verbs.
 enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
 
-/// How to print progress on stderr: a line that is rewritten on a terminal, one JSON object on each line for
+/// The form of progress on stderr: one line that a terminal rewrites, one JSON object on each line for
 /// programs, or nothing.
 enum class ProgressStyle { automatic, json, none };
 
@@ -30,8 +30,8 @@ struct ProgressOption {
     void add_to(CLI::App& verb);
 };
 
-/// Prints Progress with rate and remaining time. The sink may be called at any rate. It prints at most five
-/// times a second, and always at the end of an activity.
+/// Prints progress with rate and remaining time, at most five times a second and always at the end of an
+/// activity. The sink may be called at any rate.
 class ProgressPrinter {
 public:
     explicit ProgressPrinter(ProgressStyle style);
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] ProgressSink sink();
     /// Ends the progress line on a terminal.
     void finish();
-    /// Prints each notice on a line of standard error, unless the output is for programs.
+    /// Prints each notice on a line of stderr, unless progress is printed for programs.
     void note(const std::vector<std::string>& notices);
     /// Whether progress is printed.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
@@ -65,8 +65,8 @@ private:
 /// Requests a stop when the user presses Ctrl+C (SIGINT), the terminal closes (SIGHUP) or the process is
 /// asked to end (SIGTERM). A second signal ends the process at once.
 std::stop_token stop_on_interrupt();
-/// Whether one of these signals has arrived. ssh receives the same signal and may fail before the stop is
-/// requested. Callers treat such a failure as a cancellation.
+/// Whether one of these signals has arrived. ssh receives the same signal and may fail before the stop token
+/// is set. Callers treat such a failure as a cancellation.
 bool interrupted();
 
 /// Prints \p document to standard output.

@@ -36,7 +36,7 @@ struct OpenedRun {
     std::shared_ptr<TraceReader> reader;
     RunInfo run;
 };
-/// Runs by reference. A trace without a run name stands for all its runs.
+/// Opens runs by reference. A trace without a run name means all its runs.
 std::vector<OpenedRun> open_runs(const std::vector<std::string>& references);
 
 /// Options of all verbs that report numbers of runs: intervals, progress, and output format.
@@ -47,7 +47,7 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the run as a positional argument. Its help is \p what and the note that the name is optional.
+    /// Adds the run as a positional argument with the help \p what and a note that its name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);

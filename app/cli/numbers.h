@@ -42,7 +42,7 @@ inline CLI::Validator number_above(double low, double high = std::numeric_limits
     return number_from(low, high, true);
 }
 
-/// Adds an option for a number from \p low to \p high. Its help shows a default that lies in this range.
+/// Adds an option for a number from \p low to \p high. The help shows the default if it lies in this range.
 template <typename Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, Number& value, const std::string& help,
                         std::type_identity_t<Number> low,

@@ -17,7 +17,7 @@
 
 namespace ponderscope::cli {
 
-/// CHECKPOINT and its device; shared by all verbs that run a model.
+/// The checkpoint and its device, for all verbs that run a model.
 struct ModelOptions {
     std::filesystem::path checkpoint;
     std::string method;
@@ -69,19 +69,19 @@ struct InputOptions {
     [[nodiscard]] std::string source() const;
 };
 
-/// The tokenizer of the checkpoint's folder, if it has one; checked against the model's vocabulary.
+/// Opens the checkpoint's tokenizer, if any, and checks it against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model has rows
 /// (\p vocabulary_size).
 std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// The tokenizer, for verbs that read text. InputError that suggests --ids if \p tokenizer is null.
+/// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer has no value.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// Adds --bos and --parse-special.
 void add_reading(CLI::App& app, TextReading& reading, bool windows);
 /// Adds --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
-/// InputError: --top-k or --top-p with a temperature of 0, which always takes the most likely token.
+/// InputError: --top-k or --top-p with a temperature of 0, which means the most likely token.
 void check_sampling(const GenerateOptions& options);
 
 /// TRACE#RUN as a user types it. RUN is the run's name. If the name is ambiguous or has invisible characters,

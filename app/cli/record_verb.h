@@ -41,8 +41,8 @@ struct RecordVerb {
     void run();
     /// Joins the world: selects this process's GPU and shows one progress line for all processes.
     void enter_world();
-    /// Sets this process's trace, and whether it continues. InputError: a shard exists without --resume, or
-    /// shards are of another number of processes.
+    /// Sets this process's trace, and whether to resume it. InputError: a shard exists without --resume, or
+    /// the shards belong to another number of processes.
     void choose_trace();
     [[nodiscard]] std::vector<std::string>
     notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,

@@ -31,13 +31,13 @@ struct RerunOptions {
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
         return output.empty() ? reader.path() : output;
     }
-    /// The runs of trace() that are the reruns of \p specs, in this order. Missing ones are computed.
+    /// The reruns of \p specs in trace(), in this order. Computes missing reruns.
     [[nodiscard]] std::vector<RunInfo> make(const TraceReader& reader, const RunInfo& source,
                                             const ReplayTable& table, const std::vector<PolicySpec>& specs,
                                             ProgressPrinter& printer, const std::stop_token& stop) const;
 };
 
-/// What limits a report on replays: halted tokens, a partial run, a small sample, and replays themselves.
+/// The notices of a report on replays: limits of replays, halted tokens, a partial run, a small sample.
 std::vector<std::string> notices_of_replays(const ReplayTable& table, const RunInfo& run,
                                             const Resampling& resampling, bool reran);
 

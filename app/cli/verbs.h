@@ -14,9 +14,9 @@
 
 namespace ponderscope::cli {
 
-/// Each verb has its own file. add_NAME adds the verb's subcommand to the program; its callback does the work
-/// and throws ponderscope::Error, which run_program turns into a message and an exit code. A callback throws
-/// CheckFailed or Cancelled for an exit code other than 0.
+/// Each verb has its own file. add_NAME adds the verb's subcommand to the program. The subcommand's callback
+/// does the work. It may throw ponderscope::Error, CheckFailed or Cancelled, which run_program turns into a
+/// message and an exit code.
 #define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
@@ -36,8 +36,8 @@ std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
 /// x 50: purpose, usage, the most important options with a clause each, one example. `--help-all` describes
 /// every option.
 void format_help(CLI::App& program);
-/// A check for options with an output file. The verb replaces an existing file. The check refuses traces and
-/// weights of checkpoints, because a mistyped name would destroy them.
+/// A check for options with an output file that the verb may replace. Refuses traces and weights of
+/// checkpoints, which a mistyped name would destroy.
 CLI::Validator replaces_no_trace();
 /// Whether verbs.def assigns the verb to the engine.
 bool runs_in_engine(std::string_view name);
@@ -54,16 +54,15 @@ void inspect_trace(const std::filesystem::path& path, bool json);
 /// `inspect` for traces only, which needs no LibTorch.
 void add_inspect_trace(CLI::App& program);
 
-/// Replaces this process by ponderscope-desktop with these arguments: the program beside this one, or the one
-/// on PATH. InputError: not found.
+/// Replaces this process by ponderscope-desktop with these arguments. Searches beside this program, then on
+/// PATH. InputError: not found.
 [[noreturn]] void become_desktop(std::vector<std::string> arguments);
-/// Replaces this process by ponderscope-engine with this program's arguments: the program beside this one or
-/// in ../lib/ponderscope. Uses the LibTorch with which the engine was built. If that is missing, searches for
-/// the same version in Torch_DIR, LIBTORCH and the folder of ./run. InputError: the engine or LibTorch is
-/// missing.
+/// Replaces this process by ponderscope-engine with this program's arguments. Searches beside this program
+/// and in ../lib/ponderscope. Uses the LibTorch of the engine's build, else the same version in Torch_DIR,
+/// LIBTORCH or the folder of ./run. InputError: the engine or LibTorch is missing.
 [[noreturn]] void become_engine(char** argv);
 
-/// Runs a program with these verbs, its help, and the exit codes of console.h for thrown errors.
+/// Runs a program with these verbs and help. Returns an exit code of console.h, also for exceptions.
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program));
 
 } // namespace ponderscope::cli

@@ -22,8 +22,8 @@ struct BranchNode {
     std::optional<Branch> branch;
 };
 
-/// The tree that \p run belongs to, parents before children; at least \p run itself if that is open. If
-/// several open traces have the same run, the tree lists it once. The trace of \p run has priority.
+/// The tree of \p run, parents before children. Contains at least \p run, if open. Lists a run of several
+/// open traces once, from the trace of \p run if possible.
 std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
 
 /// A possible token at a position.
@@ -33,12 +33,12 @@ struct BranchCandidate {
     double after = 0;  ///< after temperature, top-k and top-p; NaN: the token was not generated here
 };
 
-/// The recorded candidates for the token after \p row of run A: the candidates of sampling, else the
-/// candidates of the last step's read-out. Empty: not recorded, or still being read.
+/// The recorded candidates for the token after \p row of run A: from sampling, else from the last step's
+/// read-out. Empty: not recorded, or still being read.
 std::vector<BranchCandidate> branch_candidates(TraceData& data, const Selection& selection, qint64 row);
 
 /// The candidates of the selected token, and the tree of branches of run A. A click on a candidate continues
-/// from this candidate. A click in the tree shows a run as A. Ctrl+click or the key B shows a run as B.
+/// the run from this token. A click in the tree shows a run as A. Ctrl+click or the key B shows a run as B.
 class Branches : public QWidget {
     Q_OBJECT
 public:
@@ -50,7 +50,7 @@ public:
     [[nodiscard]] QTreeWidget& tree() { return *tree_; }
 
 Q_SIGNALS:
-    /// Continue run A before token \p at, with the token \p id there.
+    /// The user wants to continue run A with the token \p id at position \p at.
     void branchRequested(qint64 at, int id);
     void saveRequested(const std::vector<ponderscope::RunKey>& runs);
 

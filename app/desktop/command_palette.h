@@ -20,10 +20,10 @@ struct Command {
     QString text; ///< without mnemonics
 };
 
-/// How well \p text has the letters \p typed in order, best at beginnings of words. Negative: no match.
+/// A score for the letters \p typed in order in \p text, best at beginnings of words. Negative: no match.
 int command_score(const QString& typed, const QString& text);
 
-/// All actions of these menus with their paths. Emits aboutToShow, so that dynamic menus are filled.
+/// All actions of these menus with their paths. Emits aboutToShow to fill dynamic menus.
 std::vector<Command> commands_of(const QList<QAction*>& menus);
 
 /// The command palette (Ctrl+K): runs an action of the program by a part of its name, best match first. The

@@ -42,7 +42,7 @@ public:
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
     /// Restores the result of layoutState(). Before the window is shown, stores it for showPending(), because
-    /// Qt restores a copy of its own when it maximizes a window. False: the layout has another version.
+    /// Qt restores its own copy when it maximizes a window. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 
@@ -54,7 +54,7 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress, during which the layout must not change: Qt refers to parts of it.
+    /// Ends a dock drag in progress. Qt refers to parts of the layout during a drag, so it must not change.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

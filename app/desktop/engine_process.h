@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// The command line program as a child process, so that the window survives if the program runs out of memory
-/// or crashes. If the paths are on another machine (ssh://…), the program runs there and continues after a
-/// lost connection. Splits both streams into lines and reports how the process ended. GUI thread only.
+/// or crashes. With paths on another machine (ssh://…), the program runs there and survives a lost
+/// connection. Splits both streams into lines and reports the end of the process. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT
 public:
@@ -22,13 +22,13 @@ public:
     enum class End {
         done,
         cancelled,
-        refused, ///< it reported an error message
-        cut,     ///< lost connection to its machine, where it continues
+        refused, ///< the program printed an error
+        cut,     ///< lost connection to a machine where the program continues
         crashed,
         not_started,
     };
 
-    /// Sets the program to start, in place of the one beside this program; for tests.
+    /// Replaces the program to start; for tests.
     void setProgram(const QString& program) { program_ = program; }
     /// Starts the program. Returns an error message; empty: success.
     [[nodiscard]] QString start(const QStringList& arguments);
@@ -40,7 +40,7 @@ Q_SIGNALS:
     void started();
     void outputLine(const QByteArray& line); ///< a line of stdout without its end; never empty
     void errorLine(const QByteArray& line);  ///< a line of stderr
-    /// \p sentence: why it did not start, or the last line on stderr (not JSON) of a program that refused.
+    /// \p sentence: why the program did not start, or its last line on stderr (not JSON) after an error.
     void ended(ponderscope::EngineProcess::End end, const QString& sentence);
 
 private:
@@ -57,11 +57,11 @@ private:
     QByteArray errors_;
     QString sentence_;
     bool cancelling_ = false;
-    bool heard_ = false; ///< the program printed something, so it had started
+    bool heard_ = false; ///< the program has printed, so it has started
 };
 
-/// A verb as a program to start. If the paths are on another machine (ssh://HOST/PATH), the program runs
-/// there through ssh and gets the paths without ssh://HOST.
+/// A verb as a program to start. With paths on another machine (ssh://HOST/PATH), ssh runs the program there,
+/// with paths without ssh://HOST.
 struct EngineCommand {
     QString program;
     QStringList arguments;

@@ -14,14 +14,14 @@ class DockLayout;
 class OpenTraces;
 class RunController;
 
-/// The page of a window without a trace: samples, recent files, and what else to begin with, as links.
+/// The page of a window without a trace, with links: samples, recent files and other first steps.
 class Greeting : public ShellPart {
     Q_OBJECT
 public:
     Greeting(const Shell& shell, OpenTraces& traces, DockLayout& docks, RunController& runs);
     ~Greeting() override;
     [[nodiscard]] QTextBrowser& welcome() { return *welcome_; }
-    /// Whether the page was shown, or something was opened before.
+    /// Whether the page was shown, or a file was opened before.
     [[nodiscard]] bool isDone() const { return greeted_; }
     void placeWelcome();
 
@@ -38,7 +38,7 @@ private:
     OpenTraces& traces_;
     RunController& runs_;
     QTextBrowser* welcome_;
-    std::vector<std::function<void()>> links_; ///< what each link does, by its number
+    std::vector<std::function<void()>> links_; ///< the actions of the links, by number
     bool greeted_ = false;
 };
 

@@ -42,7 +42,7 @@ public:
     void start(const Launch& launch);
     /// Applies the command line's requests after loading.
     void apply(const Launch& launch);
-    /// Whether something is still being read, laid out or computed.
+    /// Whether a part of the window is reading, laying out or computing.
     [[nodiscard]] bool isBusy() const;
     [[nodiscard]] const QStringList& errors() const { return errors_; }
     [[nodiscard]] QString statusText() const;
@@ -91,7 +91,7 @@ private:
     TraceData data_;
     Selection selection_;
     QStringList errors_;
-    // Deleted before the data and the selection that they show, and after the parts.
+    // The widgets below are deleted after the parts, and before data and selection.
     std::unique_ptr<TopBar> top_;
     std::unique_ptr<QWidget> centre_;
     TextPanel* text_ = nullptr;

@@ -11,22 +11,22 @@ namespace ponderscope {
 
 class Theme;
 
-/// Messages about errors and results, never modal, over the bottom of the window, whose layout stays.
+/// Messages about errors and results, never modal. The bar covers the window's bottom; the layout stays.
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until they are closed. A success goes by itself or with the next message.
+    /// Errors and notices stay until the user closes them. A success fades, or goes with the next message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
-    /// \p id identifies the kind of event ("trace.removed"). A message that is already shown is not added
-    /// again. The bar keeps the last three errors and notices. An error removes the notices.
+    /// \p id identifies the kind of event ("trace.removed"). Ignores a message that is already shown. The bar
+    /// keeps the last three errors and notices. An error removes all notices.
     void show(const char* id, const QString& sentence, Kind kind = Kind::error);
     void clear();
     /// Removes a message that no longer applies.
     void retract(const QString& sentence);
     [[nodiscard]] QStringList sentences() const;
     [[nodiscard]] QStringList ids() const;
-    /// Whether a message with this id is shown that contains \p part (a path, a name).
+    /// Whether the bar shows a message with this id that contains \p part (a path, a name).
     [[nodiscard]] bool has(const char* id, const QString& part = {}) const;
     [[nodiscard]] Kind kind() const; ///< the most severe of the shown kinds; sets the colours
     void setSuccessTime(int milliseconds) { fading_.setInterval(milliseconds); }

@@ -21,7 +21,7 @@
 
 namespace ponderscope {
 
-/// Watches open files for changes by other processes: files grow, disappear, are replaced or truncated.
+/// Watches open files for changes by other processes. Detects growth, removal, replacement and truncation.
 /// Reports each change once. Checks names and sizes, never contents, and never waits for another machine.
 class TraceWatch {
 public:
@@ -30,20 +30,20 @@ public:
         gone,     ///< no file with this name; loaded data stays
         replaced, ///< another file has this name
         shrunk,   ///< truncated: the file lacks pages of its header
-        cut,      ///< it is on another machine without a connection; see machineFault()
+        cut,      ///< no connection to the trace's machine; see machineFault()
         back,     ///< the connection was restored
     };
     struct Change {
         QString trace; ///< the trace, or one of its shards
         Event event;
     };
-    /// Reads the state of each local file. look() is thread-safe, so another thread can wait for a slow disk.
+    /// States of files by name. look() reads local files, on any thread, because a disk may be slow.
     using Looks = std::map<QString, remote::Looked>;
     [[nodiscard]] static Looks look(const QStringList& traces);
     QList<Change> check(const QStringList& traces, const Looks& looks);
     /// Drops the known state of \p trace, so that earlier changes are not reported.
     void forget(const QString& trace) { seen_.erase(trace); }
-    /// Whether an expected file exists and is not empty. For another machine the answer takes a while.
+    /// Whether an expected file exists and is not empty. False for another machine until its first answer.
     [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
     /// The reason for a missing connection to the trace's machine, one sentence.
     [[nodiscard]] QString machineFault(const QString& trace) const;
@@ -59,14 +59,14 @@ private:
     std::map<QString, Line> lines_; ///< connections to other machines at the last check
 };
 
-/// Determines what a path is, here or on another machine, and opens it: a trace, TRACE#RUN, the folder of
-/// shards or of a training, a session, a checkpoint. Keeps the requested run until the trace is open.
+/// Opens a path of this or another machine: a trace, TRACE#RUN, a folder of shards or of a training, a
+/// session, a checkpoint. Keeps the requested run until the trace is open.
 class Opener : public QObject {
     Q_OBJECT
 public:
     /// \p data and \p selection must outlive the object.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
-    /// Connects to \p data. Call it after all views, which must know a run before it is selected.
+    /// Connects to \p data. Call it after all views, because views must know a run before its selection.
     void listen();
 
     void open(const QString& path);
@@ -74,7 +74,7 @@ public:
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }
-    /// Calls \p call once: after the next trace is opened or refused, and no further trace is being opened.
+    /// Calls \p call once, when the next trace is opened or refused and no other is being opened.
     void then(std::function<void()> call) { then_.push_back(std::move(call)); }
 
 Q_SIGNALS:
@@ -84,7 +84,7 @@ Q_SIGNALS:
     void checkpointFound(const QString& folder);
     void sessionFound(const QString& file);
     void trainingFound();
-    /// A request to another machine is running (\p on), or was answered.
+    /// A request to another machine has begun (\p on) or ended.
     void waiting(const QString& sentence, bool on);
 
 private:
@@ -119,12 +119,12 @@ private:
 class OpenTraces : public ShellPart {
     Q_OBJECT
 public:
-    /// Construct this object after all views, so that views receive the signals of a trace before it does.
+    /// Construct this object after all views, so that views receive signals of a trace first.
     explicit OpenTraces(const Shell& shell);
     [[nodiscard]] Opener& opener() { return opener_; }
     [[nodiscard]] RunFollower& follower() { return follower_; }
     void setRecording(std::function<bool()> isRecording) { isRecording_ = std::move(isRecording); }
-    /// Does not watch the trace until reopen(): this program is about to replace its file.
+    /// Stops watching the trace until reopen(). Call it before this program replaces the file.
     void pauseWatch(const QString& trace);
     /// Reads the path again after this program replaced its file.
     void reopen(const QString& trace);
@@ -137,12 +137,12 @@ public Q_SLOTS:
     void poll();
 
 Q_SIGNALS:
-    void looked(); ///< a poll has compared the files with what was known
+    void looked(); ///< a poll of the files has ended, and its changes were handled
 
 private:
     void follow(const TraceWatch::Change& change);
     void chooseRuns(); ///< replaces A or B if its run has disappeared
-    /// Sets B to a run with A's text, if there is one and the user has not removed B.
+    /// Sets B to an open run with A's text, unless the user has removed B.
     void compareOverTheSameText();
     void fitSequence(); ///< selects a sequence that run A has
 

@@ -12,7 +12,7 @@ class Theme;
 struct PanelHelp;
 
 /// A panel in its dock, with a warning against wrong conclusions below the panel. A dock smaller than the
-/// panel scrolls. In low docks only the help ("?") shows the warning.
+/// panel scrolls. In docks of small height only the help ("?") shows the warning.
 class PanelFrame : public QWidget {
     Q_OBJECT
 public:

@@ -8,7 +8,7 @@ namespace ponderscope {
 
 using Qt::StringLiterals::operator""_s;
 
-/// The request of the Run dialog: one `ponderscope record`.
+/// The options of one `ponderscope record`, as the Run dialog requests it.
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
@@ -52,7 +52,7 @@ QStringList as_typed(QStringList arguments);
 /// The command line program beside this one or on PATH; empty: not found.
 QString find_command_line_program();
 
-/// The request of the Think panel: one `ponderscope generate`.
+/// The options of one `ponderscope generate`, as the Think panel requests it.
 struct ThinkRequest {
     QString checkpoint; ///< folder
     QString prompt;
@@ -62,7 +62,7 @@ struct ThinkRequest {
     int force = 0;   ///< id of the token at that position
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt
     double temperature = 0;
-    int topK = 0;    ///< sample from this number of most probable tokens; 0: all
+    int topK = 0;    ///< number of most probable tokens to sample from; 0: all
     double topP = 1; ///< then keep the smallest set of tokens with this probability
     int seed = 0;
     QString policy;   ///< empty: the method's own rule

@@ -48,7 +48,7 @@ public:
     /// folder and to the folders above, then the folder that the user located. Empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
     /// A request that repeats run A over its tokens with the same settings, without forced steps. No value: A
-    /// is not recorded yet (a message says so), or a dialog asks for its checkpoint and then calls \p again.
+    /// is not recorded yet (with a message), or a dialog asks for A's checkpoint and then calls \p again.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Records a what-if about run \p question into the trace of temporary runs, and shows both.
     void ask(RecordRequest request, const RunKey& question);
@@ -60,7 +60,7 @@ public Q_SLOTS:
     void rerun(const ponderscope::RunKey& key, const QString& policy);
     /// Starts a generation that shows each new token.
     void think(const ponderscope::ThinkRequest& request);
-    /// Continues run A before token \p at with the token \p id there.
+    /// Continues run A with the token \p id at position \p at.
     void branch(qint64 at, int id);
     void showThink();
 
@@ -75,7 +75,7 @@ private:
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,
                                                            const std::function<void()>& again);
-    /// The prepared trace of temporary runs on the machine of \p lies. Empty, with a message: none now.
+    /// The prepared trace of temporary runs on the machine of path \p lies. Empty, with a message: none.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void recordingEnded(bool done);
     void generate(ThinkRequest wanted);

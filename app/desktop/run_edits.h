@@ -20,7 +20,7 @@ public:
     [[nodiscard]] bool isBusy() const { return edits_.isBusy(); }
     /// Asks for the moved checkpoint of a run, checks its digest, stores the folder and calls \p then.
     void locateCheckpoint(const RunKey& key, const std::function<void()>& then);
-    /// Whether the window may close without losing temporary runs; asks the user if not.
+    /// Whether the window may close. Asks the user if temporary runs would be lost.
     [[nodiscard]] bool leavesScratch();
 
 public Q_SLOTS:
@@ -30,8 +30,8 @@ public Q_SLOTS:
     void keepTree(const std::vector<ponderscope::RunKey>& keys); ///< parents first
 
 private:
-    /// Edits a trace in the background, reads it again, shows the text of \p edit, and calls \p then on
-    /// success.
+    /// Edits a trace in the background and reads it again. On success, shows the text that \p edit returns
+    /// and calls \p then.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
     /// Asks for a trace and copies runs into it. \p then: called when all are copied.

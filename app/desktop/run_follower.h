@@ -17,8 +17,8 @@ class Opener;
 RunKey run_over_same_text(const TraceData& data, const RunKey& run);
 
 /// Shows the runs that this window makes. A recording is shown when it begins, a what-if beside its original
-/// run, a rerun as B, and a generation from its first token on. A finished run is selected only if the user
-/// has not selected another run since it was requested.
+/// run, a rerun as B, and a generation from its first token on. Selects a finished run only if the user has
+/// not selected another run since the request.
 class RunFollower : public QObject {
     Q_OBJECT
 public:
@@ -47,7 +47,7 @@ public:
 
     /// Shows a run as A, and as B \p before, or else the previous A or B, or any run over the same text.
     void showAsA(const RunKey& key, const RunKey& before);
-    /// Records that the program, not the user, chose run A, B or both.
+    /// Updates the remembered selection after the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);
 
 Q_SIGNALS:

@@ -6,7 +6,7 @@
 
 namespace ponderscope {
 
-/// What is installed with the program, in the source tree or below share/ponderscope.
+/// The samples that belong to the program, in the source tree or below share/ponderscope.
 struct Samples {
     QStringList checkpoints; ///< folders
     QString text;            ///< sample text for the recordings; empty: none
@@ -16,8 +16,8 @@ struct Samples {
 /// Searches from \p start upwards; empty: from the program's folder. Reads names only.
 Samples find_samples(const QString& start = {});
 
-/// A copy of the recorded sample in the user's \p folder, so that annotations and new names do not change the
-/// program's files. Copies again if the sample is newer. Empty: \p problem says why.
+/// Copies the recorded sample to the user's \p folder, so that annotations and new names do not change the
+/// program's files. Replaces the copy if the sample is newer. Empty: \p problem has the reason.
 QString copy_of_recorded(const QString& recorded, const QString& folder, QString& problem);
 
 } // namespace ponderscope

@@ -62,7 +62,7 @@ struct Session {
 QString save_session(const Session& session, const QString& file);
 /// \p problem: why there is no result.
 std::optional<Session> load_session(const QString& file, QString& problem);
-/// Whether the name is that of a session file. Opening it checks the content.
+/// Whether the file's name is a session's. load_session() checks the content.
 bool is_session_file(const QString& path);
 
 /// Handles views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
@@ -99,10 +99,10 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    /// \p keepReplay: a replay continues to colour the text, unless \p state has another look.
+    /// \p keepReplay: keeps the text's colours of a replay, unless \p state has another look.
     void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
-    /// Adds the current view to the history unless it is there. Discards the undone views.
+    /// Adds the current view to the history unless it equals the last view. Discards undone views.
     void remember();
 
     DockLayout& docks_;

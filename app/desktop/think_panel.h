@@ -49,7 +49,7 @@ protected:
 private:
     void renew() override;
     void renewCandidates();
-    /// Offers checkpoints by the last parts of their paths that tell them apart.
+    /// Lists checkpoints by the shortest ends of their paths that differ.
     void offer(QStringList folders, const QString& wanted);
     void start();
     void pinNewest();

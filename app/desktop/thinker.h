@@ -62,8 +62,8 @@ private:
     QString recordedRun_;
 };
 
-/// A generation in a child process. Every token is added to a live run of the window's data. At the end the
-/// run is in a trace, also after cancel(); after a fault, its tokens stay visible.
+/// A generation in a child process. Adds every token to a live run of the window's data. At the end, also
+/// after cancel(), the run is in a trace. After a fault, the tokens stay visible.
 class Thinker : public EngineProcess {
     Q_OBJECT
 public:

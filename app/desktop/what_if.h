@@ -27,9 +27,9 @@ public Q_SLOTS:
     void giveSteps(qint64 token, int steps);
     /// Reruns A without a source of its depth attention, in one layer or (-1) in all layers.
     void leaveSourceOut(int source, int layer);
-    /// Copies the location of a state in run A: this token, \p step, and a layer or the step's end (-1).
+    /// Remembers the location of a state in run A: this token, \p step, and a layer or the step's end (-1).
     void takeState(qint64 token, int step, int layer);
-    /// Reruns A with the copied state in place of this token's state after \p step.
+    /// Reruns A with the remembered state in place of this token's state after \p step.
     void putState(qint64 token, int step);
 
 private:
