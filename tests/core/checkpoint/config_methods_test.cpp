@@ -16,13 +16,13 @@ std::string model(const std::string& type, const std::string& more) {
 std::string llama_with(const std::string& more) {
     return model("llama", more);
 }
-ModelConfig read_llama(const std::string& more, std::optional<MethodKind> method = std::nullopt) {
+ModelConfig read_llama_with(const std::string& more, std::optional<MethodKind> method = std::nullopt) {
     return read_config(llama_with(more), method);
 }
 std::string neox_with(const std::string& more) {
     return model("gpt_neox", more);
 }
-ModelConfig read_neox(const std::string& more, std::optional<MethodKind> method = std::nullopt) {
+ModelConfig read_neox_with(const std::string& more, std::optional<MethodKind> method = std::nullopt) {
     return read_config(neox_with(more), method);
 }
 std::string own(const std::string& section) {
@@ -33,7 +33,7 @@ ModelConfig read_own(const std::string& section, std::optional<MethodKind> metho
 }
 
 TEST(PublicKeys, PonderLm) {
-    ModelConfig c = read_llama(
+    ModelConfig c = read_llama_with(
         R"("ponderinglm":true,"pondering_steps":3,"mutiply_pondering_steps":true,"scale_embeds":true,
         "softmax_temperature":0.5,"top_k":50)");
     EXPECT_EQ(c.candidate_methods, Methods{MethodKind::ponderlm});
@@ -45,23 +45,24 @@ TEST(PublicKeys, PonderLm) {
     EXPECT_EQ(c.ponder.top_k, 0) << "the sampling default of that name is never read";
     EXPECT_TRUE(c.notices.empty());
 
-    c = read_neox(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)");
+    c = read_neox_with(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)");
     EXPECT_EQ(c.ponder.temperature, 1.0);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"softmax_temperature\" is ignored: the GPT-NeoX code has none."});
-    EXPECT_EQ(read_llama(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)")
+    EXPECT_EQ(read_llama_with(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)")
                   .ponder.max_steps,
               0);
 }
 
 TEST(PublicKeys, PonderLmRunsOnlyWhenItSaysSo) {
-    EXPECT_EQ(read_llama(R"("ponderinglm":false,"pondering_steps":3)").ponder.method, MethodKind::vanilla);
-    ModelConfig c = read_llama(R"("pondering_steps":3)");
+    EXPECT_EQ(read_llama_with(R"("ponderinglm":false,"pondering_steps":3)").ponder.method,
+              MethodKind::vanilla);
+    ModelConfig c = read_llama_with(R"("pondering_steps":3)");
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
     EXPECT_EQ(c.notices.size(), 1U);
-    c = read_llama(R"("pondering_steps":3)", MethodKind::ponderlm);
+    c = read_llama_with(R"("pondering_steps":3)", MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm) << "the user says so where the config is silent";
-    c = read_llama(R"("ponderinglm":false,"pondering_steps":3)", MethodKind::ponderlm);
+    c = read_llama_with(R"("ponderinglm":false,"pondering_steps":3)", MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
     EXPECT_EQ(c.notices.size(), 1U);
     expect_refused(llama_with(R"("ponderinglm":true)"), "\"pondering_steps\"");
@@ -84,14 +85,14 @@ TEST(PublicKeys, Gpt2PondersByEitherFlag) {
 TEST(PublicKeys, FiveMethodsShareKeysAndTheReaderAsks) {
     const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
     EXPECT_EQ(
-        read_llama(keys + ",\"recurrent_model\":true").candidate_methods,
+        read_llama_with(keys + ",\"recurrent_model\":true").candidate_methods,
         (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_reset}));
     EXPECT_EQ(
-        read_neox(keys + ",\"recurrent_model\":true").candidate_methods,
+        read_neox_with(keys + ",\"recurrent_model\":true").candidate_methods,
         (Methods{MethodKind::ponderlm2, MethodKind::looped, MethodKind::pause, MethodKind::ponderlm_hidden}));
-    EXPECT_EQ(read_neox(keys).candidate_methods, (Methods{MethodKind::ponderlm2, MethodKind::pause}))
+    EXPECT_EQ(read_neox_with(keys).candidate_methods, (Methods{MethodKind::ponderlm2, MethodKind::pause}))
         << "on GPT-NeoX these two do not ask for the flag";
-    const ModelConfig off = read_llama(keys);
+    const ModelConfig off = read_llama_with(keys);
     EXPECT_EQ(off.candidate_methods, Methods{MethodKind::vanilla});
     EXPECT_EQ(off.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(off.notices.size(), 2U);
@@ -101,7 +102,7 @@ TEST(PublicKeys, TheFlagSwitchesOff) {
     const std::string keys = R"("num_latent_thoughts":2,"scale_embeds":true)";
     for (const MethodKind method : {MethodKind::looped, MethodKind::ponderlm_reset,
                                     MethodKind::ponderlm_hidden, MethodKind::ponderlm2}) {
-        const ModelConfig c = read_llama(keys, method);
+        const ModelConfig c = read_llama_with(keys, method);
         EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << to_string(method);
         EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
         EXPECT_EQ(c.ponder.max_steps, 0);
@@ -109,8 +110,8 @@ TEST(PublicKeys, TheFlagSwitchesOff) {
                   "\"recurrent_model\" is not true, so " + to_string(method) +
                       " is switched off and the model runs as vanilla, as in the authors' code.");
     }
-    EXPECT_EQ(read_llama(keys, MethodKind::pause).ponder.method, MethodKind::pause);
-    EXPECT_EQ(read_neox(keys, MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
+    EXPECT_EQ(read_llama_with(keys, MethodKind::pause).ponder.method, MethodKind::pause);
+    EXPECT_EQ(read_neox_with(keys, MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
 }
 
 TEST(PublicKeys, ScalesOfTheRelatives) {
@@ -130,7 +131,7 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
     EXPECT_EQ(scale(llama_with(scaled + ",\"interpolation\":true"), MethodKind::ponderlm2),
               EmbedScale::sqrt_d);
     EXPECT_EQ(scale(llama_with(on), MethodKind::ponderlm2), EmbedScale::none);
-    const ModelConfig plain = read_llama("\"scale_embeds\":true");
+    const ModelConfig plain = read_llama_with("\"scale_embeds\":true");
     EXPECT_EQ(plain.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(plain.notices,
               std::vector<std::string>{"\"scale_embeds\" is ignored: no method that runs says by what."});
@@ -138,10 +139,10 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
 
 TEST(PublicKeys, PonderLm2AndPauseDetails) {
     const std::string on = R"("num_latent_thoughts":2,"recurrent_model":true)";
-    PonderConfig p = read_llama(on, MethodKind::ponderlm2).ponder;
+    PonderConfig p = read_llama_with(on, MethodKind::ponderlm2).ponder;
     EXPECT_EQ(p.jacobi_iterations, 3) << "where the key is absent";
     EXPECT_EQ(p.interpolation_topk, 100);
-    p = read_llama(
+    p = read_llama_with(
             on +
                 R"(,"num_jacobi_iterations":0,"interpolation":true,"interpolation_use_topk":true,"interpolation_topk":7)",
             MethodKind::ponderlm2)
@@ -149,9 +150,9 @@ TEST(PublicKeys, PonderLm2AndPauseDetails) {
     EXPECT_EQ(p.jacobi_iterations, 0);
     EXPECT_TRUE(p.interpolation && p.interpolation_use_topk);
     EXPECT_EQ(p.interpolation_topk, 7);
-    EXPECT_TRUE(read_llama(on + ",\"residual_interpolated_embeds\":true", MethodKind::ponderlm_reset)
+    EXPECT_TRUE(read_llama_with(on + ",\"residual_interpolated_embeds\":true", MethodKind::ponderlm_reset)
                     .ponder.residual_interpolated_embeds);
-    EXPECT_EQ(read_llama(on, MethodKind::pause).ponder.pause_token_id, 50288);
+    EXPECT_EQ(read_llama_with(on, MethodKind::pause).ponder.pause_token_id, 50288);
     expect_refused(llama_with(on + ",\"pause_token_id\":60000"), "\"pause_token_id\"", MethodKind::pause);
     expect_refused(llama_with("\"recurrent_model\":true"), "\"num_latent_thoughts\"", MethodKind::looped);
     expect_refused(llama_with("\"rope_theta\":5"), "\"pondering\"", MethodKind::adaponderlm);
@@ -186,7 +187,7 @@ TEST(OwnSection, EveryKey) {
     EXPECT_EQ(read_own(R"("method":"looped","max_steps":2)").ponder.embed_scale, EmbedScale::none)
         << "embed_scale alone decides here";
     EXPECT_EQ(read_own(R"("method":"vanilla")").ponder.max_steps, 0);
-    c = read_llama(R"("pause_token_id":5,"pondering":{"method":"pause","max_steps":2})");
+    c = read_llama_with(R"("pause_token_id":5,"pondering":{"method":"pause","max_steps":2})");
     EXPECT_EQ(c.ponder.pause_token_id, 5);
     c = read_own(R"("method":"adaponderlm","max_steps":3)", MethodKind::vanilla);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << "--method wins";
@@ -222,7 +223,7 @@ TEST(OwnSection, EveryFaultNamesItsKey) {
 
 TEST(OwnSection, PublicKeysBesideItAreIgnoredAloud) {
     const ModelConfig c =
-        read_llama(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})");
+        read_llama_with(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})");
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"scale_embeds\" is ignored: the \"pondering\" section decides."});
@@ -230,7 +231,7 @@ TEST(OwnSection, PublicKeysBesideItAreIgnoredAloud) {
 
 TEST(DepthAttention, PresentAndOlderKeys) {
     ModelConfig c =
-        read_llama(R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,
+        read_llama_with(R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,
         "depth_softmax_stride":3,"depth_attention_recent_window":1,"depth_recent_window":4,"use_qk_norm":true,"scale_embeds":true)");
     EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
     EXPECT_EQ(c.depth.stride, 2);
@@ -240,9 +241,9 @@ TEST(DepthAttention, PresentAndOlderKeys) {
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::sqrt_d);
     EXPECT_TRUE(c.notices.empty());
     for (const char* const pattern : {"depth_softmax", "depth_attention"}) {
-        c = read_llama("\"recurrent_model\":true,\"depth_softmax_stride\":3,\"depth_recent_window\":4,"
-                       "\"cross_layer_pattern\":\"" +
-                       std::string(pattern) + "\"");
+        c = read_llama_with("\"recurrent_model\":true,\"depth_softmax_stride\":3,\"depth_recent_window\":4,"
+                            "\"cross_layer_pattern\":\"" +
+                            std::string(pattern) + "\"");
         EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
         EXPECT_EQ(c.depth.stride, 3);
         EXPECT_EQ(c.depth.recent_window, 4);
@@ -251,21 +252,22 @@ TEST(DepthAttention, PresentAndOlderKeys) {
 }
 
 TEST(DepthAttention, WhatIsSilentIsSaid) {
-    ModelConfig c = read_llama(R"("use_depth_attention":true,"depth_attention_stride":2)");
+    ModelConfig c = read_llama_with(R"("use_depth_attention":true,"depth_attention_stride":2)");
     EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
     EXPECT_EQ(c.notices.size(), 1U) << "recurrent_model is absent";
-    c = read_llama(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)");
+    c = read_llama_with(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)");
     EXPECT_EQ(c.depth.stride, 1);
     EXPECT_EQ(c.notices.size(), 1U) << "no stride";
     for (const char* const stride : {"0", "1"}) {
-        EXPECT_EQ(read_llama("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride))
-                      .depth.stride,
-                  1);
+        EXPECT_EQ(
+            read_llama_with("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride))
+                .depth.stride,
+            1);
     }
-    c = read_llama(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)");
+    c = read_llama_with(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)");
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_EQ(c.notices.size(), 2U) << "the switch, and the stride that nobody reads";
-    c = read_llama(R"("cross_layer_mode":"depth_softmax")");
+    c = read_llama_with(R"("cross_layer_mode":"depth_softmax")");
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
     EXPECT_EQ(c.notices,
               std::vector<std::string>{"\"cross_layer_mode\" alone mixes nothing and is ignored."});
@@ -274,11 +276,11 @@ TEST(DepthAttention, WhatIsSilentIsSaid) {
 TEST(DepthAttention, KeyNorm) {
     const std::string mix =
         R"("recurrent_model":true,"use_depth_attention":true,"depth_attention_stride":2,"use_qk_norm":true,)";
-    EXPECT_FALSE(read_llama(mix + R"("pondering":{"method":"vanilla","key_norm":"before_rope"})")
+    EXPECT_FALSE(read_llama_with(mix + R"("pondering":{"method":"vanilla","key_norm":"before_rope"})")
                      .depth.key_norm_after_rope);
-    EXPECT_TRUE(read_llama(mix + R"("pondering":{"method":"vanilla","key_norm":"after_rope"})")
+    EXPECT_TRUE(read_llama_with(mix + R"("pondering":{"method":"vanilla","key_norm":"after_rope"})")
                     .depth.key_norm_after_rope);
-    EXPECT_TRUE(read_llama(mix + R"("pondering":{"method":"vanilla"})").depth.key_norm_after_rope);
+    EXPECT_TRUE(read_llama_with(mix + R"("pondering":{"method":"vanilla"})").depth.key_norm_after_rope);
     const ModelConfig qwen = read_config(
         model("qwen3", R"("num_key_value_heads":2,"use_depth_attention":true,"depth_attention_stride":2)"));
     EXPECT_EQ(qwen.depth.kind, DepthMixing::depth_attention);
@@ -300,30 +302,33 @@ TEST(Baselines, EveryName) {
     };
     for (const char* const key : {"baseline_mode", "residual_baseline"}) {
         for (const auto& [name, kind] : names) {
-            EXPECT_EQ(read_llama("\"" + std::string(key) + "\":\"" + name + "\"").depth.kind, kind) << name;
+            EXPECT_EQ(read_llama_with("\"" + std::string(key) + "\":\"" + name + "\"").depth.kind, kind)
+                << name;
         }
     }
-    EXPECT_EQ(read_llama(R"("baseline_mode":"none","residual_baseline":"mhc")").depth.kind, DepthMixing::mhc);
-    EXPECT_EQ(read_llama(R"("baseline_mode":"attnres","residual_baseline":"block_attnres")").depth.kind,
+    EXPECT_EQ(read_llama_with(R"("baseline_mode":"none","residual_baseline":"mhc")").depth.kind,
+              DepthMixing::mhc);
+    EXPECT_EQ(read_llama_with(R"("baseline_mode":"attnres","residual_baseline":"block_attnres")").depth.kind,
               DepthMixing::attnres);
 }
 
 TEST(Baselines, NumbersAndTheirFallbacks) {
-    DepthMixingConfig d = read_llama(R"("baseline_mode":"mhc")").depth;
+    DepthMixingConfig d = read_llama_with(R"("baseline_mode":"mhc")").depth;
     EXPECT_EQ(d.streams, 4);
     EXPECT_EQ(d.sinkhorn_iters, 20);
-    d = read_llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"mhc_sinkhorn_iters":5)").depth;
+    d = read_llama_with(R"("baseline_mode":"mhc","mhc_num_streams":3,"mhc_sinkhorn_iters":5)").depth;
     EXPECT_EQ(d.streams, 3);
     EXPECT_EQ(d.sinkhorn_iters, 5);
-    EXPECT_EQ(read_llama(R"("baseline_mode":"mhc","mhc_num_streams":3,"residual_baseline_num_streams":2)")
-                  .depth.streams,
-              2);
-    EXPECT_EQ(read_llama(R"("baseline_mode":"attnres")").depth.block_size, 12);
+    EXPECT_EQ(
+        read_llama_with(R"("baseline_mode":"mhc","mhc_num_streams":3,"residual_baseline_num_streams":2)")
+            .depth.streams,
+        2);
+    EXPECT_EQ(read_llama_with(R"("baseline_mode":"attnres")").depth.block_size, 12);
     const std::string dense = R"("baseline_mode":"denseformer","densetransformer_dwa_dilation":2,)";
-    d = read_llama(dense + R"("densetransformer_dwa_period":3)").depth;
+    d = read_llama_with(dense + R"("densetransformer_dwa_period":3)").depth;
     EXPECT_EQ(d.dilation, 2);
     EXPECT_EQ(d.period, 3);
-    d = read_llama(dense + R"("denseformer_dwa_dilation":4)").depth;
+    d = read_llama_with(dense + R"("denseformer_dwa_dilation":4)").depth;
     EXPECT_EQ(d.dilation, 4);
     EXPECT_EQ(d.period, 1);
 }
@@ -355,7 +360,7 @@ TEST(Baselines, ContradictionsAreNamed) {
             llama_with(R"("recurrent_model":true,"use_depth_attention":true,)" + name + ":" + value),
             name.c_str());
     }
-    const ModelConfig c = read_llama(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")");
+    const ModelConfig c = read_llama_with(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")");
     EXPECT_EQ(c.notices,
               std::vector<std::string>{
                   "\"cross_layer_pattern\" is ignored: \"baseline_mode\" switches Depth-Attention off."});
