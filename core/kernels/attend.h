@@ -25,10 +25,9 @@ struct Visibility {
     /// The ranges of one query do not overlap, and every query sees at least one row. Undefined if `causal`
     /// is used.
     at::Tensor ranges;
-    /// Defined if only the device knows the number of slots of each sequence. Then `runs` describes the same
-    /// visibility as `ranges`. int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1])
-    /// are one sequence. Row i belongs to query i. Each query sees the rows of its sequence up to its own
-    /// row.
+    /// int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are sequence s. Row i
+    /// belongs to query i. Each query sees the rows of its sequence up to its own row, as `ranges` also says.
+    /// Defined if only the device knows the number of slots of each sequence.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< if `runs` is defined: the largest number of queries in a sequence
     std::int64_t most_rows = 0;   ///< with `ranges`: most rows that a query sees; 0: unknown
@@ -37,7 +36,7 @@ struct Visibility {
     std::int64_t window = 0;
 };
 
-/// Extensions of the softmax that some model families need. The defaults have no effect.
+/// Extensions of the softmax for some model families. The defaults have no effect.
 struct ScoreExtras {
     double softcap = 0.0; ///< c: scores become c·tanh(score / c), after the scale, before the bias; 0: none
     at::Tensor sinks; ///< [n_q]: an extra score for each query head, which carries no value; undefined: none
@@ -52,12 +51,12 @@ at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks)
 /// begin >= end are empty.
 at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at::Device device);
 
-/// Softmax attention of packed queries over K/V rows, with grouped KV heads: query head h reads KV head
-/// h / (n_q / g).
+/// Softmax attention of packed queries over K/V rows, with grouped KV heads: query head h reads KV head h /
+/// (n_q / g).
 ///
 /// q: [n, n_q, d_h]; k, v: [R, g, d_h]; all of one dtype and device, in any strides. row_bias: undefined, or
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
-/// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may hold anything.
+/// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may have any content.
 ///
 /// Implementations. CPU: query_blocks.h. GPU: LibTorch's attention for whole sequences in fp32 or of equal
 /// length; LibTorch's flash attention for other causal blocks and runs in half precision; cuda/ for
@@ -67,7 +66,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 
-/// The same by an explicit mask and plain tensor operations: slow, differentiable, the reference for the
+/// The same by an explicit mask and plain tensor operations. Slow and differentiable. The reference for the
 /// other implementations.
 at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         const Visibility& visibility, double scale, const at::Tensor& row_bias = {},

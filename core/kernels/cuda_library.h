@@ -21,17 +21,17 @@ public:
     virtual void replay() = 0;
 };
 
-/// What one pass over rows of logits finds; results that were not requested are undefined.
+/// Results of one pass over rows of logits. Results that were not requested are undefined.
 struct HeadStatistics {
     at::Tensor maximum, sum; ///< [n, 1]: log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
     at::Tensor nll, rank, entropy; ///< [n], as of HeadResult
     at::Tensor values, ids; ///< [n, list_length], the largest logits, falling; of equals the lower id first
 };
 
-/// The functions that core/kernels/cuda gives the engine. They are in a separate library,
-/// libponderscope_cuda.so. Loading LibTorch's CUDA libraries takes half a gigabyte of memory and a second,
-/// and a run on the CPU does not need them. Each *_fits tells whether the function beside it takes these
-/// arguments. In a build without a CUDA compiler they all return false, and plain LibTorch operations run.
+/// The functions of core/kernels/cuda, in a separate library, libponderscope_cuda.so. Loading LibTorch's CUDA
+/// libraries takes half a gigabyte of memory and a second, which a run on the CPU saves. Each *_fits returns
+/// whether its neighbour accepts these arguments. Without a CUDA compiler all *_fits return false, and plain
+/// LibTorch operations run.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
@@ -65,14 +65,14 @@ struct CudaKernels {
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
-/// Loads the library and LibTorch's CUDA libraries, once a process. InputError: this build has no such
-/// library, or it cannot be loaded. std::logic_error: LibTorch was asked for a GPU earlier, as the first
-/// gradient does. Threads: any.
+/// Loads the library and LibTorch's CUDA libraries, once a process. Any thread. InputError: the library is
+/// missing or cannot be loaded. std::logic_error: LibTorch has already looked for a GPU, for example for the
+/// first gradient.
 void load_cuda();
 /// Replaces the kernels, for a backend of LibTorch that has its own kernels.
 void use_kernels(const CudaKernels& kernels);
 
-/// Null for a tensor on the CPU, or if there are no kernels. Tensors are on a GPU only after load_cuda().
+/// The kernels for a tensor on a GPU. Null for a tensor on the CPU, or if no kernels are loaded.
 const CudaKernels* cuda_kernels(const at::Tensor& tensor);
 const CudaKernels* cuda_kernels(at::Device device);
 

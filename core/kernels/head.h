@@ -55,10 +55,10 @@ constexpr auto head_result_fields =
 
 /// Plain operations on the logits of some rows at a time, so that [n, V] never exists for all rows. On a GPU
 /// nothing is copied to the host. h: [n, d], states after the final norm, in any float type. Products with
-/// fp32, bf16 and fp16 weights are summed in fp32; fp64 states are computed in fp64. No gradient. A NaN or
-/// +infinity among a row's logits makes its probabilities NaN; so do logits that are all -infinity. Ids stay
-/// valid. A divergence is infinite if a token is impossible (-infinity) in the second distribution only.
-/// c10::Error if shapes do not fit.
+/// fp32, bf16 and fp16 weights are summed in fp32; fp64 states are computed in fp64. No gradient.
+/// Probabilities of a row are NaN if a logit is NaN or +infinity, or if all are -infinity. Ids stay valid. A
+/// divergence is infinite if a token is impossible (-infinity) in the second distribution only. c10::Error if
+/// shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
 /// For training, on the logits of all rows: the differentiable expected embedding [n, d] in the embedding's

@@ -8,14 +8,14 @@
 
 namespace ponderscope {
 
-/// Neighbouring queries [begin, end) and all rows that any of them sees: enough queries for efficient
-/// products, and few enough to compute little beyond the causal triangle.
+/// Neighbouring queries [begin, end) and all rows that any of these queries sees. Large enough for efficient
+/// products, and small enough to compute little beyond the causal triangle.
 struct QueryBlock {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< rising, apart from each other
+    std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< ascending, without overlap
     std::int64_t rows = 0;
-    /// With one range a query: the rows that all queries see. Empty: not known.
+    /// With one range for each query: the rows that all queries see. Empty: unknown.
     std::pair<std::int64_t, std::int64_t> common;
 
     /// The block at query \p begin. \p ranges: int64 [n, m, 2] on the host. \p heads: of the queries.
@@ -25,14 +25,14 @@ struct QueryBlock {
     /// [rows, ...] of a tensor [R, ...].
     [[nodiscard]] at::Tensor rows_of(const at::Tensor& all, at::ScalarType type) const;
     /// The softmax [g, group * queries, rows] of the block's scores. \p asked: [g, group * queries, d_h],
-    /// queries times the scale; \p keys: [g, rows, d_h]; \p ranges: as above, where the keys lie.
+    /// queries times the scale; \p keys: [g, rows, d_h]; \p ranges: as in at(), on the device of \p keys.
     [[nodiscard]] at::Tensor weights(const at::Tensor& asked, const at::Tensor& keys,
                                      const at::Tensor& ranges, const at::Tensor& row_bias,
                                      const ScoreExtras& extras) const;
 };
 
 /// attend for checked arguments on the CPU, without gradient. Multiplies blocks of queries with the rows that
-/// they see, in fp32 (fp64 for fp64). Threads by at::parallel_for, a block each.
+/// they see, in fp32 (fp64 for fp64). at::parallel_for runs blocks on several threads.
 at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias,
                          const ScoreExtras& extras);
