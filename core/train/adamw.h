@@ -32,8 +32,7 @@ public:
     void zero_gradients();
     /// Euclidean norm over all gradients, accumulated in fp64. Waits for the device.
     [[nodiscard]] double gradient_norm() const;
-    /// The first parameter, in the order given, whose gradient holds an infinity or a NaN; empty when all are
-    /// finite.
+    /// The first parameter, in the given order, whose gradient is not finite; empty: all are finite.
     [[nodiscard]] std::string first_bad_gradient() const;
     /// The same for the parameters.
     [[nodiscard]] std::string first_bad_parameter() const;
@@ -41,7 +40,7 @@ public:
     void step(double learning_rate);
 
     [[nodiscard]] std::int64_t steps() const { return steps_; }
-    /// The moments, in the order and shape of the parameters, to be saved or written to.
+    /// The moments, in the order and shape of the parameters, for saving and for restoring in place.
     [[nodiscard]] const NamedTensors& first_moments() const { return first_; }
     [[nodiscard]] const NamedTensors& second_moments() const { return second_; }
     void set_steps(std::int64_t steps) { steps_ = steps; }

@@ -44,7 +44,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
 /// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
 /// new order. An epoch omits fewer than two contexts at its edges. With a stream of two contexts or more, no
 /// epoch uses the last (size modulo `context`) tokens. Without \p shifted every epoch cuts at multiples of
-/// `context`, for a stream of pieces with this length.
+/// `context`, for a stream of texts of this length.
 class ContextSampler {
 public:
     /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.

@@ -12,9 +12,8 @@ namespace ponderscope {
 /// Counts the last steps of the tokens of some forward passes, and averages their gates.
 class StepCensus {
 public:
-    /// Works for models that halt or not. If a method runs every slot in training
-    /// (Method::halts_in_training), a token counts with the steps that its gates allow. \p threshold:
-    /// PonderConfig::threshold.
+    /// \p method may halt or not. If it runs every slot in training (Method::halts_in_training), a token
+    /// counts with the steps that its gates allow. \p threshold: PonderConfig::threshold.
     StepCensus(const Method& method, double threshold);
 
     /// \p forward: a pass over \p tokens tokens without gradients, run with this ForwardForm::training.

@@ -58,20 +58,19 @@ struct TrainResult {
     bool already_complete = false; ///< resumed a finished training; no step ran
 };
 
-/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout:
-/// - config.json, model.safetensors and the files of the tokenizer;
-/// - training.json, the origin of the weights: recipe, texts with digests, tokens, time, loss, held-out NLL;
-/// - training.ponder: the log, TrainingTrace;
-/// - training_state.safetensors, until the training is finished: weights, moments, position in the data.
+/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout: - config.json,
+/// model.safetensors and the files of the tokenizer; - training.json, the origin of the weights: recipe,
+/// texts with digests, tokens, time, loss, held-out NLL; - training.ponder: the log, TrainingTrace; -
+/// training_state.safetensors, until the training is finished: weights, moments, position in the data.
 ///
-/// The folder is updated every `checkpoint.every` steps and when the training stops. Each file is written
-/// under a temporary name and renamed, so an interruption leaves the last complete state. On a CPU with the
-/// same number of threads, a resumed training ends with the same bytes as an uninterrupted one.
+/// Updates the folder every `checkpoint.every` steps and when the training stops. Writes each file under a
+/// temporary name and renames it, so an interruption leaves the last complete state. On a CPU with the same
+/// number of threads, a resumed training ends with the same bytes as an uninterrupted one.
 ///
 /// The loss is the method's own: the cross-entropy of its output, plus its penalty if it has one.
 ///
-/// InputError: recipe, texts, tokenizer or folder; all checks precede changes to the folder.
-/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN; the message names
+/// InputError: an invalid recipe, text, tokenizer or folder. All checks precede changes to the folder.
+/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN. The message names
 /// step and tensor, and the last saved state stays.
 TrainResult train(const Recipe& recipe, const TrainOptions& options);
 

@@ -47,8 +47,8 @@ ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config)
 
 /// The weights before the first step, on \p device in fp32. New weights, or the weights of the recipe's start
 /// checkpoint. Parts that the start checkpoint lacks get new tensors: gates, routers, depth mixing. Gates and
-/// routers of one method are never used for another method. \p notice reports the new tensors. InputError: a
-/// tensor that is absent, of another shape or not finite. Cancelled.
+/// routers of another method are not reused. \p notice reports the new tensors. InputError: a tensor that is
+/// absent, of another shape or not finite. Cancelled.
 Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, at::Device device,
                                const std::function<void(const std::string&)>& notice,
                                const std::stop_token& stop = {});
@@ -144,7 +144,7 @@ private:
     [[noreturn]] void memory_is_full();
     void train_on();
     void finish();
-    /// The last row of the log that a resumed training keeps; the row after all steps is written again.
+    /// The last row of the log that a resumed training keeps. The row after all steps is written again.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {

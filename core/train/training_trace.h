@@ -19,8 +19,8 @@ namespace ponderscope {
 class TrainingTrace {
 public:
     /// \p info: id and totals are ignored. \p resume_after: continue the existing file and remove its rows
-    /// after this step. If the file lacks this training (it is of another recipe, or empty), a new training
-    /// starts with a \p notice. InputError: the file is not a trace.
+    /// after this step. If the file lacks this training (another recipe, or no content), starts a new
+    /// training and reports a \p notice. InputError: the file is not a trace.
     TrainingTrace(const std::filesystem::path& path, TrainingInfo info,
                   std::vector<TrainingQuantity> quantities, std::optional<std::int64_t> resume_after,
                   const std::function<void(const std::string&)>& notice);
