@@ -27,7 +27,7 @@ Address parse_address(const std::string& url);
 /// Quotes any text as one word of a POSIX shell.
 std::string shell_quoted(const std::string& word);
 
-/// How to reach other machines. Set it before the first connection; by default the environment decides.
+/// Settings of all connections. Set them before the first connection. Environment variables set the defaults.
 struct Settings {
     /// The ssh program, called with options, `--`, the host and one shell command. PONDERSCOPE_SSH, or "ssh".
     std::string ssh;
@@ -35,7 +35,7 @@ struct Settings {
     std::string program;
     /// A request waits this number of seconds for a lost connection to return. Then it fails.
     double patience = 30;
-    /// False: there is no terminal on which ssh may ask for a passphrase (SSH_ASKPASS still works).
+    /// False: ssh has no terminal to ask for a passphrase (SSH_ASKPASS still works).
     bool terminal = true;
 };
 Settings& settings();

@@ -71,8 +71,8 @@ public:
     void expire();
     /// The file changed while an older snapshot was open. Open a new snapshot.
     [[nodiscard]] bool is_stale() const { return stale_; }
-    /// Lets the next snapshot ask the server, unless a snapshot has asked within the last second. Called when
-    /// the file is opened.
+    /// Calls expire(), unless a snapshot has asked the server within the last second. Called when the file is
+    /// opened.
     void expire_old();
     /// Received bytes and answers, for tests and measurements.
     struct Traffic {
@@ -112,7 +112,7 @@ private:
 };
 
 /// Polls a file for a window without waiting. Each call returns the answer to the previous question and sends
-/// the next one. If the file changed, marks the open File of this name as expired.
+/// the next question. If the file changed, calls expire() of the open File with this name.
 class Watch {
 public:
     explicit Watch(const std::string& url);
@@ -131,8 +131,8 @@ private:
 
 /// The SQLite VFS that opens ssh:// names read-only through File.
 const char* vfs_name();
-/// Returns and clears the connection failure of this thread's last SQLite call; null: none. It is an Error if
-/// this project threw it.
+/// Returns and clears the connection failure of this thread's last SQLite call. Null: no failure. An Error,
+/// or a library's exception.
 std::exception_ptr take_failure();
 
 } // namespace ponderscope::remote

@@ -13,9 +13,9 @@
 
 namespace ponderscope::remote {
 
-/// A connection to `ponderscope serve` on another machine: one ssh process for all questions to the machine,
-/// from any thread. It starts with the first question. A lost connection is restarted, first at once and then
-/// at growing intervals (at most 15 s), until the process ends. Unanswered questions are repeated.
+/// A connection to `ponderscope serve` on another machine: one ssh process for all questions, from any
+/// thread. The first question starts the process. Restarts a lost connection, first at once and then at
+/// growing intervals (at most 15 s), until this program ends. Repeats unanswered questions.
 class Host {
 public:
     /// The shared Host for this address's machine.
@@ -26,10 +26,10 @@ public:
         Status status = Status::ok;
         std::string payload;
     };
-    /// Sends a question and waits for the answer. InputError, EnvironmentError: the other side's message
-    /// after the machine's name; ponderscope is missing there or has another version; or there is no
-    /// connection for longer than settings().patience. The caller handles the status `moved`. Cancelled if
-    /// the thread's ScopedStop is requested.
+    /// Sends a question and waits for the answer. InputError, EnvironmentError: the server's message after
+    /// the machine's name; ponderscope is missing there or has another version; or the connection is lost for
+    /// longer than settings().patience. The caller handles the status `moved`. Cancelled if the thread's
+    /// ScopedStop is requested.
     Answer ask(Question question, std::string payload);
     /// Sends a question without waiting. A thread of the connection calls \p then with the answer, or never.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);
