@@ -13,10 +13,10 @@
 
 namespace ponderscope {
 
-/// Do two checkpoints have a common origin? Two measures on weights alone, without running a model: AWM
-/// (arXiv 2510.06738) on query and key weights after an alignment of the hidden dimensions, and HuRef's
-/// invariant terms (arXiv 2312.04828). Both detect a common origin. Neither tells which model came first.
-/// Both ignore biases, norms, the output head, pondering and depth mixing.
+/// Tests whether two checkpoints have a common origin, by two measures on the weights: AWM (arXiv 2510.06738)
+/// on query and key weights after an alignment of hidden dimensions, and HuRef's invariant terms (arXiv
+/// 2312.04828). Neither tells which model came first. Both ignore biases, norms, the output head, pondering
+/// and depth mixing.
 
 /// A layer of A and a layer of B.
 struct LayerPair {
@@ -45,7 +45,7 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< by the larger of published and chance deviation; decides the verdict
+    double z = 0;           ///< from the larger of published and chance deviation; determines the verdict
     double z_published = 0; ///< |z| with the published deviation of 90 independent pairs of LLMs
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
@@ -80,15 +80,15 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< of the invariant terms, at most: the rarest shared tokens
+    std::int64_t tokens = 4096; ///< most tokens of the invariant terms: the rarest shared tokens
 };
 
 /// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
-/// Memory grows with the largest matrix, not with the size of the models. For models with different numbers
-/// of layers, Gram matrices of fixed size are kept, too. InputError: weights that are missing, not finite or
-/// of another shape; models that cannot be compared. Throws Cancelled.
+/// Memory grows with the largest matrix, not with the models. Models with different numbers of layers also
+/// need Gram matrices of fixed size. InputError: weights that are missing, not finite or of another shape;
+/// models that cannot be compared. Throws Cancelled.
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options = {},
                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
