@@ -24,7 +24,7 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
-/// A run was computed without the value of layer `source` in the depth attention of one layer, or of all.
+/// A change of a run: the depth attention of one or all layers lacks the value of layer `source`.
 struct AblatedSource {
     std::int64_t source = 0;
     std::optional<std::int64_t> layer; ///< absent: all layers
@@ -33,7 +33,7 @@ struct AblatedSource {
 /// The removed sources of a recorded run, from its notices (`record --ablate-source`). Thread-safe.
 std::vector<AblatedSource> ablated_sources(const RunInfo& run);
 
-/// The weight of a source, and the effect of its removal on the NLL. Both need not agree (arXiv 2606.13168).
+/// The weight of a source, and the effect of its removal on the NLL. These may disagree (arXiv 2606.13168).
 struct AblationEffect {
     std::string run; ///< name of the run without the source
     AblatedSource what;
@@ -50,7 +50,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
 /// Whether a run is such a candidate, by the trace's data.
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
-/// Which numbers of a map by layer and source are drawn.
+/// The numbers of a map by layer and source that a chart shows.
 enum class DepthShown { token, mean, spread };
 /// Mean or spread over tokens by layer and source, or the weights of one \p token [layer * sources + source].
 Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
-    /// The label of each source column, from the signal's description; numbers if it has none.
+    /// The label of each source column, from the signal's description, or else its number.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
@@ -47,8 +47,8 @@ public:
         std::vector<float> mean; ///< [layer * sources + source]; NaN if no token has a value
         std::vector<float>
             deviation; ///< standard deviation over tokens, and over heads if heads are averaged
-        /// [layer] The share of variance of a layer's weights, over sources and heads, that lies between
-        /// tokens (TokenDependence). NaN if a layer has a single source, because then there is no choice.
+        /// [layer] The share of the variance of a layer's weights, over sources and heads, between tokens
+        /// (TokenDependence). NaN for a layer with a single source, which offers no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };
@@ -58,7 +58,7 @@ public:
 private:
     [[nodiscard]] double token_share(std::int64_t layer, std::int64_t step, std::int64_t first_head,
                                      std::int64_t end_head) const;
-    /// Where the values of a row and step begin.
+    /// Index of the first value of a row and step.
     [[nodiscard]] std::size_t place_of(std::int64_t row, std::int64_t step) const {
         return static_cast<std::size_t>((row * steps_ + step) * layers_ * sources_ * heads_);
     }

@@ -28,7 +28,7 @@ class StepMapCanvas;
 /// Reads only a part of a sequence: sampled rows for averages, the row of the selected token, and in the
 /// background the chosen source's map.
 ///
-/// The note of the chart says that weights are not causes, and which layers hardly depend on the token.
+/// The chart's note warns that weights are not causes, and names layers that hardly depend on the token.
 class DepthView : public QWidget, public LiveView {
     Q_OBJECT
 public:
