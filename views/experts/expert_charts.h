@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// Load of every expert by layer: the share of tokens that chose it.
+/// Load of every expert by layer: the share of tokens that chose the expert.
 Chart experts_chart(const ExpertUse& use);
 /// How often two runs choose the same experts, by layer.
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
