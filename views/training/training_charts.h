@@ -45,8 +45,8 @@ struct TrainingChartOptions {
 
 /// A chart of trainings. \p what is "loss" (with the held-out NLL), "mean_steps" (with the held-out mean
 /// steps), or another quantity of a training. A quantity with an axis has one line for each place of the
-/// axis. Other names give an empty chart. Each training has a colour; for a single training, each place has
-/// one. The note gives the progress of unfinished trainings.
+/// axis. Other names give an empty chart. Each training has a colour. In a chart of one training, each place
+/// has a colour. The note gives the progress of unfinished trainings.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
