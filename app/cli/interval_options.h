@@ -47,7 +47,7 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the run as a positional argument with the help \p what and a note that its name is optional.
+    /// Adds the run as a positional argument. Help: \p what and a note that the run's name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);

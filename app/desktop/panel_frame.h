@@ -36,7 +36,7 @@ QWidget* panel_of(const QDockWidget& dock);
 class DockTitle : public QWidget {
     Q_OBJECT
 public:
-    /// \p help must outlive the title. \p heading: what the panel shows.
+    /// \p help must outlive the title. \p heading: title of the panel's content.
     DockTitle(QDockWidget* dock, const PanelHelp& help, const QString& heading, Theme& theme);
     [[nodiscard]] QSize sizeHint() const override { return {120, 22}; }
     [[nodiscard]] QSize minimumSizeHint() const override { return {70, 22}; }

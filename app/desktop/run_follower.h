@@ -16,7 +16,7 @@ class Opener;
 /// The first open run over the same text as \p run, other than \p run. Invalid: none.
 RunKey run_over_same_text(const TraceData& data, const RunKey& run);
 
-/// Shows the runs that this window makes. A recording is shown when it begins, a what-if beside its original
+/// Shows the runs that this window makes. Shows a recording from its beginning, a what-if beside its original
 /// run, a rerun as B, and a generation from its first token on. Selects a finished run only if the user has
 /// not selected another run since the request.
 class RunFollower : public QObject {

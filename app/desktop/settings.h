@@ -37,7 +37,7 @@ public:
     [[nodiscard]] QByteArray layout() const { return file_.value(u"window/layout"_s).toByteArray(); }
     void setWindow(const QByteArray& geometry, const QByteArray& layout);
 
-    /// The folder to which the checkpoint with \p digest was moved; empty: unknown, or it does not exist.
+    /// The folder to which the checkpoint with \p digest was moved. Empty: unknown, or no longer a folder.
     [[nodiscard]] QString located(const QString& digest) const;
     void setLocated(const QString& digest, const QString& folder);
 
