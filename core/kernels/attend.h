@@ -31,8 +31,8 @@ struct Visibility {
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< if `runs` is defined: the largest number of queries in a sequence
     std::int64_t most_rows = 0;   ///< with `ranges`: most rows that a query sees; 0: unknown
-    /// The largest number of keys that a query sees, its own included (sliding window); 0 = all. With several
-    /// ranges the window counts the last rows of all ranges together.
+    /// Sliding window: the largest number of keys that a query sees, including its own key. 0 = all. With
+    /// several ranges the window counts the last rows of all ranges together.
     std::int64_t window = 0;
 };
 

@@ -61,8 +61,8 @@ constexpr auto head_result_fields =
 /// shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// For training, on the logits of all rows: the differentiable expected embedding [n, d] in the embedding's
-/// type, and the mean cross-entropy (fp32 scalar; rows with target -1 do not count).
+/// For training, on the logits of all rows. The differentiable expected embedding [n, d] in the embedding's
+/// type, and the mean cross-entropy (fp32 scalar) over rows with a target other than -1.
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);
