@@ -25,9 +25,9 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
     std::int64_t input = 0;              ///< FLOPs to make slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, whatever the rule
+    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, under every rule
     std::int64_t read_out = 0;           ///< FLOPs of the head: 2 · V · d
-    bool input_reads_out = false;        ///< making an input runs the head, too
+    bool input_reads_out = false;        ///< making an input also runs the head
     // For stacks whose steps run the middle blocks (methods-released.md section 1). `windows` has the layers
     // of the steps only; read_out includes the coda's products.
     std::int64_t prelude = 0;        ///< FLOPs of the prelude for each token

@@ -53,9 +53,9 @@ private:
 /// The policy kind `oracle`: this bound over steps.
 std::unique_ptr<Policy> oracle_policy(double price);
 
-/// At most \p most prices of points of the hull, from the highest price to 0: points with evenly spread
-/// costs, both ends, and the two points around each of \p costs. So a line between neighbouring points lies
-/// on the hull.
+/// At most \p most prices of points of the hull, from the highest price to 0. Chooses points with evenly
+/// spread costs, both ends, and the two points around each of \p costs. So a line between neighbouring points
+/// lies on the hull.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

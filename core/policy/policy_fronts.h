@@ -33,9 +33,9 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< the only axis on which this bound holds
 };
 
-/// Returns fronts in this order: the best blind rule; every kind whose signals the run has, replayed at \p
-/// thresholds values; the oracle for steps and for FLOPs. \p only restricts the kinds; empty: all. Takes
-/// seconds for millions of tokens. \p stop throws Cancelled.
+/// Returns the front of the best blind rule, then of every kind whose signals the run has (replayed at
+/// \p thresholds values), then of the oracle for steps and for FLOPs. \p only restricts the kinds; empty:
+/// all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 

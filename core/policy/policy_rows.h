@@ -45,7 +45,7 @@ struct PolicyRow {
     std::string fault; ///< why a candidate for the rerun was refused: for example, another text
 };
 
-/// A table with a row for each policy; replay and rerun of each quantity are neighbouring columns.
+/// A table with a row for each policy. Neighbouring columns have the replay and the rerun of a quantity.
 DataTable table_of(std::span<const PolicyRow> rows);
 /// The window's name of a kind: "CALM margin".
 std::string title_of(const PolicyKind& kind);

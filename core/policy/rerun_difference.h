@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// Differences between a run under a policy and the policy's replay on another run of the same model and
-/// tokens (methods.md 9: a replay is exact only if no other token's halting changes the context). Means cover
+/// tokens. A replay is exact only if no other token's halting changes the context (methods.md 9). Means cover
 /// the tokens with a target in both runs.
 struct RerunDifference {
     std::int64_t tokens = 0;
