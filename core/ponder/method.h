@@ -34,7 +34,7 @@ struct Slots {
 /// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], the recorded gate or router value; undefined: none
-    at::Tensor compared;  ///< fp32 [n], what the method's rule compares; undefined: `value`
+    at::Tensor compared;  ///< fp32 [n], number that the method's rule compares; undefined: `value`
     at::Tensor go_on;     ///< bool [n]; undefined: every token continues
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k if the token continues; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], mass of h^k if the token stops; undefined: 1
@@ -111,7 +111,7 @@ public:
     // 2. Visibility.
     [[nodiscard]] virtual VisibilityRule visibility() const { return VisibilityRule::per_step; }
 
-    // 3. and 4. Which tokens continue, and the masses. The last step uses mass_stop only.
+    // 3. and 4. The tokens that continue, and the masses. The last step uses mass_stop only.
     [[nodiscard]] virtual bool halts() const { return false; } ///< whether decide() may stop a token before K
     /// Whether the output has masses other than 1 at K_t.
     [[nodiscard]] virtual bool mixes_states() const { return false; }

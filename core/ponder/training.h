@@ -26,7 +26,7 @@ struct PenaltySettings {
     double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
 };
 
-/// How Model::forward runs.
+/// Options of Model::forward.
 struct ForwardForm {
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;

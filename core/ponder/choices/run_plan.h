@@ -14,7 +14,7 @@ namespace ponderscope {
 class HaltingRule;
 class Method;
 
-/// Which slots a slot may attend to (methods.md section 2).
+/// The slots that a slot may attend to (methods.md section 2).
 enum class VisibilityRule : std::uint8_t {
     per_step,        ///< (t,k) sees (t',k') iff t' <= t and k' = min(k, K_t')
     interleaved,     ///< iff t' < t, or t' = t and k' <= k
@@ -64,7 +64,7 @@ void require_single_stream(const ModelConfig& config, const std::string& what);
 /// the router. `probabilities`: also the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
-/// How an engine computes, and what it records besides the level. Engine::use checks a plan.
+/// Choices for an engine's computation, and recorded data besides the level. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< replaces the method's own rule; nullptr: the method's rule
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact.

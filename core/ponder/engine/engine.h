@@ -39,7 +39,7 @@ struct NamedArray {
 };
 using ArrayMap = std::map<std::string, NamedArray>;
 
-/// How often a generation captured and replayed a step, and why a capture failed.
+/// Numbers of captured and replayed steps of a generation, and the failure of a capture.
 struct GraphUse {
     std::int64_t captures = 0;
     std::int64_t replays = 0;
@@ -151,8 +151,8 @@ public:
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
-    /// score() in two halves, so that a GPU computes the next batch while the last results are copied. submit
-    /// returns when the work is queued; collect waits for the results. At most two batches may be in flight.
+    /// The halves of score(), so that a GPU computes a batch while the last results are copied. submit queues
+    /// the work and returns. collect waits for the results. At most two batches may be in flight.
     class Pending;
     using PendingPtr = std::shared_ptr<Pending>; ///< Pending is private to the engine
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;

@@ -27,7 +27,7 @@ struct HaltingQuestion {
     const Decision& decision;    ///< the method's own decision: `value` is the gate, `go_on` its choice
     at::Tensor readout;          ///< [n, d]: the head's input if the token stopped at k
     at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0, or unless the rule looks back
-    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined likewise
+    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined in the same cases
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
     const TokenPlaces& places; ///< places of all N tokens: index with `slots.tokens` (undefined: all tokens)
     const HeadWeights& head;   ///< weights for read_out (core/kernels/head.h)

@@ -26,7 +26,7 @@ struct ReportedTokens {
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
-/// Which slots of a step are recorded, and their indices among the recorded tokens.
+/// The recorded slots of a step, and their indices among the recorded tokens.
 struct RecordedRows {
     at::Tensor local; ///< int64: rows within the slots; undefined: all
     at::Tensor place; ///< int64: indices among the M recorded tokens; undefined: all in order

@@ -48,7 +48,7 @@ private:
 };
 
 /// The rows of the windows' reported tokens on the device, with targets. \p prefix: number of first tokens of
-/// every text that see each other; these tokens are not targets.
+/// every text that see each other. Such tokens are not targets.
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, std::int64_t prefix = 0);
 /// The positions of the windows' tokens in their texts.
 TokenPlaces token_places(std::span<const Window> windows, at::Device device);

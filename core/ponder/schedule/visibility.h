@@ -46,8 +46,8 @@ public:
     /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
     /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
     /// per_step, and a query sees only slots of its own step, which are contiguous. \p windows and \p seen
-    /// are for sliding windows of skipped tokens, which count tokens: \p seen, int64 [segments,
-    /// segment_rows], has the number of slots up to each position.
+    /// are for skips with sliding windows, which count tokens. \p seen, int64 [segments, segment_rows], has
+    /// the number of slots up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});
@@ -76,8 +76,8 @@ private:
 };
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule, ordered by token, then
-/// step. \p slots: int64 [N], K_t + 1 for each token. The slots' rows are first_row + 0, 1, 2, ... \p
-/// rows_in_all: the number of rows if the host knows it; otherwise the function waits for the device.
+/// step. \p slots: int64 [N], K_t + 1 for each token. The slots' rows are first_row + 0, 1, 2, ...
+/// \p rows_in_all: the number of rows, if the host knows the number. Otherwise waits for the device.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]
