@@ -71,7 +71,7 @@ void attach_decoded_text(SequenceInput& sequence, const Tokenizer& tokenizer);
 /// `input_ids` [T] or [B,T].
 std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& file);
 
-/// Which computed signals are stored.
+/// The computed signals that a run stores.
 struct KeptSignals {
     bool scalars = false;   ///< only one packed row for each token, and the gate at the exit
     bool candidates = true; ///< false: do not store candidate_ids and candidate_probabilities

@@ -68,7 +68,7 @@ private:
     Share share_;
     std::stop_token stop_;
     std::deque<Task> waiting_;
-    std::deque<std::size_t> ends_; ///< ends of the groups in it
+    std::deque<std::size_t> ends_; ///< ends of the groups of waiting tasks
     std::size_t first_ = 0;
     std::int64_t sequences_ = 0;
     std::int64_t places_ = 0;
