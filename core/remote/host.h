@@ -53,7 +53,7 @@ private:
 /// message.
 std::string no_program(const std::string& machine, const std::string& said);
 
-/// What exists at a path.
+/// The file or folder at a path.
 struct Looked {
     Kind kind = Kind::none;
     std::uint64_t device = 0, inode = 0, size = 0;
