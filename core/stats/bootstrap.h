@@ -79,7 +79,7 @@ struct Resampling {
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
 /// Resolves automatic unit and block length in \p options. \p series: the values behind the intervals, one
-/// for each token; the longest block length of all series wins. InputError: options out of range, or clusters
+/// for each token. Uses the longest block length of all series. InputError: options out of range, or clusters
 /// requested for a single cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});

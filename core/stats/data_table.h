@@ -13,7 +13,7 @@
 
 namespace ponderscope {
 
-/// How a cell is written for people. JSON and CSV always contain all digits.
+/// The form of a cell for people. JSON and CSV always contain all digits.
 enum class CellFormat : std::uint8_t {
     text,
     count,      ///< "1,234"

@@ -31,7 +31,7 @@ struct ExpertUse {
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 
-/// How often two runs over the same tokens choose the same experts in a layer.
+/// Agreement of the experts that two runs over the same tokens choose in a layer.
 struct ExpertAgreement {
     std::string layer;
     std::int64_t tokens = 0; ///< tokens (and steps) that ran in both

@@ -31,8 +31,9 @@ struct FrontPoint {
     double loss = 0;
 };
 
-/// Which points are not dominated. A point is dominated if another point is at least as good in both numbers
-/// and better in one. Of equal points only the first is not dominated. A point with NaN is always dominated.
+/// For each point, whether it is not dominated. A point is dominated if another point is at least as good in
+/// both numbers and better in one. Of equal points only the first is not dominated. A point with NaN is
+/// always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
 /// Loss of a front at a cost: linear between the points, constant beyond the ends. \p front: sorted by cost

@@ -23,7 +23,7 @@ struct Labels {
 
     /// The labels recorded with the texts of a run; possibly no rows. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
-    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"); equal
+    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"). Equal
     /// numbers stay in one class. `file` is the file of the annotations.
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };

@@ -36,13 +36,13 @@ struct Moments {
     [[nodiscard]] double variance() const; ///< unbiased; NaN for fewer than two values
 };
 
-/// Two-sided p of the null hypothesis that independent units are symmetric noise around zero: the share of
-/// all 2^n choices of signs whose sum is at least as far from zero as the observed sum (a sign-flip test; for
-/// score contributions of a regression as in Hemerik, Goeman and Finos 2020). Exact for up to 16 nonzero
-/// units. For more units, only the signs of the 10 largest are enumerated. A normal distribution with the
-/// same variance approximates the sum of the others. The approximation is accurate in the middle and gives
-/// larger p in the tails. The result uses no random numbers and is the same on every machine. 1 if all units
-/// are zero; NaN if one is NaN.
+/// Two-sided p of the null hypothesis that independent units are symmetric noise around zero (a sign-flip
+/// test). p is the share of all 2^n choices of signs with a sum at least as far from zero as the observed
+/// sum. For score contributions of a regression, as in Hemerik, Goeman and Finos 2020. Exact for up to 16
+/// nonzero units. For more units, only the signs of the 10 largest are enumerated. A normal distribution with
+/// the same variance approximates the sum of the others. The approximation is accurate in the middle and
+/// gives larger p in the tails. The result uses no random numbers and is the same on every machine. 1 if all
+/// units are zero; NaN if one is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
 /// The mean of a ratio sample (units are sums over different numbers of tokens) with an error over units.
