@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// How a column of numbers is scaled and printed.
+/// The scale and the printed form of a column of numbers.
 enum class NumberKind { plain, nats, probability, count, rank, operations, category };
 
 /// A number that every token of a trace has. To add one, add a value here and a row in `token_quantities`.

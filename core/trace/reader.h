@@ -65,8 +65,8 @@ public:
     /// texts.
     [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
 
-    /// How models were trained, and their curves, read from the file at each call. \p training:
-    /// TrainingInfo::id. Shards have none, because one process records a training.
+    /// Trainings of models with their curves, read from the file at each call. \p training: TrainingInfo::id.
+    /// Shards have none, because one process records a training.
     [[nodiscard]] std::vector<TrainingInfo> trainings() const;
     [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
     /// Sorted by quantity and place; points in the order of steps.

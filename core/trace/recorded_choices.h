@@ -65,8 +65,8 @@ nlohmann::json choices_json(std::string_view choices);
 /// The notices of a run, in sentences: about its device, its texts and its tokenizer.
 std::vector<std::string> notices_of(const RunInfo& run);
 
-/// How a run's model differs from its checkpoint: patched states, ablated sources. Equal for runs with the
-/// same changes; empty: no change.
+/// The changes of a run's model against its checkpoint: patched states, ablated sources. Equal for runs with
+/// the same changes; empty: no change.
 std::string changes_of(const RunInfo& run);
 
 /// Why \p run cannot be rerun, one sentence: its states were patched, and a rerun does not repeat patches.

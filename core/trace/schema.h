@@ -36,7 +36,7 @@ struct Rule {
     const char* words; ///< "a time like 2026-11-21T11:45:00Z"
 };
 
-/// How a text is used.
+/// The use of a text.
 enum class Text : std::uint8_t {
     line,    ///< shown in windows and tables, so TraceReader refuses more than max_line_bytes
     document ///< text of any length

@@ -15,8 +15,8 @@ struct WindowSpan {
     std::int64_t report_end = 0;
 };
 
-/// The windows of a sequence of \p tokens tokens (strided perplexity). They start at 0, stride, 2·stride, …
-/// and have \p context tokens; the last window ends with the sequence. A token is read out in the first
+/// The windows of a sequence of \p tokens tokens (strided perplexity). Windows start at 0, stride, 2·stride,
+/// … and have \p context tokens. The last window ends with the sequence. A token is read out in the first
 /// window that contains the token and its successor. So each token with a predecessor is scored at most once.
 /// A token that shares no window with its successor (stride = context) is read out without a target. Every
 /// token is read out exactly once. InputError unless 1 <= stride <= context. No windows for 0 tokens.

@@ -89,8 +89,8 @@ public:
     /// Ends a training. A training that is not ended stays marked as incomplete. \p fault: why it ended
     /// early.
     void end_training(std::int64_t training, bool complete, std::string fault = {});
-    /// Removes the points of a training after \p step, so that it can continue from there.
-    /// No other program may be writing the trace. InputError, EnvironmentError.
+    /// Removes the points of a training after \p step, so that the training can continue at \p step. No other
+    /// program may be writing the trace. InputError, EnvironmentError.
     static void forget_after(const std::filesystem::path& path, std::int64_t training, std::int64_t step);
 
     /// After the recording process died: adds \p message as a fault to the newest run, if this run is
