@@ -14,7 +14,7 @@
 
 namespace ponderscope {
 
-/// What to do if the output folder is not empty.
+/// The treatment of an output folder with content.
 enum class ExistingOutput : std::uint8_t {
     refuse,   ///< InputError; no file changes
     resume,   ///< continue; a finished training stays as it is, an empty folder starts one
@@ -67,7 +67,7 @@ struct TrainResult {
 /// temporary name and renames it, so an interruption leaves the last complete state. On a CPU with the same
 /// number of threads, a resumed training ends with the same bytes as an uninterrupted one.
 ///
-/// The loss is the method's own: the cross-entropy of its output, plus its penalty if it has one.
+/// The loss is the cross-entropy of the output, plus the method's penalty, if any.
 ///
 /// InputError: an invalid recipe, text, tokenizer or folder. All checks precede changes to the folder.
 /// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN. The message names
