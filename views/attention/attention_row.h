@@ -36,7 +36,7 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The model's numbers of the recorded layers and heads, from the signal's description; else 0, 1, ...
+/// The model's numbers of the recorded layers and heads, from the signal's description, or else 0, 1, ...
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// Tasks of runs A and B: accuracy, and the documents whose answer a further step, or the other run, made
-/// right or wrong. A click on a document shows its first option in the text.
+/// Tasks of runs A and B: accuracy, and the documents whose answers differ between steps or between the runs.
+/// A click on a document shows its first option in the text.
 class TaskAnswers : public QTreeWidget {
     Q_OBJECT
 public:

@@ -21,7 +21,7 @@ class ChartPlot;
 class ScaleBar;
 class StepMapCanvas;
 
-/// How layers mix the values of earlier layers: layer × source for the selected token, or mean and spread
+/// The mixing of values of earlier layers. Shows layer × source for the selected token, or mean and spread
 /// over tokens, and layer × token for the chosen source. Shows any signal of run A with axes token, layer,
 /// source (and head). Without such a signal, a hint says what to record.
 ///

@@ -11,7 +11,7 @@ namespace ponderscope {
 
 /// Load of every expert by layer: the share of tokens that chose the expert.
 Chart experts_chart(const ExpertUse& use);
-/// How often two runs choose the same experts, by layer.
+/// Agreement of two runs' choices of experts, by layer.
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 
 /// Weights of the chosen experts of one layer, [token * experts + expert]; NaN if a token did not choose the

@@ -18,8 +18,8 @@ class FigurePanel;
 class MapHeader;
 class StepMapCanvas;
 
-/// The experts that the routers of a mixture chose in run A (`record --record steps,experts`): the experts of
-/// one layer by token, coloured by weight, and figures of their load and of their agreement with run B.
+/// The experts that the routers of a mixture chose in run A (`record --record steps,experts`). Shows the
+/// experts of one layer by token, coloured by weight, and figures of load and of agreement with run B.
 class ExpertsView : public QWidget, public LiveView {
     Q_OBJECT
 public:

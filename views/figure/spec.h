@@ -138,7 +138,7 @@ FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path&
 /// JSON for read_figure_spec, with the kind's keys. Traces in or beside \p folder get relative paths.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);
 
-/// How a form edits one key of a specification.
+/// The form's field for one key of a specification.
 struct FieldForm {
     enum Editor { none, choice, flag, whole, real, text, range, list };
     std::string_view key = {};

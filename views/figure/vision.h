@@ -17,8 +17,8 @@ enum class Vision {
 /// The image as seen with \p vision, in opaque pixels; unchanged for Vision::normal.
 QImage as_seen(const QImage& image, Vision vision);
 
-/// The smallest distance between two of the colours (CIE 1976 Delta E: 100 between black and white; about 2
-/// is just visible side by side). Infinite for fewer than two colours.
+/// The smallest distance between two of the colours, as CIE 1976 Delta E. Black and white have a distance of
+/// 100. About 2 is just visible side by side. Infinite for fewer than two colours.
 double least_difference(const std::vector<QColor>& colours, Vision vision);
 /// Lines of a plot whose colours have a smaller distance are hard to distinguish. Our own threshold.
 inline constexpr double readable_difference = 12;

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// The panel at the right: what the runs A and B computed at the shown token (Selection::shown). Candidates
-/// and curves need per-step signals. Follows hover within a frame. Text can be selected and copied.
+/// The panel at the right: the results of runs A and B at the shown token (Selection::shown). Candidates and
+/// curves need per-step signals. Follows hover within a frame. Text can be selected and copied.
 class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::shared_ptr<const ReplayTable> table() const {
         return table_;
     } ///< null: sentence() says why
-    /// Why there is no table: what to open or record, or that the table is being read.
+    /// The reason for a missing table: a file to open, a signal to record, or the running read.
     [[nodiscard]] QString sentence() const { return sentence_; }
     /// Rows of a sequence of run A in the table, [first, count]; {-1, 0}: none.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;

@@ -41,8 +41,8 @@ public:
                                           const std::vector<TokenAnnotation>& annotations = {},
                                           QString* problem = nullptr, bool isCondition = false);
 
-    /// Whether a token of the window meets the condition. Values come from the row that the token shows; id,
-    /// position and annotations from the token itself. A missing value meets no comparison, not even !=.
+    /// Whether a token of the window meets the condition. Values are from the row that the token shows. Id,
+    /// position and annotations are the token's own. A missing value meets no comparison, not even !=.
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:
@@ -73,8 +73,8 @@ struct FoundInRun {
     [[nodiscard]] qint64 size() const;
 };
 
-/// Reads the run once, sequence by sequence, with its own reader; call it on its own thread. \p tell gets the
-/// number of searched sequences, at most 100 times. InputErrors of TraceReader. \p stop throws Cancelled.
+/// Reads the run once, sequence by sequence, with its own reader. Call it on a separate thread. \p tell gets
+/// the number of searched sequences, at most 100 times. InputErrors of TraceReader. \p stop throws Cancelled.
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        const std::function<void(qint64 done)>& tell, const std::stop_token& stop);
 

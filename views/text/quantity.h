@@ -20,7 +20,7 @@ QString quantity_name(Quantity quantity); ///< "NLL"
 QString quantity_key(Quantity quantity);  ///< "nll"
 /// The quantity with this key or name, in any case.
 std::optional<Quantity> quantity_called(const QString& name);
-/// How to draw and write a quantity. \p maxSteps: the run's K, the end of the scale of steps.
+/// The drawn and printed form of a quantity. \p maxSteps: the run's K, the end of the scale of steps.
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// A short explanation of a token's colour, beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
@@ -57,7 +57,7 @@ TokenValues shown_values(const TextLook& look, const SequenceData& a, const Sequ
 /// Values from replayed steps: \p steps for each row under \p policy.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// An annotation of the tokens themselves, whatever the attribution. A missing annotation gives a notice.
+/// An annotation of the tokens themselves, under both attributions. A missing annotation gives a notice.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// The value as in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);

@@ -8,7 +8,7 @@
 
 namespace ponderscope {
 
-/// How one token appears on the screen.
+/// The appearance of one token on the screen.
 struct TokenText {
     QString text;             ///< the text to draw; never empty
     bool spaceBefore = false; ///< one leading space became a gap
