@@ -21,7 +21,7 @@ public:
     /// fewer than two tokens or two sources, because there is no choice.
     [[nodiscard]] double share_between_tokens() const;
 
-    /// The report flags layers with a smaller share. Our own value of the threshold in methods.md section 3.
+    /// Views flag layers with a smaller share. Our own value of the threshold in methods.md section 3.
     static constexpr double usual_threshold = 0.05;
 
 private:

@@ -49,8 +49,8 @@ public:
     /// gaps. Second: a name without a token adds no token, but transformers gives it an id beyond the model's
     /// rows. InputError.
     void add_to(TokenizerParts& parts) const;
-    /// Adds the tokens around a text for add_bos_token and add_eos_token, unless a tokenizer.json has a
-    /// post-processor. Call it after add_to. InputError.
+    /// Adds the tokens around a text for add_bos_token and add_eos_token. Call it after add_to, if no
+    /// tokenizer.json has a post-processor. InputError.
     void put_around(TokenizerParts& parts) const;
     /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
     /// tokenizer class. Call it after add_to.

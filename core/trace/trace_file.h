@@ -100,7 +100,7 @@ private:
     /// Checks a count from the file before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
     /// A row of ten columns takes more than ten bytes in SQLite. Packed equal tokens can take almost no
-    /// space, so reading the values checks their number.
+    /// space. A read checks their values.
     std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }

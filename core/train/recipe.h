@@ -90,7 +90,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
 /// paths.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 
-/// All keys that affect the result, as JSON with defaults and without paths. Recipes with equal JSON train
+/// All values that affect the result, as JSON with defaults and without paths. Recipes with equal JSON train
 /// the same weights on the same texts. Checkpoints store this JSON, and a resumed training compares it.
 nlohmann::json essence(const Recipe& recipe);
 
