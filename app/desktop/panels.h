@@ -48,7 +48,7 @@ struct Panel {
     const char* heading; ///< title of the panel
     bool caveat;         ///< show the warning below the panel; false: its charts show it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
-    /// Connects the panel with other parts; null: the panel uses the selection alone.
+    /// Connects the panel with other parts; null: the panel needs no other part.
     void (*attach)(QWidget& panel, const WindowParts& parts) = nullptr;
 };
 
