@@ -59,8 +59,8 @@ struct CudaKernels {
     std::pair<at::Tensor, at::Tensor> (*head_divergences)(const at::Tensor& p, const HeadStatistics& of_p,
                                                           const at::Tensor& q,
                                                           const HeadStatistics& of_q) = nullptr;
-    /// Captures the operations of \p work on the device without running them. \p work must have run once
-    /// before, and must not copy to or from the host during the capture. c10::Error if the device cannot
+    /// Captures the operations of \p work on the device without running them. Run \p work once before the
+    /// capture. \p work must not copy to or from the host during the capture. c10::Error if the device cannot
     /// capture.
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
