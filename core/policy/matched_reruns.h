@@ -16,7 +16,7 @@ struct RerunRule {
 };
 
 /// For each causal rule of \p names: its reruns of \p run among \p runs, and the run in which every step ran.
-/// Of several reruns with one setting, the newest. Rules without a rerun are left out.
+/// If several reruns have one setting, uses the newest. Rules without a rerun are left out.
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 

@@ -29,7 +29,7 @@ struct PolicyFront {
     std::string policy;     ///< name of the kind, or blind_rule
     std::size_t number = 0; ///< index of the kind in the list of all kinds; selects the colour
     bool causal = true;
-    std::vector<PolicyPoint> points;   ///< by mean steps; of the best blind rule: the fixed depths
+    std::vector<PolicyPoint> points;   ///< sorted by mean steps; for the best blind rule, the fixed depths
     std::optional<CostAxis> axis = {}; ///< the only axis on which this bound holds
 };
 
