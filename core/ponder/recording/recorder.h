@@ -69,7 +69,7 @@ private:
     std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
     bool free_steps_;  ///< the expected embedding's pass over the vocabulary also reads the step out
-    bool extra_steps_; ///< read out steps only for the record
+    bool extra_steps_; ///< read out steps only for the recorded signals
     std::vector<Signal> signals_;
     std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
