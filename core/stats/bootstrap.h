@@ -109,8 +109,8 @@ public:
     [[nodiscard]] std::size_t width() const { return width_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] const TokenLayout& layout() const { return layout_; }
-    /// W sums over the tokens before \p token. With clusters, only 0 and the total number of tokens are
-    /// valid.
+    /// W sums over the tokens before \p token. With clusters, \p token may only be 0 or the total number of
+    /// tokens.
     [[nodiscard]] std::span<const double> before(std::int64_t token) const {
         const std::int64_t row = clusters_.units() == 0 ? token : token == 0 ? 0 : 1;
         return std::span(prefix_).subspan(static_cast<std::size_t>(row) * width_, width_);
@@ -187,8 +187,8 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
 void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
                const BootstrapOptions& options);
 
-/// The meaning of a sample's rows: single tokens, or, if whole clusters are drawn, sums over the tokens of a
-/// cluster.
+/// The meaning of a sample's rows: single tokens or, for draws of whole clusters, sums over a cluster's
+/// tokens.
 class RowLayout {
 public:
     RowLayout() = default;
