@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-/// Rows as structs. Each table has one list of fields (tables.cpp), which assigns members to columns. This
-/// list generates INSERT, SELECT, JSON, CSV and the tests of `check`.
+/// Rows as structs. Each table has one list of fields (tables.cpp), which assigns members to columns. INSERT,
+/// SELECT, JSON, CSV and the tests of `check` use this list.
 namespace ponderscope::schema {
 
 template <class Row>
