@@ -18,9 +18,9 @@ namespace ponderscope {
 /// The first signal of a run with weights by layer and source. InputError: there is none.
 SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 
-/// Rows of a depth signal from the whole run, or from the sequence \p only, as one map: at most
-/// DepthMap::most_rows rows in evenly spaced slices, so that the read size does not grow with the run.
-/// InputError: the run has no values.
+/// Rows of a depth signal from the whole run, or from the sequence \p only, as one map. Reads at most
+/// DepthMap::most_rows rows in evenly spaced slices, so the read size does not grow with the run. InputError:
+/// the run has no values.
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 

@@ -19,7 +19,7 @@ class StepMapCanvas : public QWidget {
 public:
     StepMapCanvas(ViewContext context, QWidget* parent = nullptr);
 
-    /// Null: shows nothing. The visible tokens stay if the number of tokens stays or grows.
+    /// Null: shows nothing. Keeps a zoomed range of tokens if the new map still has these tokens.
     void setMap(std::shared_ptr<const StepMap> map);
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     /// Fits the scale to the visible values, or to their means if a pixel covers many tokens; \p held fixes
