@@ -261,8 +261,8 @@ struct ModelConfig {
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 
-    /// The methods that fit the keys. With one entry, `ponder` has this method. With several entries,
-    /// `ponder` has the first, and --method must choose before the model runs (methods.md section 4).
+    /// The methods that fit the keys. `ponder` has the first entry. With several entries, --method must
+    /// choose before the model runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
     /// Notices for the user: unknown keys, and settings that the config does not determine.
     std::vector<std::string> notices;
@@ -284,14 +284,14 @@ struct ModelConfig {
 /// prelude, core and coda in this order.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
-/// Returns the names of the checkpoint's tensors. Only architectures whose blocks differ by their tensors
-/// call it.
+/// Returns the names of the checkpoint's tensors. Called only for architectures whose blocks have different
+/// tensors.
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
 /// overrides the config's method. If a flag of the config switches this method off, the method becomes
 /// vanilla, with a notice, as in the authors' code. \p steps overrides the config's number of recurrences
-/// (passes). InputError: each step of the method has its own parameters.
+/// (passes). InputError for \p steps: the method has parameters for each step.
 ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,

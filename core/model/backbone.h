@@ -21,8 +21,8 @@ class ResidualStructure;
 struct Pass;
 
 /// K and V of every layer as rows that outlive a pass: the last entries of halted tokens, or the past of a
-/// generation. Each layer holds [rows, g, d_h]. With gradients, put() replaces the rows instead of
-/// overwriting them, so that earlier passes stay differentiable.
+/// generation. Each layer has [rows, g, d_h]. With gradients, put() replaces the rows instead of overwriting
+/// them, so that earlier passes stay differentiable.
 class KvRows {
 public:
     /// \p rows: number of rows for each layer.
@@ -125,8 +125,8 @@ public:
     /// Runs all layers and the final norm over the slots' inputs [n, d]. Returns h [n, d] in new memory; \p x
     /// does not change.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
-    /// run() in parts, for callers that stop between blocks. enter() makes the input of the first block from
-    /// the slots' inputs. block() runs block \p l alone: [n, d] -> the residual stream of the pass's queries
+    /// The parts of run(), for callers that stop between blocks. enter() makes the first block's input from
+    /// the slots' inputs. block() runs only block \p l: [n, d] -> the residual stream of the pass's queries
     /// [m, d], in new memory. final_norm() returns h for a residual stream. Only for the usual residual.
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
@@ -147,7 +147,7 @@ protected:
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only if the backbone supports other residual structures.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
-    /// Runs between the prelude's blocks and the steps, or between a state and the coda's blocks.
+    /// Called between the prelude's blocks and the steps, or between a state and the coda's blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
     [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }
     /// Turns the output of the core's blocks into a state.

@@ -24,8 +24,8 @@ at::Device device_for(const std::string& name, std::int64_t bytes);
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
-/// Sets the precision of matrix products on GPUs during its life: fp32 factors are rounded for tf32 and exact
-/// otherwise. The switch is global in LibTorch: with several objects, products of other threads may use
+/// Sets the precision of matrix products on GPUs while the object lives: fp32 factors are rounded for tf32,
+/// otherwise exact. LibTorch's switch is global, so with several objects, products of other threads may use
 /// either precision. The first object also sets fp32 sums for products in half precision for the rest of the
 /// process; LibTorch's default may round partial sums to half precision.
 class GpuProducts {
@@ -42,7 +42,7 @@ private:
 /// Empty: no hint.
 std::string device_hint(at::Device device, Precision precision);
 
-/// The error for a full device, without a remedy. Frees cached memory first, for a smaller attempt.
+/// The error for a full device, without a remedy. First frees cached memory for the caller's next attempt.
 MemoryExhausted memory_exhausted(at::Device device);
 
 /// Copies numbers to a device from pinned memory, asynchronously. int64 [n].

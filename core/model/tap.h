@@ -26,8 +26,8 @@ struct Attending {
     at::Tensor steps;      ///< int64 [n]: the step of each slot; undefined: all slots have step `step`
 };
 
-/// Receives tensors of a forward pass by name, once they exist. The memory may be overwritten after the call
-/// returns, so a listener copies the tensors that it keeps.
+/// Receives tensors of a forward pass by name. Later computation may overwrite them, so a listener copies the
+/// tensors that it keeps.
 class TapListener {
 public:
     virtual ~TapListener() = default;
@@ -51,7 +51,7 @@ public:
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 
-/// A named call in the forward pass. Without a listener the cost is a branch.
+/// Passes named tensors of a forward pass to a listener. Without a listener it costs a branch.
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;

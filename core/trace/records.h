@@ -25,7 +25,7 @@ struct TokenTotals {
 };
 
 /// One run: a checkpoint, a method and a policy over a set of sequences. Members of the structs below have
-/// the names of the table's columns; rows.h lists both.
+/// the names of the table's columns (rows.h).
 struct RunInfo : TokenTotals {
     std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
     std::string name;       ///< unique in the file; the part after '#' in TRACE.ponder#RUN
@@ -46,7 +46,7 @@ struct RunInfo : TokenTotals {
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json, unchanged
     std::string notices;          ///< JSON array of notices
-    /// JSON of core/policy/flops_model.h: gives the cost of other choices of steps. Empty: unknown.
+    /// JSON of core/policy/flops_model.h, for the cost of other choices of steps. Empty: unknown.
     std::string flops_model;
     /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).
     std::string step_unit = "step";
@@ -122,14 +122,14 @@ inline constexpr std::int32_t did_not_run = -1;
 enum class SignalStorage : std::uint8_t {
     plain,      ///< unchanged, unless the writer compresses all signals
     compressed, ///< always compressed by zstd
-    /// Without the zeros at the end of the last axis, so its length differs between chunks. The last axis
-    /// counts tokens back from the token itself, so the number of values depends on the position. A reader
-    /// returns the same length for all tokens.
+    /// Without the zeros at the end of the last axis, so the axis has different lengths in different chunks.
+    /// The last axis counts tokens back from the token itself, so a token's number of values depends on its
+    /// position. A reader returns the same length for all tokens.
     trimmed
 };
 
-/// Description of a signal. Views use descriptions and know no method, so a new method's signals appear once
-/// they are recorded.
+/// Description of a signal. Views read descriptions and know no method, so they show the signals of a new
+/// method without changes.
 struct SignalInfo {
     std::string name;              ///< "nll", "kl_previous_current", "candidate_ids", "gate", "depth_weights"
     std::vector<std::string> axes; ///< {"token","step"}, {"token","layer","source","head"}
@@ -138,8 +138,8 @@ struct SignalInfo {
     std::string description;       ///< one sentence, including the section of the equation
     DType dtype = DType::f32;      ///< type of all chunks
     SignalStorage storage = SignalStorage::plain;
-    /// true: the method computes the values of all steps in advance, so steps that did not run have values,
-    /// too. false: steps that did not run have NaN, or did_not_run in integer signals.
+    /// true: the method computes the values of all steps in advance, also of steps that do not run. false:
+    /// steps that did not run have NaN, or did_not_run in integer signals.
     bool every_step = false;
     /// true: the signal compares the prediction with the next token. Its value without a target is NaN, or 0
     /// in integer signals.
@@ -178,7 +178,7 @@ inline constexpr const char* prediction_depth = "prediction_depth";             
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
-// For generated tokens, [token, candidate]: the likeliest ids and the chosen id. Each has its probability in
+// For generated tokens, [token, candidate]: the likeliest ids and the chosen id, each with its probability in
 // the model's distribution, and after temperature, top-k and top-p.
 inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run: no generated token follows
 inline constexpr const char* sampling_before = "sampling_before";
@@ -228,7 +228,7 @@ struct TrainingInfo {
     std::int64_t planned_steps = 0;
     std::int64_t planned_tokens = 0;
     std::string started; ///< ISO 8601, UTC
-    // The writer sets these with every point:
+    // The writer updates these members with every point:
     std::int64_t step = 0;
     std::int64_t tokens = 0;
     double seconds = 0;
@@ -236,7 +236,7 @@ struct TrainingInfo {
     std::string fault;     ///< why it ended early, one sentence; empty: it did not
 };
 
-/// Description of a curve. Views use descriptions, so a new quantity appears once it is written.
+/// Description of a curve. Views read descriptions, so they show new quantities of a trace without changes.
 struct TrainingQuantity {
     std::string name; ///< letters, digits and underscores
     std::string axis; ///< the axis of `place`: "step" of pondering; empty: a single value

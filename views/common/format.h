@@ -43,7 +43,7 @@ QString format_duration(double seconds);
 QString format_bytes(std::int64_t bytes);
 
 /// Makes control characters, bidirectional overrides and invalid UTF-8 visible as "‹0A›", so that they cannot
-/// reorder their surroundings; a newline becomes "⏎", a tabulator "⇥". Spaces stay.
+/// reorder their surroundings. A newline becomes "⏎", a tab "⇥". Spaces stay.
 QString visible_text(std::string_view bytes);
 /// For labels in lists and plots: visible_text() with leading and trailing spaces as "␣". A token with only
 /// spaces shows each space. At most \p limit characters, then "…".
@@ -83,12 +83,12 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. If the previous token is shown directly before (\p follows), it
-/// also shows the rest of a character that it begins. Empty if token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, and
+/// includes all of its last character. Empty if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
-/// A token as in visible_token(). A token that is a part of a character also shows this character: "‹BC› of
-/// 今". Empty if token_bytes() is empty.
+/// A token as in visible_token(). For a part of a character, includes this character: "‹BC› of 今". Empty if
+/// token_bytes() is empty.
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 
 } // namespace ponderscope

@@ -8,9 +8,9 @@
 
 namespace ponderscope {
 
-/// A panel that shows selection and data, and does no work while it is hidden. This class subscribes to the
-/// changes that concern the panel and calls renew(): at once if the panel is on the screen, otherwise once
-/// when it appears. A poll makes no call if the panel's runs have not changed.
+/// A panel that shows selection and data, and does no work while hidden. This class subscribes to the changes
+/// that affect the panel. It calls renew() at once if the panel is on the screen, otherwise once when the
+/// panel appears. A poll makes no call if the panel's runs have not changed.
 ///
 /// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
 /// A view outside a dock always counts as on the screen.

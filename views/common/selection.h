@@ -22,8 +22,8 @@ struct RunKey {
     }
 };
 
-/// The token of the window at which a prediction's values are shown. A trace keeps the prediction of token
-/// t+1 in row t, where it was computed. A reader of text expects the difficulty of a word at the word itself.
+/// The token at which the window shows a prediction's values. A trace stores the prediction of token t+1 in
+/// row t, where the model computes it. A reader of text expects the difficulty of a word at the word itself.
 enum class Attribution {
     predicted,  ///< at the predicted token: token t shows row t-1; the first token shows nothing
     predicting, ///< at the predicting token: token t shows row t; the last token has no target
@@ -39,7 +39,7 @@ struct TextLook {
 };
 
 /// The selection that all views share. Hovering shows a token, a click pins it, arrow keys move. Setters emit
-/// only on change. A is the shown run, B the run for comparison; both always show the same sequence number.
+/// only on change. A is the shown run, B the run for comparison. The sequence number applies to both.
 class Selection : public QObject {
     Q_OBJECT
 public:

@@ -8,8 +8,8 @@ namespace ponderscope {
 class Theme;
 
 /// Qt's Fusion style in the theme's palette, with less ink: lines between docks, underlined tabs, flat table
-/// headers and tool buttons. The wheel changes a combo box, a number or a slider only while it has the focus;
-/// otherwise it scrolls the area around it.
+/// headers and tool buttons. The wheel changes a combo box, a number or a slider only while the control has
+/// the focus. Otherwise the wheel scrolls the surrounding area.
 class Style : public QProxyStyle {
     Q_OBJECT
 public:

@@ -39,8 +39,8 @@ private:
 };
 #endif
 
-/// Runs \p call in the event loop of the thread of \p to, unless \p to is destroyed first. Thread-safe. \p
-/// call sees earlier work of the caller. Either thread may destroy the callable.
+/// Runs \p call in the event loop of the thread of \p to, unless \p to is destroyed first. Thread-safe.
+/// Earlier writes of the caller are visible to \p call. Either thread may destroy the callable.
 template <typename Call>
 void hand_over(QObject* to, Call call) {
 #ifdef __SANITIZE_THREAD__
@@ -54,9 +54,8 @@ void hand_over(QObject* to, Call call) {
 /// which must outlive this object.
 ///
 /// start(), cancel() and the destructor ask running work to stop and never wait for it. Replaced work
-/// delivers no result. New work starts after the old work has ended, so two never run at once. Work may
-/// outlive its caller, so work must hold its data by value. At the end of the program, the application object
-/// waits for all work.
+/// delivers no result. New work starts after the old work has ended. Work may outlive its caller, so its data
+/// must be captured by value. At the end of the program, the application object waits for all work.
 class Task {
 public:
     /// Runs a call on the owner's thread, in order and before the result. Dropped after a cancel.

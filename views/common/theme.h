@@ -81,10 +81,10 @@ public:
     /// Behind text and in heatmaps; 0.5 is the panel's colour.
     [[nodiscard]] const ColourMap& differenceMap() const { return differenceMap_; }
 
-    /// The colour of a run in text, plots, lists and figures: teal for A, orange for B, otherwise a fixed
-    /// colour that the run got at first sight.
+    /// The colour of a run in text, plots, lists and figures: teal for A, orange for B. Another run gets a
+    /// fixed colour on the first call.
     [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
-    /// Colours for runs other than A and B, in the order of assignment; then they repeat.
+    /// Colours for runs other than A and B, in the order of assignment. After the last, they repeat.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
     /// Calls \p set now and after each change, until \p owner is destroyed.

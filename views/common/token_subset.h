@@ -37,7 +37,7 @@ struct TokenSubset {
 /// \p tokens, ascending, of run A's selected sequence, as a subset.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Names the tokens to which a panel is restricted; a button returns to all tokens. Else hidden.
+/// Names the tokens to which a panel is restricted. A button restores all tokens. Else hidden.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:

@@ -34,8 +34,8 @@ struct TraceContents {
     [[nodiscard]] std::shared_ptr<const RunContents> run(qint64 id) const; ///< null: unknown
 };
 
-/// Reads the contents. A run that has not changed since \p before keeps its object; for complete runs only
-/// the number of sequences is compared. Throws the InputErrors of TraceReader.
+/// Reads the contents. A run that has not changed since \p before keeps its object. For complete runs,
+/// compares only the number of sequences. Throws the InputErrors of TraceReader.
 TraceContents read_contents(const TraceReader& reader, const TraceContents& before = {});
 /// Whether two lists of trainings are equal.
 bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b);

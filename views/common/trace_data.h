@@ -58,12 +58,12 @@ struct LiveRun {
 
 /// All open traces. Lives on the GUI thread, reads on its own worker, and returns shared immutable blocks.
 ///
-/// The getters return a loaded block, or null and start to load it; a `…Ready` signal tells when to call
-/// again. So views paint what is loaded and never wait.
+/// The getters return a loaded block, or null and start to load the block. A `…Ready` signal reports it. So
+/// views paint loaded blocks and never wait.
 class TraceData : public QObject {
     Q_OBJECT
 public:
-    /// \p cacheBytes: beyond this size, data that no view holds is dropped, least recently used first.
+    /// \p cacheBytes: beyond this size, drops data that no view uses, least recently used first.
     explicit TraceData(QObject* parent = nullptr, std::size_t cacheBytes = std::size_t{768} << 20);
     ~TraceData() override;
 
@@ -124,7 +124,8 @@ Q_SIGNALS:
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
-    /// Also if the run has no such signal, or it cannot be read: signal() stays null until the trace changes.
+    /// Emitted also if the signal is absent or unreadable. Then signal() returns null until the trace
+    /// changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void rowsReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void tokenLabelsReady(const ponderscope::RunKey& run);

@@ -43,17 +43,17 @@ QString run_reference(const RunKey& key, const RunInfo& info);
 QString run_name(const RunInfo& info);
 
 ViewCommand no_command(const QString& why);
-/// Because of why_no_run(); if there is a run A, because of \p otherwise.
+/// No command, with the reason of why_no_run(), or \p otherwise if a run A is shown.
 ViewCommand no_command(const TraceData& data, const Selection& selection, const QString& otherwise);
 /// \p lines: arguments without "ponderscope".
 ViewCommand shell_view(const QList<QStringList>& lines);
-/// Run A as TRACE#RUN. There must be a run A.
+/// Run A as TRACE#RUN. Call it only while a run A is shown.
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
 /// Why run A has no data of the chosen sequence: it does not exist, is damaged, or is being read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
-/// \p lines after code that opens `a`, and `b` with \p withB if there is a run B; or why_no_run.
+/// \p lines after code that opens `a` and, with \p withB and a run B, `b`. Without a run, why_no_run().
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,
                         bool withB = false);
 

@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// Common parts of decoders: blocks of attention and an MLP. A family declares the tensors of its blocks and
-/// sets the members that it uses. If a family lacks a part, the member is empty.
+/// sets the members that it uses. The members of absent parts are empty.
 class BlockStack : public Backbone {
 protected:
     using Norm = std::optional<blocks::Norm>;
@@ -59,7 +59,7 @@ private:
         return (pass.adapted && !adapted_.empty() ? adapted_ : layers_)[static_cast<std::size_t>(l)];
     }
     [[nodiscard]] at::Tensor mlp(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const;
-    /// What a sublayer adds to the residual stream: its output with the family's norm and scale.
+    /// A sublayer's summand in the residual stream: its output with the family's norm and scale.
     [[nodiscard]] at::Tensor addend(const at::Tensor& output, const Norm& norm) const;
 };
 

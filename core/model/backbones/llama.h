@@ -12,7 +12,7 @@ namespace ponderscope {
 /// Tensors that differ between Llama and its relatives. Other differences are in the config: windows,
 /// rotations, scales, the use of a norm's weight.
 struct LlamaTraits {
-    bool output_bias = true; ///< self_attn.o_proj has a bias whenever q, k and v have biases
+    bool output_bias = true; ///< self_attn.o_proj has a bias if q, k and v have biases
     // Names of the norms over queries and keys, for each head or for all heads (config.qk_norm_all_heads).
     // The key's norm may come after the rotation (config.depth.key_norm_after_rope).
     const char* q_norm = "self_attn.q_norm";
