@@ -37,7 +37,8 @@ constexpr const char* precision_labels[] = {"float32", "tf32", "bfloat16", "floa
 
 /// The GPUs with a report in resources/docs/gpu.md, by the driver's name, and the version and date of it.
 constexpr std::pair<std::string_view, std::string_view> verified_gpus[] = {
-    {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"}};
+    {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"},
+    {"NVIDIA H200", "version 0.1.0, 2026-11-27"}};
 
 std::string verification_of(const std::string& name) {
     for (const auto& [gpu, report] : verified_gpus) {
