@@ -40,6 +40,10 @@ public:
     FigurePanel(ViewContext context, figure::FigureSpec spec, QWidget* parent = nullptr);
     ~FigurePanel() override;
 
+    /// A panel whose height policy is Ignored can be as low as needed.
+    [[nodiscard]] bool hasHeightForWidth() const override {
+        return sizePolicy().verticalPolicy() != QSizePolicy::Ignored && QWidget::hasHeightForWidth();
+    }
     [[nodiscard]] ViewCommand viewCommand() const override;
     [[nodiscard]] bool isBusy() const override { return work_.isBusy(); }
     /// The specification, including the window's runs.
