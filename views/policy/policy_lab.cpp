@@ -88,12 +88,11 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
     auto* buttons = make_row(nullptr, {}, -1, {rerun_, all});
     buttons->addStretch(1);
     grid->addLayout(buttons, 5, 0, 1, 3);
-    grid->addWidget(note_, 6, 0, 1, 3);
-    grid->setRowStretch(7, 1);
+    grid->setRowStretch(6, 1);
     make_row(body_, {}, 18, {{grid, 3}, {histogram_, 2}, {front_, 4}});
     front_->embed();
     front_->setOnScreen(false); // until there are policies
-    make_column(this, {14, 10, 14, 8}, -1, {{body_, 1}, {hint_, 1}});
+    make_column(this, {14, 10, 14, 8}, 4, {{body_, 1}, note_, {hint_, 1}});
 
     context_.theme.dress(this, [this] {
         note_->setFont(context_.theme.small());
@@ -207,6 +206,7 @@ void PolicyLab::renew() {
     }
     const auto table = shared_.table();
     body_->setVisible(table != nullptr);
+    note_->setVisible(table != nullptr);
     hint_->setVisible(table == nullptr);
     hint_->setText(shared_.sentence());
     if (!table) {
