@@ -145,13 +145,15 @@ private Q_SLOTS:
         QVERIFY(command_score(u"ft"_s, u"Find a token"_s) > command_score(u"ft"_s, u"Shifted"_s));
         Stage stage;
         QVERIFY(stage.shows(stage.make(u"box.ponder"_s)));
+        const auto shown = [] { return qobject_cast<CommandPalette*>(QApplication::activePopupWidget()); };
         const auto type = [&](const QString& line) {
-            QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
-            auto* palette = qobject_cast<CommandPalette*>(QApplication::activePopupWidget());
-            palette->edit().setText(line);
-            return palette;
+            stage.window.menu().showPalette();
+            shown()->edit().setText(line);
+            return shown();
         };
-        CommandPalette* palette = type({});
+        QTest::keyClick(&stage.window, Qt::Key_K, Qt::ControlModifier);
+        CommandPalette* palette = shown();
+        QVERIFY(palette != nullptr);
         QVERIFY(palette->list().topLevelItemCount() > 40);
         QTest::keyClicks(&palette->edit(), u"map of all seq"_s);
         QCOMPARE(palette->list().topLevelItem(0)->text(2), u"Ctrl+3"_s);

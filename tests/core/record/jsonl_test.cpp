@@ -316,7 +316,7 @@ public:
     explicit Failing(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
     std::shared_ptr<const SequenceInput> next() override {
         if (++asked_ > 20) {
-            throw InputError("standard input: line 21: expected a JSON object, found 3.");
+            throw InputError(ErrorId::text_line, "standard input: line 21: expected a JSON object, found 3.");
         }
         return std::make_shared<SequenceInput>(sequence_from_prompt("a text of some words", tokenizer_));
     }

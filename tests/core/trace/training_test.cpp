@@ -177,21 +177,21 @@ TEST_F(Training, TracesWithoutOneTakeOne) {
 }
 
 TEST_F(Training, MergeCarriesCurves) {
-    for (const char* name : {"a.ponder", "b.ponder"}) {
+    for (const char* name : {"one.ponder", "two.ponder"}) {
         TraceWriter writer(folder / name);
         testing::write_sample_run(writer, "plain", 1, {30}, 10);
         write_sample_training(writer, "one");
         writer.end_training(1, true);
         writer.finish();
     }
-    merge_runs({{folder / "a.ponder", ""}, {folder / "b.ponder", ""}}, path);
+    merge_runs({{folder / "one.ponder", ""}, {folder / "two.ponder", ""}}, path);
     const TraceReader reader = TraceReader::open(path);
     const auto trainings = reader.trainings();
     ASSERT_EQ(trainings.size(), 2U);
     EXPECT_EQ(trainings[1].name, "one (2)");
     EXPECT_TRUE(trainings[1].complete);
     EXPECT_EQ(trainings[1].step, 30);
-    const auto want = TraceReader::open(folder / "b.ponder").training_curves(1);
+    const auto want = TraceReader::open(folder / "two.ponder").training_curves(1);
     const auto have = reader.training_curves(2);
     ASSERT_EQ(have.size(), want.size());
     for (std::size_t i = 0; i < want.size(); ++i) {
