@@ -220,7 +220,7 @@ QSize ChartPlot::minimumSizeHint() const {
     constexpr int most_height = 240;
     const QFontMetrics metrics(theme_.small());
     const int rows = sideways_ ? static_cast<int>(chart_.x.names.size()) : 0;
-    return {170, std::clamp(rows * metrics.height() + 60, least_canvas(metrics) + metrics.height() + 2 * gap,
+    return {150, std::clamp(rows * metrics.height() + 60, least_canvas(metrics) + metrics.height() + 2 * gap,
                             most_height)};
 }
 

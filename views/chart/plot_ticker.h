@@ -24,8 +24,8 @@ public:
         if (!horizontal) {
             const bool named = !of_.names.empty();
             const double line = metrics.height() * (named ? 1.0 : 2.2);
-            made.setMostTicks(
-                std::clamp(static_cast<int>(axis_->axisRect()->height() / line), 1, named ? 1000 : 6));
+            const int fit = static_cast<int>(axis_->axisRect()->height() / line);
+            made.setMostTicks(std::clamp(fit, 1, named ? 1000 : 6), fit < 3 ? 2 : 3);
         }
         const auto inside = [&] {
             std::vector<double> found = made.ticks();
