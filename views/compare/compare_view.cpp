@@ -57,6 +57,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
+    table_->setColumnHidden(model_->columnOf("tokens"), true); // all rows have as many; the message says it
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // numbers are never cut
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
@@ -89,7 +90,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     splitter->addWidget(right);
     splitter->setStretchFactor(0, 1);
     splitter->setStretchFactor(1, 1);
-    splitter->setSizes({680, 360});
+    splitter->setSizes({760, 280});
     splitter->setChildrenCollapsible(false);
     make_column(this, {}, -1, {splitter});
 
@@ -97,6 +98,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     model_->setTips([this](int row, int of) { return tip(row, of); });
     theme_.dress(this, [this] {
         message_->setFont(theme_.small());
+        table_->setFont(theme_.small());
         model_->coloursChanged();
     });
     connect(cancel_, &QPushButton::clicked, this, &CompareView::cancel);
@@ -311,11 +313,12 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
     if (shown_->runs.size() < 2) {
         text = u"Only one run of this text is open. Open or record another run to compare."_s;
     } else {
-        text = subset_.isEmpty()
-                   ? u"A − run: NLL of A minus NLL of the run, over the same tokens. 95 % intervals: "
-                     "paired bootstrap."_s
-                   : u"A − run: NLL of A minus NLL of the run, over the found tokens. 95 % intervals: "
-                     "Student's t over the same clusters or blocks."_s;
+        text = (subset_.isEmpty()
+                    ? u"A − run: NLL of A minus NLL of the run, over the same %1 tokens. 95 % intervals: "
+                      "paired bootstrap."_s
+                    : u"A − run: NLL of A minus NLL of the run, over the %1 found tokens. 95 % intervals: "
+                      "Student's t over the same clusters or blocks."_s)
+                   .arg(format_count(static_cast<std::int64_t>(shown_->places.size())));
     }
     // Two of them here, all of them where the pointer rests: the table keeps its room.
     constexpr std::size_t most_shown = 2;
