@@ -265,7 +265,7 @@ QWidget* FigureForm::makeRange(const QString& key, const QString& title) {
     for (int i = 0; i < 2; ++i) {
         lines[i] = new QLineEdit(both);
         lines[i]->setValidator(new NumberValidator(lines[i]));
-        lines[i]->setPlaceholderText(u"from the values"_s);
+        lines[i]->setPlaceholderText(u"auto"_s);
         lines[i]->setAccessibleName(i == 0 ? u"%1, low end"_s.arg(title) : u"%1, high end"_s.arg(title));
         if (ends.size() == 2) {
             lines[i]->setText(QString::number(ends.at(i).toDouble(), 'g', 10));

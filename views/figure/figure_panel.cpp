@@ -11,6 +11,7 @@
 #include "views/figure/figure_form.h"
 #include "views/figure/preview.h"
 
+#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QScrollArea>
@@ -26,7 +27,7 @@ using namespace figure;
 
 namespace {
 
-constexpr int panel_form_width = 236;
+constexpr int panel_form_width = 250;
 constexpr int grown_ms = 1000; ///< between two figures of runs that grow
 
 /// Keys that choose what a chart shows; they stand above the chart.
@@ -117,6 +118,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     const bool alike =
         std::ranges::all_of(parts, [&](const FigureSpec* part) { return part->kind == parts.front()->kind; });
     form_ = new FigureForm([alike](const FieldForm& field) { return alike && is_shared(field); }, this);
+    static_cast<QFormLayout*>(form_->layout())->setVerticalSpacing(2);
     side_ = form_area(form_, this);
     side_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // it scrolls, not the panel
     auto* charts = new QHBoxLayout;
