@@ -2,10 +2,12 @@
 #include "views/compare/task_answers.h"
 
 #include "core/stats/tasks.h"
+#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 
 #include <QHeaderView>
+#include <QLabel>
 
 #include <optional>
 #include <utility>
@@ -71,7 +73,14 @@ AllFindings find_answers(const std::filesystem::path& trace_a, std::int64_t run_
 } // namespace
 
 TaskAnswers::TaskAnswers(ViewContext context, QWidget* parent)
-    : QTreeWidget(parent), data_(context.data), selection_(context.selection), job_(this) {
+    : QTreeWidget(parent),
+      data_(context.data),
+      selection_(context.selection),
+      note_(soft_label(viewport())),
+      job_(this) {
+    note_->setAlignment(Qt::AlignCenter);
+    note_->setAttribute(Qt::WA_TransparentForMouseEvents);
+    make_column(viewport(), {8, 8, 8, 8}, -1, {note_});
     setColumnCount(2);
     setHeaderLabels({u"Task"_s, u"Accuracy"_s});
     setAccessibleName(u"Answers to tasks"_s);
@@ -87,21 +96,22 @@ TaskAnswers::TaskAnswers(ViewContext context, QWidget* parent)
 
 void TaskAnswers::renew() {
     clear();
+    note_->clear();
     job_.cancel();
     const RunKey a = selection_.runA();
     const RunKey b = selection_.runB();
     if (data_.run(a) == nullptr) {
         return;
     }
-    const auto note = [this](const QString& text) { new QTreeWidgetItem(this, {text}); };
     job_.start(
         [trace_a = path_of(a.trace), run_a = a.run, trace_b = path_of(b.trace),
          run_b = data_.run(b) != nullptr && !(a == b) ? b.run : 0](const std::stop_token& stop) {
             return find_answers(trace_a, run_a, trace_b, run_b, stop);
         },
-        [this, note](const AllFindings& all) {
+        [this](const AllFindings& all) {
             if (all.empty()) {
-                note(u"Run A has no tasks. Record tasks with ponderscope score or lm-evaluation-harness."_s);
+                note_->setText(
+                    u"Run A has no tasks. Record tasks with ponderscope score or lm-evaluation-harness."_s);
             }
             const auto documents = [](QTreeWidgetItem* parent, const QString& title, const TaskSample& sample,
                                       const std::vector<std::size_t>& numbers) {
@@ -137,7 +147,7 @@ void TaskAnswers::renew() {
                 task->setExpanded(true);
             }
         },
-        note);
+        [this](const QString& sentence) { note_->setText(sentence); });
 }
 
 } // namespace ponderscope

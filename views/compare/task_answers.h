@@ -6,6 +6,8 @@
 
 #include <QTreeWidget>
 
+class QLabel;
+
 namespace ponderscope {
 
 /// Tasks of runs A and B: accuracy, and the documents whose answers differ between steps or between the runs.
@@ -20,6 +22,7 @@ public:
 private:
     TraceData& data_;
     Selection& selection_;
+    QLabel* note_; ///< why there is nothing
     Task job_;
 };
 
