@@ -153,9 +153,8 @@ void Legend::paintEvent(QPaintEvent*) {
         used += metrics.horizontalAdvance(unit) + 10;
     }
     const int room = width() - used - 8;
-    if (room > 80) {
-        painter.drawText(QRect(used + 4, 0, room, height()), Qt::AlignLeft | Qt::AlignVCenter,
-                         metrics.elidedText(meaning_, Qt::ElideRight, room));
+    if (metrics.horizontalAdvance(meaning_) <= room) { // the tooltip has it too
+        painter.drawText(QRect(used + 4, 0, room, height()), Qt::AlignLeft | Qt::AlignVCenter, meaning_);
     }
 }
 
