@@ -119,10 +119,10 @@ def scale_needed(values):
     tokens; seeds where several differ, for a chance of four in five at the 5 % level."""
     mean = sum(one["value"] for one in values) / len(values)
     if mean == 0:
-        return "no scale: the figure is 0"
+        return "unknown, because the figure is 0"
     if len(values) == 1:
         times = ((values[0]["high"] - values[0]["low"]) / 2 / abs(mean)) ** 2
-        return f"{max(times, 1):,.1f} times the text" if times < 1e4 else "no text that there is"
+        return f"{max(times, 1):,.1f} times the text" if times < 1e4 else "10,000 times the text or more"
     spread = math.sqrt(sum((one["value"] - mean) ** 2 for one in values) / (len(values) - 1))
     return f"{max(len(values) + 1, math.ceil((2.8 * spread / mean) ** 2) + 1):,} seeds"
 
@@ -163,11 +163,11 @@ def steps_of_tokens(bench):
         for claim, key in ((hard, "hard"), (early, "early")):
             bench.interval(claim, paper, first[key], +1, " (Spearman)", [one[key] for one in others])
         paper_words = '"the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
-        claim = f"{method}: frequent function words drop the last step more often than others"
+        claim = f"{method}: frequent function words drop the last step more often than other tokens"
         if first["words"] is None:
             bench.say(claim, paper_words, first["shown"], "not decided")
         else:
-            bench.interval(claim, paper_words, first["words"], +1, f" of the tokens: {first['shown']}", [one["words"] for one in others if one["words"]])
+            bench.interval(claim, paper_words, first["words"], +1, f" (difference of shares): {first['shown']}", [one["words"] for one in others if one["words"]])
         published = "about 2.4 of 3 at 1.4B" if "latent" in method else "3.7–3.8 of 4 passes" if method == "AdaPonderLM" else "0.90 of PonderLM-2's FLOPs"
         steps = first["steps"]
         shown = f"{steps['value']:.3f} [{steps['low']:.3f}, {steps['high']:.3f}] of {first['most']}"
@@ -260,7 +260,7 @@ def jacobi(bench, iterations=8):
         low, high = (value ** (1 / (moving - 1)) for value in mean)
         worst = spread_of(max(b / a for a, b in zip(values, values[1:])) for values in drawn)
         factor = (means[moving - 1] / means[0]) ** (1 / (moving - 1))
-        shown = f"to {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, the slowest to {worst[0]:.2f}–{worst[1]:.2f}: " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} at the slowest; mean differences " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
         bench.say(claim, paper, shown, "yes" if worst[1] < 1 else "no" if worst[0] > 1 else "not decided")
 
 
@@ -279,7 +279,7 @@ def penalty_curves(bench):
     model = "adaptive_latent_cot-llama"
     for claim, key, paper in (
         ("adaptive latent CoT: a larger lambda gives fewer steps", "lambda", "mean steps fall with lambda"),
-        ("adaptive latent CoT: beta spares tokens that are not yet predicted, so steps rise with it", "beta", "beta decides where steps go"),
+        ("adaptive latent CoT: a larger beta lowers the penalty of poorly predicted tokens, so steps rise", "beta", "beta decides where steps go"),
     ):
         points = []
         for folder in sorted(bench.options.more.glob(f"{model}-{key}*")):
@@ -304,7 +304,7 @@ def at_equal_training_flops(bench):
     """A model of three further steps against the plain one that saw four times the tokens."""
     paper = "better at the same training FLOPs"
     for model, name, plain in (("ponderlm-neox", "PonderLM", "vanilla-neox"), ("ponderlm2-llama", "PonderLM-2", "vanilla-llama")):
-        claim = f"{name} predicts better than the plain model at equal training FLOPs (four times its tokens)"
+        claim = f"{name} predicts better than the plain model at equal training FLOPs (the plain model sees four times the tokens)"
         runs = [bench.run(model), bench.run(f"{plain}-flops4", folder=bench.options.more)]
         if None in runs:
             bench.say(claim, paper, "", NO_MODEL)
@@ -364,7 +364,7 @@ def block_interval(xs, ys, replicates=400, block=64, seed=20261122):
 def known_difficulty(bench):
     folder = bench.options.known_difficulty
     for model in ("adaponderlm", "adaptive_latent_cot"):
-        claim = f"{model}: characters that take more to work out get more steps (known difficulty)"
+        claim = f"{model}: characters of higher known difficulty get more steps"
         run = folder and bench.run(model, name=f"known {model}", folder=folder, text=folder / "held_out.txt")
         if not run:
             bench.say(claim, "", "", NO_MODEL)
@@ -390,7 +390,7 @@ def write(bench):
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
         "These models have about a million parameters, and most were trained on half a million tokens. A line is a result about these models, not about the method.",
-        "Two methods are compared over all seeds that both have, with seeds and text drawn together. A claim about a single method is decided if all its seeds agree.",
+        "Two methods are compared over their common seeds; the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree.",
         "`to decide`: the amount of text, or the number of seeds, that would decide the claim if the figure does not change.",
         "",
         "| claim | paper | ours | verdict | to decide |",
