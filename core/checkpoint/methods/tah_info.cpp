@@ -154,7 +154,7 @@ MethodInfo tah_info() {
     return {
         .kind = MethodKind::tah,
         .summary =
-            "Hard tokens run again, with adapters, from a mixture of their likeliest words; logits add up "
+            "Hard tokens run again, with adapters, on a mixture of the likeliest next tokens; logits add up "
             "(Think-at-Hard, arXiv 2511.08577)",
         .own_rule = {"gate", OwnRule::Form::value_at_k, OwnRule::Stops::at_most},
         .has_section = false,

@@ -18,7 +18,7 @@ void read_vanilla_public(const ConfigReader& reader, ModelConfig& config, const 
 
 MethodInfo vanilla_info() {
     return {.kind = MethodKind::vanilla,
-            .summary = "The plain model, one slot a token",
+            .summary = "The plain model, one pass a token",
             .public_form = {.steps_key = nullptr, .read = &read_vanilla_public}};
 }
 
