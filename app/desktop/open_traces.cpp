@@ -100,7 +100,7 @@ void OpenTraces::openLocation() {
     bool given = false;
     const QString place =
         QInputDialog::getText(window_, u"Open Location"_s,
-                              u"A trace, a checkpoint or a training, here or as ssh://HOST/PATH:"_s,
+                              u"A trace, a checkpoint or a training, local or ssh://HOST/PATH:"_s,
                               QLineEdit::Normal, settings_.dialog(u"location"_s, u"ssh://"_s), &given)
             .trimmed();
     if (given && !place.isEmpty()) {

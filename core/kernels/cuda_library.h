@@ -24,14 +24,14 @@ public:
 /// Results of one pass over rows of logits. Results that were not requested are undefined.
 struct HeadStatistics {
     at::Tensor maximum, sum; ///< [n, 1]: log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
-    at::Tensor nll, rank, entropy; ///< [n], as of HeadResult
+    at::Tensor nll, rank, entropy; ///< [n], as in HeadResult
     at::Tensor values, ids; ///< [n, list_length], the largest logits, falling; of equals the lower id first
 };
 
 /// The functions of core/kernels/cuda, in a separate library, libponderscope_cuda.so. Loading LibTorch's CUDA
 /// libraries takes half a gigabyte of memory and a second, which a run on the CPU saves. Each *_fits returns
-/// whether its neighbour accepts these arguments. Without a CUDA compiler all *_fits return false, and plain
-/// LibTorch operations run.
+/// whether the functions after it accept these arguments. Without a CUDA compiler all *_fits return false,
+/// and plain LibTorch operations run.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0
@@ -49,10 +49,10 @@ struct CudaKernels {
                          const at::Tensor& rows, bool neighbours) = nullptr;
     bool (*head_fits)(const at::Tensor& logits,
                       std::int64_t list_length) = [](const at::Tensor&, std::int64_t) { return false; };
-    /// \p targets: int64 [n], negative: none; undefined: neither NLL nor rank.
+    /// \p targets: int64 [n], negative: no target; undefined tensor: no NLL and no rank.
     HeadStatistics (*head_statistics)(const at::Tensor& logits, const at::Tensor& targets, bool entropy,
                                       std::int64_t list_length) = nullptr;
-    /// e^(logit - maximum) · factor in \p type; of fp32 in the logits' own memory.
+    /// e^(logit - maximum) · factor in \p type; fp32 overwrites the logits.
     at::Tensor (*head_exponentials)(const at::Tensor& logits, const at::Tensor& maximum, double factor,
                                     at::ScalarType type) = nullptr;
     /// KL(P || Q) and KL(Q || P), fp32 [n].

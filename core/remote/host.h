@@ -26,10 +26,10 @@ public:
         Status status = Status::ok;
         std::string payload;
     };
-    /// Sends a question and waits for the answer. InputError, EnvironmentError: the server's message after
-    /// the machine's name; ponderscope is missing there or has another version; or the connection is lost for
-    /// longer than settings().patience. The caller handles the status `moved`. Cancelled if the thread's
-    /// ScopedStop is requested.
+    /// Sends a question and waits for the answer. InputError, EnvironmentError: the server's message, after
+    /// the machine's name. EnvironmentError: ponderscope is missing there, has another version, or cannot be
+    /// reached for longer than settings().patience. The caller handles the status `moved`. Cancelled if the
+    /// thread's ScopedStop is requested.
     Answer ask(Question question, std::string payload);
     /// Sends a question without waiting. A thread of the connection calls \p then with the answer, or never.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);

@@ -19,8 +19,8 @@ struct Piece {
 
 /// The "pre_tokenizer" of a tokenizer.json: ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace,
 /// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. InputError names any other
-/// type. ByteLevel does not change the text, because TokenTexts has bytes in place of the alphabet's letters.
-/// Later steps of a sequence match on the alphabet's letters.
+/// type. ByteLevel does not change the text, because TokenTexts has bytes, not the alphabet's letters.
+/// Patterns of later steps in a sequence still match the alphabet's letters.
 class PreTokenizer {
 public:
     PreTokenizer() = default;                                         ///< leaves the text in one piece

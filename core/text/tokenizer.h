@@ -22,14 +22,14 @@ inline constexpr std::array<const char*, 6> tokenizer_file_names{
 struct Encoding {
     std::vector<std::int32_t> ids;
     std::vector<std::uint64_t> begin; ///< first byte of the span in the given text (before normalisation)
-    std::vector<std::uint64_t> end;   ///< one past the last byte; the span is empty for tokens of a template
+    std::vector<std::uint64_t> end;   ///< one past the last byte; tokens not in the text have an empty span
     // Spans are in order, do not overlap, and cover the text except for parts that the tokenizer omits (such
     // as white space).
 };
 
-/// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen) or SentencePiece-style BPE
-/// with byte fallback (Llama 2). Immutable after loading; encode and decode may be called from several
-/// threads.
+/// A Hugging Face tokenizer.json: byte-level BPE (GPT-2, GPT-NeoX, Llama 3, Qwen), SentencePiece-style BPE
+/// with byte fallback (Llama 2), or Unigram. Immutable after loading; encode and decode may be called from
+/// several threads.
 class Tokenizer {
 public:
     /// Throws InputError; names unsupported parts.
@@ -48,8 +48,9 @@ public:
     /// special tokens in the text as such; otherwise they are plain text.
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
                                   bool parse_special = true) const;
-    /// The bytes of the tokens, as Hugging Face's decode with special tokens kept. Ids without a token (in a
-    /// padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay, where Hugging Face writes U+FFFD.
+    /// The bytes of the tokens, as in Hugging Face's decode. \p skip_special: without special tokens. Ids
+    /// without a token (in a padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay, where Hugging
+    /// Face writes U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
     /// The bytes of one token, possibly a part of a character. For candidates and lists.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
@@ -66,7 +67,7 @@ public:
     /// The start and end tokens in the files (bos_token, eos_token), also if encode does not add them.
     [[nodiscard]] std::optional<std::int32_t> bos_token() const;
     [[nodiscard]] std::optional<std::int32_t> eos_token() const;
-    /// Notices for the user: for example, versions of transformers read a file differently.
+    /// Notices for the user, for example that versions of transformers read a file differently.
     [[nodiscard]] const std::vector<std::string>& notices() const;
 
     /// Digest of the rules that split a text, independent of the form of the files (tokenizer_digest.h).
@@ -74,8 +75,8 @@ public:
     /// The files of the tokenizer. Their copies in another folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
-    /// InputError: an id of the vocabulary, or of a token that is added to every text, is beyond the \p
-    /// vocabulary_size rows of a model's embedding. Added tokens beyond these rows are an error only if a
+    /// InputError: the id of a token in the vocabulary, or of a token added to every text, is beyond the
+    /// \p vocabulary_size rows of a model's embedding. Added tokens beyond these rows are an error only if a
     /// text contains them.
     void require_vocabulary(std::int64_t vocabulary_size) const;
     void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;

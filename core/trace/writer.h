@@ -27,7 +27,7 @@ class TraceWriter {
 public:
     struct Options {
         bool compress = false; ///< compress signals by zstd if this makes them smaller (packed_values.h)
-        /// For a new, temporary file: its final name in messages.
+        /// The final name of a new, temporary file, for messages.
         std::filesystem::path final_path = {};
     };
 
@@ -40,9 +40,9 @@ public:
 
     /// Starts a run and returns its id. An existing name gets " (2)" and so on. \p declared: the signals of
     /// the run. A declared signal may remain unused. All chunks of a signal have the declared dtype. A run
-    /// that is not ended stays marked partial. The writer sets `id`, totals and `seconds` of \p info. The
-    /// record_level "scalars" also packs the tokens (packed_values.h), and compresses. \p shard: the run's
-    /// shard, if known.
+    /// that is not ended stays marked partial. The writer sets `id`, totals and `seconds` of \p info. With
+    /// record_level "scalars", packs the tokens (packed_values.h) and compresses all signals. \p shard: the
+    /// run's shard, if known.
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Continues a partial run. Keeps finished sequences. Removes an unfinished sequence and its faults.
@@ -59,7 +59,7 @@ public:
     /// and the same shapes except for the first axis. Spans may be empty without a text. Data is
     /// little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks);
-    /// Adds classes of parts of the current sequence's text. Across all calls, parts are in text order
+    /// Labels parts of the current sequence's text with classes. Across all calls, parts are in text order
     /// without overlap.
     void put_labels(std::vector<TextLabel> labels);
     void end_sequence();

@@ -32,7 +32,7 @@ struct Recipe {
     std::string start_digest; ///< checkpoint_digest() of `start`; train() sets it
 
     std::filesystem::path tokenizer;         ///< a tokenizer.json, or a folder with a tokenizer
-    std::filesystem::path texts;             ///< folder of the texts' patterns
+    std::filesystem::path texts;             ///< folder in which the patterns below find files
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< never trained on, even if train_texts name them
     double held_out_fraction = 0; ///< share at the end of every training text that is also held out
@@ -74,9 +74,9 @@ struct Recipe {
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
     /// k_s at a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
-    /// Linear warm-up: step i of w, counted from 0, has peak (i + 1) / w. Then half a cosine (Loshchilov and
-    /// Hutter 2017, without restarts): from the peak at the last step of the warm-up to peak * final_fraction
-    /// at the last step of the training, which later steps keep.
+    /// Linear warm-up: step i of w, counted from 0, has peak * (i + 1) / w. Then half a cosine (Loshchilov
+    /// and Hutter 2017, without restarts): from the peak at the last step of the warm-up to peak *
+    /// final_fraction at the last step of the training and at all later steps.
     [[nodiscard]] double learning_rate_at(std::int64_t step) const;
 };
 

@@ -50,7 +50,7 @@ struct ChooserEntry {
     std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
 };
 
-/// Fills \p box with \p entries and makes the entry with \p chosen current (or none). Changes only different
+/// Fills \p box with \p entries and selects the entry with \p chosen (or none). Changes only different
 /// entries and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
@@ -77,8 +77,8 @@ struct BoxItem {
     Qt::Alignment alignment;
 };
 
-/// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: a
-/// layout for another layout. A spacing of -1 is the style's.
+/// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: to
+/// nest the layout in another layout. A spacing of -1 is the style's.
 QBoxLayout* make_row(QWidget* parent, const QMargins& margins, int spacing,
                      std::initializer_list<BoxItem> items);
 QBoxLayout* make_column(QWidget* parent, const QMargins& margins, int spacing,

@@ -31,7 +31,8 @@ struct Style : ChartInks {
     double width;      ///< width of the content in points
 };
 
-/// Lines of at most \p width, broken between words. Shortens the last line after \p most lines.
+/// Lines of at most \p width, broken between words. If the text needs more than \p most lines,
+/// shortens line \p most.
 std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
                                    double width, int most = 1000);
 

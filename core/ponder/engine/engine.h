@@ -91,7 +91,7 @@ public:
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
     /// The plan of all later runs. The default has the method's own choices and the config's number of
-    /// refreshes. Without such a number, public configs use 3 refreshes, and our "pondering" section uses
+    /// refreshes. Without such a number, public configs get 3 refreshes, and our "pondering" sections get
     /// exact scoring. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the

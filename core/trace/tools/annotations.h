@@ -25,15 +25,15 @@ struct AnnotationInfo {
     std::string name;    ///< letters, digits and underscores
     bool category = false;
     std::vector<std::string> classes; ///< classes of a category, by number
-    /// Digests of the annotated run. The values are invalid for another text or tokenizer.
+    /// Digests of the annotated run. The annotation is invalid for another text or tokenizer.
     std::string text_digest, tokenizer_digest;
     std::int64_t sequences = 0, tokens = 0;
     std::string created; ///< ISO 8601, UTC
 };
 
-/// The error in the name of an annotation or class. Empty: the name is valid. An annotation's name is valid
-/// in a condition and differs from all token quantities. A class is a short line of UTF-8 without invisible
-/// characters (control characters, direction marks).
+/// The error in the name of an annotation or class. Empty: the name is valid. A condition can use an
+/// annotation's name, which differs from all token quantities. A class is a short line of UTF-8 without
+/// invisible characters (control characters, direction marks).
 std::string fault_of_annotation_name(std::string_view name);
 std::string fault_of_class(std::string_view name);
 inline constexpr std::size_t most_annotation_classes = 256;
@@ -95,7 +95,7 @@ struct Annotation {
     std::vector<std::vector<double>> values;
 };
 
-/// InputError with the remedy: the trace is on another machine and read-only.
+/// InputError that names the remedy: the trace is on another machine, so it is read-only.
 void check_can_annotate(const std::filesystem::path& trace);
 /// Stores annotations of a run beside its trace. Replaces annotations with the same names and keeps others.
 /// Stores all annotations or none. InputError: an invalid name or class, values of another length, an

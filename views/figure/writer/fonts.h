@@ -17,8 +17,8 @@ namespace ponderscope::figure {
 inline constexpr const char* default_family = "DejaVu Sans";
 
 /// The typeface of a figure, regular and bold, with fallback fonts of this machine for missing letters. The
-/// order is Noto Sans first, then fontconfig's order. The user's language has no effect. Fonts of coloured
-/// pictures are not used. Copies share loaded fonts. For one thread.
+/// order is Noto Sans first, then fontconfig's order. The user's language has no effect. Colour fonts
+/// (emoji) are not used. Copies share loaded fonts. For one thread.
 class Fonts {
 public:
     /// EnvironmentError: the family is not installed, is damaged or cannot be embedded (FontFace).
