@@ -5,13 +5,16 @@
     reproduce.py --text HELD_OUT.txt [--models build/sample_models/cabinet] [--known-difficulty DIR] [--more build/more_models]
                  [--out build/reproduce]
 
-Runs `ponderscope` alone (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv: the claim, the paper's figure,
-ours with its interval, whether ours says the same, and where that is not decided, what would decide it. HELD_OUT.txt is a text that no model was trained on; of the novels, those that
-training.json names. --known-difficulty: a folder with what known_difficulty/generate.py wrote, and perhaps models trained on it in folders
-of the recipes' names; else those that are shipped are asked. --more: what more_models.sh trained, the same models from other seeds and the curves of the penalty. Recordings
-are kept in OUT and used again. A claim whose models are not there says so. Methods are compared with
-`compare --paired-seeds` over all seeds that both have; what is said of one method's own tokens is decided where all its seeds say the same.
-"not decided" is an interval that holds both answers, or seeds that contradict each other. Needs nothing but Python.
+Runs only `ponderscope` (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv. Each row has the claim, the paper's
+figure, our figure with its interval, the verdict, and for an undecided claim what would decide it. Methods are compared with
+`compare --paired-seeds` over their common seeds. A claim about a single method is decided if all its seeds agree. "not decided": the interval
+contains both answers, or seeds disagree. Needs only Python.
+
+HELD_OUT.txt: a text that no model was trained on. training.json names the held-out novels.
+--known-difficulty: a folder with the output of known_difficulty/generate.py, and with models trained on it in folders named after the recipes.
+--more: the output of more_models.sh: the same models from other seeds, and models for the curves of the penalty.
+
+Recordings are kept in OUT and used again. A claim without its models says so.
 """
 
 import argparse
