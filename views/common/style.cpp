@@ -12,8 +12,6 @@
 #include <QStyleOption>
 #include <QTabBar>
 
-#include <algorithm>
-
 using namespace Qt::StringLiterals;
 
 namespace ponderscope {
@@ -99,12 +97,10 @@ int Style::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* 
 
 QSize Style::sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                               const QWidget* widget) const {
-    QSize made = QProxyStyle::sizeFromContents(type, option, size, widget);
-    if (type == CT_MenuItem ||
-        (type == CT_ItemViewItem && widget != nullptr && widget->inherits("QListView"))) {
-        made.setHeight(std::max(made.height(), row_height));
-    }
-    return made;
+    const QSize made = QProxyStyle::sizeFromContents(type, option, size, widget);
+    const bool row = type == CT_MenuItem ||
+                     (type == CT_ItemViewItem && widget != nullptr && widget->inherits("QListView"));
+    return row ? made.expandedTo({0, row_height}) : made;
 }
 
 void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
@@ -134,9 +130,13 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_PanelMenuBar:
     case PE_FrameTabWidget:
         return;
+    case PE_FrameLineEdit:
     case PE_IndicatorCheckBox:
     case PE_IndicatorRadioButton: {
         QProxyStyle::drawPrimitive(element, option, painter, widget);
+        if (element == PE_FrameLineEdit && !theme_.dark() && theme_.appearance() != Appearance::contrast) {
+            return;
+        }
         const double corner = element == PE_IndicatorRadioButton ? box.width() / 2.0 : 0;
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing, corner > 0);
@@ -157,6 +157,7 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
     const QRect& box = option->rect;
     switch (element) {
     case CE_TabBarTabShape:
+    case CE_MenuBarEmptyArea:
         return;
     case CE_TabBarTabLabel:
         if (const auto* tab = qstyleoption_cast<const QStyleOptionTab*>(option)) {
@@ -180,8 +181,6 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
     case CE_HeaderEmptyArea:
         painter->fillRect(box, c.panel);
         painter->fillRect(QRect(box.left(), box.bottom(), box.width(), 1), c.line);
-        return;
-    case CE_MenuBarEmptyArea:
         return;
     case CE_MenuBarItem: // Fusion draws a line below each
         if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
