@@ -178,7 +178,7 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     }
 }
 
-/// The letter of the run's side; a faint B is where a click makes another run B.
+/// The letter of the run's side; a grey B is where a click makes another run B.
 QVariant LibraryModel::sideData(const RunKey& key, int role) const {
     const QString side = key.isValid() ? runData(key, SideRole).toString() : QString();
     const Palette& colours = context_.theme.colours();
@@ -188,9 +188,9 @@ QVariant LibraryModel::sideData(const RunKey& key, int role) const {
     case Qt::AccessibleTextRole:
         return side;
     case Qt::ForegroundRole:
-        return side.isEmpty() ? colours.faint : side.startsWith(u'A') ? colours.a : colours.b;
+        return side.isEmpty() ? colours.soft : side.startsWith(u'A') ? colours.a : colours.b;
     case Qt::FontRole:
-        return context_.theme.strong();
+        return side.isEmpty() ? context_.theme.body() : context_.theme.strong();
     case Qt::TextAlignmentRole:
         return static_cast<int>(Qt::AlignHCenter | Qt::AlignTop);
     case Qt::ToolTipRole:
