@@ -382,7 +382,6 @@ void FigurePanel::showProblem(Cell& cell, const QString& sentence) {
     cell.made.reset();
     cell.chart = {};
     cell.tokens.clear();
-    cell.plot->show();
     cell.plot->setHint(sentence);
 }
 
@@ -406,6 +405,11 @@ void FigurePanel::showParts(const std::vector<Gathered>& all) {
         } else {
             showProblem(cells_[i], all[i].problem);
         }
+    }
+    const auto works = [](const Cell& cell) { return problemOf(cell).isEmpty(); };
+    const bool any = embedded_ && std::ranges::any_of(cells_, works);
+    for (const Cell& cell : cells_) { // in another panel, a figure takes the room of problems
+        cell.plot->setVisible(!cell.made && (!any || works(cell)));
     }
     notices.removeDuplicates();
     notices_->setText(notices.join(u' '));
@@ -440,7 +444,6 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
         }
         cell.made = std::make_unique<Figure>(compose(spec, gathered, *fonts_));
         cell.page->setFigure(cell.made.get(), fonts_.get());
-        cell.plot->hide();
     } catch (const Error& error) {
         showProblem(cell, QString::fromUtf8(error.what()));
     }
