@@ -203,8 +203,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
                        });
     }
     Chart chart;
-    const QString title = QString::fromStdString(what.shown_name());
-    chart.title = title;
+    chart.title = QString::fromStdString(what.shown_name());
     chart.x.label = step_word(info.step_unit);
     chart.y.label = u"layer"_s;
     chart.y.reversed = true; // downwards, as information flows
@@ -300,6 +299,11 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
                                                              format_nats(low, 3), format_nats(high, 3),
                                                              format_count(sums[g].count)));
         marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:%1"_s.arg(groups.groups[g].id));
+    }
+    if (std::ranges::all_of(marks.y, [&](double y) { return y == marks.y.front(); })) {
+        chart.y.low = -0.5; // a range around the one mean has steps that cannot be
+        chart.y.high = static_cast<double>(info.max_steps) + 0.5;
+        chart.y.whole = true;
     }
     chart.series.push_back(std::move(marks));
     return chart;
