@@ -74,11 +74,13 @@ void ScaleBar::paintEvent(QPaintEvent*) {
             x += wide + bar_gap;
         }
     };
-    // A narrow place cuts the name.
-    write(metrics.elidedText(name_, Qt::ElideRight,
-                             std::max(0, metrics.horizontalAdvance(name_) + width() - sizeHint().width())));
+    // A narrow place takes up to half of the bar, then cuts the name.
+    const int lack = std::max(0, sizeHint().width() - width());
+    const int taken = std::min(lack, bar_width / 2);
+    const int room = metrics.horizontalAdvance(name_) + taken - lack;
+    write(metrics.elidedText(name_, Qt::ElideRight, std::max(0, room)));
     write(low_);
-    const QRect bar(x, height() / 2 - 5, bar_width, 10);
+    const QRect bar(x, height() / 2 - 5, bar_width - taken, 10);
     const ColourMap& map = diverging_ ? theme_.differenceMap() : theme_.magnitudeMap();
     for (int i = 0; i < bar.width(); ++i) {
         painter.fillRect(bar.left() + i, bar.top(), 1, bar.height(), QColor(map.at((i + 0.5) / bar.width())));
