@@ -33,10 +33,10 @@ namespace ponderscope {
 namespace {
 
 QString means_in_words(const QString& what, double steps, double nll, double flops) {
-    const QString text = u"<b>%1</b>&nbsp;&nbsp; steps %2&nbsp;&nbsp; NLL %3&nbsp;&nbsp; perplexity %4"_s.arg(
+    const QString text = u"<b>%1</b>&ensp; steps&nbsp;%2&ensp; NLL&nbsp;%3&ensp; perplexity&nbsp;%4"_s.arg(
         what, format_nats(steps), format_nats(nll, 3), format_nats(std::exp(nll)));
     return std::isfinite(flops)
-               ? text + u"&nbsp;&nbsp; FLOPs %1"_s.arg(format_si(flops).replace(u' ', QChar(QChar::Nbsp)))
+               ? text + u"&ensp; FLOPs&nbsp;%1"_s.arg(format_si(flops).replace(u' ', QChar(QChar::Nbsp)))
                : text;
 }
 
@@ -429,7 +429,7 @@ void PolicyLab::drawFront() {
     }
     front_->decorate(
         [now = PolicyPoint{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops},
-         reruns = shared_.rerunPoints()](Chart& chart) {
+         reruns = shared_.rerunPoints(), chosen = QString::fromStdString(title_of(*kind_))](Chart& chart) {
             chart.title = u"Perplexity by replay"_s;
             chart.note.clear(); // it stands beside
             for (const RunPoint& rerun : reruns) {
@@ -438,6 +438,9 @@ void PolicyLab::drawFront() {
             for (Chart::Series& series : chart.series) { // tooltips name runs, which are many
                 series.listed = series.listed && series.mark != Chart::Mark::point;
             }
+            // A narrow legend has room for the first.
+            std::ranges::stable_partition(chart.series,
+                                          [&](const auto& one) { return one.name.startsWith(chosen); });
             add_replay(chart, now);
         });
 }
