@@ -189,7 +189,7 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
         return QPointF(plot.left() + plot.width() * static_cast<double>(step) / static_cast<double>(steps - 1),
                        plot.bottom() - plot.height() * (value - low) / (high - low));
     };
-    painter.setPen(QPen(colours.line, 1));
+    painter.setPen(theme.appearance() == Appearance::contrast ? colours.faint : colours.line); // as in charts
     for (const double share : {0.0, 0.5, 1.0}) {
         const double line = std::round(plot.bottom() - share * plot.height()) + 0.5;
         painter.drawLine(QPointF(plot.left(), line), QPointF(plot.right(), line));
