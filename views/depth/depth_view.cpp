@@ -5,10 +5,10 @@
 #include "views/chart/scale_bar.h"
 #include "views/common/controls.h"
 #include "views/common/format.h"
+#include "views/common/labels.h"
 #include "views/common/paths.h"
 #include "views/heatmap/step_map_canvas.h"
 
-#include <QLabel>
 #include <QSignalBlocker>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
           u"Token or average"_s,
           u"Weights of the selected token, or the mean or standard deviation over all tokens"_s, this)),
       chart_(new ChartPlot(context.theme, this)),
-      mapTitle_(soft_label(this)),
+      mapTitle_(new Readout(context.theme, this)),
       mapScale_(new ScaleBar(context.theme, this)),
       map_(new StepMapCanvas(context, this)),
       right_(new QWidget(this)),
@@ -39,15 +39,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
-    auto* mapHeader = make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_});
-    mapHeader->addStretch(1);
-    make_column(right_, {}, 5, {mapHeader, {map_, 1}});
+    mapTitle_->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    mapTitle_->setAccessibleName({}); // its text says what it is
+    make_column(right_, {}, 5, {make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_}), {map_, 1}});
     make_column(this, {14, 8, 14, 6}, 8,
                 {header, {make_row(nullptr, {}, 16, {{chart_, 4}, {right_, 5}}), 1}});
-    theme_.dress(this, [this] {
-        mapTitle_->setFont(theme_.small());
-        chooser_->setFont(theme_.strong());
-    });
+    theme_.dress(this, [this] { chooser_->setFont(theme_.strong()); });
 
     connect(chooser_, &QComboBox::activated, this, [this](int index) {
         signal_ = chooser_->itemData(index).toString();
@@ -268,7 +265,7 @@ void DepthView::refreshMap() {
         return;
     }
     const int head = selection_.head() < depth_->heads() ? selection_.head() : -1;
-    mapTitle_->setText(u"Weight of %1 %2 by %3 and token"_s.arg(
+    mapTitle_->say(u"Weight of %1 %2 by %3 and token"_s.arg(
         QString::fromStdString(depth_->source_name()),
         QString::fromStdString(depth_->source_labels()[static_cast<std::size_t>(source_)]),
         QString::fromStdString(depth_->layer_name())));

@@ -13,11 +13,11 @@
 #include <utility>
 
 class QComboBox;
-class QLabel;
 
 namespace ponderscope {
 
 class ChartPlot;
+class Readout;
 class ScaleBar;
 class StepMapCanvas;
 
@@ -65,7 +65,7 @@ private:
     QComboBox* head_;
     QComboBox* what_;
     ChartPlot* chart_;
-    QLabel* mapTitle_;
+    Readout* mapTitle_;
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
