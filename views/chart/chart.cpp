@@ -78,15 +78,17 @@ std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Seri
     return parts;
 }
 
-/// Okabe and Ito's, with grey for black, which is the text's. From the ninth rule on, lines are dashed.
+/// Okabe and Ito's, with grey for black, which is the text's, and on dark with a lighter blue. From the ninth
+/// rule on, lines are dashed.
 const std::vector<QColor>& rule_colours(bool dark) {
-    const auto with_grey = [](QRgb grey, bool night) {
+    const auto made = [](QRgb blue, QRgb grey, bool night) {
         std::vector<QColor> colours = palette_colours("okabe_ito", night);
+        colours.front() = QColor(blue);
         colours.back() = QColor(grey);
         return colours;
     };
-    static const std::vector<QColor> light = with_grey(0x555555, false);
-    static const std::vector<QColor> night = with_grey(0xBCBCBC, true);
+    static const std::vector<QColor> light = made(0x0072B2, 0x555555, false);
+    static const std::vector<QColor> night = made(0x3D7EE0, 0xBCBCBC, true);
     return dark ? night : light;
 }
 
