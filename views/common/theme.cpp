@@ -160,7 +160,7 @@ const std::vector<QColor>& Theme::runColours(bool dark) {
     // Apart from teal and orange, and from each other also without red or green cones.
     static const std::vector<QColor> light{QColor(0x6b5bb0), QColor(0x8a8f96), QColor(0x2f6fb0),
                                            QColor(0xb0487f), QColor(0x7d7a1e), QColor(0x4aa3c4),
-                                           QColor(0x8c4a35), QColor(0x3d4550)};
+                                           QColor(0x6a1020), QColor(0x3d4550)};
     static const std::vector<QColor> night{QColor(0x9a8be0), QColor(0x9aa0a7), QColor(0x6ba6e2),
                                            QColor(0xdc82b0), QColor(0xb8b455), QColor(0x7fcde8),
                                            QColor(0xc9836c), QColor(0xc6ccd3)};
