@@ -231,7 +231,7 @@ void MainWindow::showStatus() {
                                 format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
                      : u"NLL %1 over %2 predicted tokens"_s.arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {
-        parts << u"steps %1"_s.arg(format_nats(steps));
+        parts << steps_word(run->step_unit) + u' ' + format_nats(steps);
     }
     parts << QString::fromStdString(run->device) + u' ' + QString::fromStdString(run->dtype);
     if (is_elsewhere(selection_.runA().trace)) {
