@@ -2,7 +2,6 @@
 #include "views/compare/task_answers.h"
 
 #include "core/stats/tasks.h"
-#include "views/common/controls.h"
 #include "views/common/format.h"
 #include "views/common/paths.h"
 
@@ -73,11 +72,7 @@ AllFindings find_answers(const std::filesystem::path& trace_a, std::int64_t run_
 } // namespace
 
 TaskAnswers::TaskAnswers(ViewContext context, QWidget* parent)
-    : QTreeWidget(parent),
-      data_(context.data),
-      selection_(context.selection),
-      note_(soft_label(viewport())),
-      job_(this) {
+    : QTreeWidget(parent), data_(context.data), selection_(context.selection), job_(this) {
     note_->setAlignment(Qt::AlignCenter);
     note_->setAttribute(Qt::WA_TransparentForMouseEvents);
     make_column(viewport(), {8, 8, 8, 8}, -1, {note_});
@@ -85,7 +80,6 @@ TaskAnswers::TaskAnswers(ViewContext context, QWidget* parent)
     setHeaderLabels({u"Task"_s, u"Accuracy"_s});
     setAccessibleName(u"Answers to tasks"_s);
     header()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-    setRootIsDecorated(true);
     connect(this, &QTreeWidget::itemClicked, this, [this](QTreeWidgetItem* item) {
         if (item->data(0, sequence_role).isValid()) {
             selection_.setSequence(item->data(0, sequence_role).toLongLong());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "views/common/controls.h"
 #include "views/common/task.h"
 #include "views/common/view_context.h"
 
 #include <QTreeWidget>
-
-class QLabel;
 
 namespace ponderscope {
 
@@ -22,7 +21,7 @@ public:
 private:
     TraceData& data_;
     Selection& selection_;
-    QLabel* note_; ///< why there is nothing
+    QLabel* note_ = soft_label(viewport()); ///< why there is nothing
     Task job_;
 };
 
