@@ -40,7 +40,8 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
     mapTitle_->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    mapTitle_->setAccessibleName({}); // its text says what it is
+    mapTitle_->setAccessibleName({});                                    // its text says what it is
+    chart_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // a low panel need not scroll
     make_column(right_, {}, 5, {make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_}), {map_, 1}});
     make_column(this, {14, 8, 14, 6}, 8,
                 {header, {make_row(nullptr, {}, 16, {{chart_, 4}, {right_, 5}}), 1}});
@@ -61,13 +62,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     });
     connect(&loader_, &MapLoader::shown, this, &DepthView::showMapScale);
     follow(*this, context, Follows::a);
-    const auto redraw = seen(&DepthView::redraw);
     followSequence(*this, context, seen(&DepthView::refreshData),
                    [this](const QString& signal) { return signal == signal_; });
     connect(&selection_, &Selection::tokenChanged, this, seen(&DepthView::refreshChart));
     connect(&selection_, &Selection::hoverChanged, this, seen(&DepthView::refreshChart));
-    connect(&selection_, &Selection::depthChanged, this, redraw);
-    connect(&selection_, &Selection::stepChanged, this, redraw);
+    connect(&selection_, &Selection::depthChanged, this, seen(&DepthView::redraw));
+    connect(&selection_, &Selection::stepChanged, this, seen(&DepthView::redraw));
     renew();
 }
 
