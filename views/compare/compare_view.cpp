@@ -80,9 +80,9 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
         detail_->addItem(name);
         beside_->addWidget(widget);
     }
-    for (FigurePanel* panel : {pairs_, winners_}) {
-        panel->embed();
-    }
+    pairs_->embed();
+    winners_->embed();
+    beside_->setMinimumWidth(210); // the title of an axis fits
     screenChanged();
     auto* right = new QWidget(this);
     make_column(right, {6, 8, 14, 6}, 4, {{detail_, 0, Qt::AlignLeft}, {beside_, 1}});
