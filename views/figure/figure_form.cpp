@@ -199,7 +199,7 @@ QWidget* FigureForm::makeEditor(const FieldForm& field) {
     auto* line = new QLineEdit(this);
     const bool list = field.editor == FieldForm::list;
     line->setText(list ? value.toVariant().toStringList().join(u", "_s) : value.toString());
-    line->setPlaceholderText(list ? u"for example learned, entropy"_s : QString());
+    line->setPlaceholderText(list ? u"learned, entropy, …"_s : QString());
     connect(line, &QLineEdit::editingFinished, this, [this, key, line, list] {
         set(key, json_of(list ? QJsonValue(QJsonArray::fromStringList(listed_policies(line->text())))
                               : QJsonValue(line->text().trimmed())));

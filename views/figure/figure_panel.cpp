@@ -131,7 +131,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     hint_->setAlignment(Qt::AlignCenter);
     hint_->setWordWrap(true);
     hint_->setTextFormat(Qt::PlainText);
-    make_column(this, {14, 10, 14, 8}, -1, {{body_, 1}, notices_, {hint_, 1}});
+    make_column(this, {14, 8, 14, 4}, 4, {{body_, 1}, notices_, {hint_, 1}});
     form_->setSpec(*parts.front());
     fit_form_area(*side_, panel_form_width);
     side_->setVisible(!form_->isEmpty());
