@@ -21,7 +21,7 @@ Chart winners_chart(const Winners& winners) {
                                                  : QString();
     const QString of_a = QString::fromStdString(winners.a);
     const QString of_b = QString::fromStdString(winners.b);
-    chart.y.label = u"NLL of A minus B (nats)"_s; // names of both are longer than the axis
+    chart.y.label = u"NLL: A − B (nats)"_s; // names of both are longer than the axis
     chart.note = u"A: %1, B: %2."_s.arg(of_a, of_b);
     auto a = Chart::Series::of(Chart::Mark::point, Chart::a, u"%1 is better"_s.arg(of_a));
     auto b = Chart::Series::of(Chart::Mark::point, Chart::b, u"%1 is better"_s.arg(of_b));
