@@ -140,7 +140,8 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         const double corner = element == PE_IndicatorRadioButton ? box.width() / 2.0 : 0;
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing, corner > 0);
-        painter->setPen(has_state(option, State_HasFocus) ? c.a : c.soft); // Fusion's is dark on dark
+        const QColor frame = element == PE_FrameLineEdit ? c.faint : c.soft; // Fusion's is dark on dark
+        painter->setPen(has_state(option, State_HasFocus) ? c.a : frame);
         painter->setBrush(Qt::NoBrush);
         painter->drawRoundedRect(box.adjusted(0, 0, -1, -1), corner, corner);
         painter->restore();
