@@ -39,7 +39,6 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
-    chart_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // a low panel need not scroll
     mapTitle_->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     mapTitle_->setAccessibleName({}); // its text says what it is
     make_column(right_, {}, 5, {make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_}), {map_, 1}});
