@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/support/sample_trace.h"
 
-#include "core/base/half.h"
 #include "core/trace/writer.h"
+#include "tests/support/half.h"
 #include "tests/support/packed.h"
 
 #include <algorithm>

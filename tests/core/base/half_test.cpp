@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/half.h"
+#include "tests/support/half.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,6 @@
 // States on every model: recorded ones are what the forward computed, layers read out say what the head says
 // of them, and a state that is put in the place of another changes what comes after and nothing before.
 #include "core/base/error.h"
-#include "core/base/half.h"
 #include "core/kernels/head.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/model.h"
@@ -11,6 +10,7 @@
 #include "core/trace/reader.h"
 #include "tests/core/ponder/every_model.h"
 #include "tests/support/errors.h"
+#include "tests/support/half.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/core/trace/sample.h"
 
-#include "core/base/half.h"
 #include "core/base/splitmix.h"
 #include "core/trace/shard.h"
+#include "tests/support/half.h"
 #include "tests/support/packed.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // resources/docs/trace-schema.md is for users: it names every view, and every example in it is run.
-#include "core/base/half.h"
 #include "core/trace/reader.h"
 #include "core/trace/rows.h"
 #include "core/trace/schema.h"
@@ -9,6 +8,7 @@
 #include "tests/core/trace/page_examples.h"
 #include "tests/core/trace/sample.h"
 #include "tests/core/trace/trace_test.h"
+#include "tests/support/half.h"
 
 #include <cmath>
 #include <cstring>

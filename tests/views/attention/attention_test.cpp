@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/half.h"
 #include "core/trace/reader.h"
+#include "tests/support/half.h"
 #include "tests/support/packed.h"
 #include "tests/views/view_stage.h"
 #include "views/attention/attention_view.h"
