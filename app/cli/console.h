@@ -15,7 +15,7 @@
 
 namespace ponderscope::cli {
 
-using namespace plain_text; // NOLINT(google-build-using-namespace): of numbers in every report
+using namespace plain_text; // NOLINT(google-build-using-namespace): every report formats numbers
 
 /// Exit codes of all verbs.
 enum ExitCode : int { done = 0, check_failed = 1, wrong_input = 2, cancelled = 130 };
@@ -45,7 +45,7 @@ public:
     void finish();
     /// Prints each notice on a line of stderr, unless progress is printed for programs.
     void note(const std::vector<std::string>& notices);
-    /// Whether progress is printed.
+    /// Whether progress is printed for people on a terminal.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
 
 private:

@@ -22,8 +22,8 @@ struct BranchNode {
     std::optional<Branch> branch;
 };
 
-/// The tree of \p run, parents before children. Contains at least \p run, if open. Lists a run of several
-/// open traces once, from the trace of \p run if possible.
+/// The tree of \p run, parents before children. Contains at least \p run, if open. Lists a run that is in
+/// several open traces once, preferably from the trace of \p run.
 std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
 
 /// A possible token at a position.

@@ -20,7 +20,8 @@ struct Command {
     QString text; ///< without mnemonics
 };
 
-/// A score for the letters \p typed in order in \p text, best at beginnings of words. Negative: no match.
+/// How well \p text matches: it must contain the letters of \p typed in order. Letters at beginnings of words
+/// score best. Negative: no match.
 int command_score(const QString& typed, const QString& text);
 
 /// All actions of these menus with their paths. Emits aboutToShow to fill dynamic menus.

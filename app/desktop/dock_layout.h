@@ -16,7 +16,7 @@ namespace ponderscope {
 
 class LiveView;
 
-/// The docks of a window, one a panel: the default layout, its changes in small windows, a maximized panel.
+/// The docks of a window, one for each panel. Handles the default layout, small windows, a maximized panel.
 class DockLayout : public ShellPart {
     Q_OBJECT
 public:
@@ -35,7 +35,7 @@ public:
     /// Applies the default layout for this window size: in low windows the docks below the text become tabs,
     /// in narrow windows the inspector is beside the library.
     void arrange();
-    void fitPanels(); ///< applies it after a resize to panels that are at their default place
+    void fitPanels(); ///< after a resize, moves panels that are at their default place to the new default
     /// Maximizes a panel; a second call restores the layout.
     void maximise(QDockWidget* dock);
     void leaveMaximised();
@@ -54,7 +54,7 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag in progress. Qt refers to parts of the layout during a drag, so it must not change.
+    /// Ends a dock drag, because the layout must not change during a drag: Qt refers to parts of it.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

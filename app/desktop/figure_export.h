@@ -28,7 +28,7 @@ public:
 public Q_SLOTS:
     /// Opens the workbench. Does nothing without a run.
     void exportFigure(ponderscope::figure::FigureKind kind);
-    /// Shows a figure as its own panel until it is closed.
+    /// Shows a figure as a new panel until the user closes the panel.
     void dockFigure(const ponderscope::figure::FigureSpec& spec);
 
 private:

@@ -102,7 +102,7 @@ private:
     TraceData& data_;
     Selection& selection_;
     QSet<QString> opening_;
-    /// Requested runs of TRACE#RUN. Of traces opened together, the first run becomes A, the second B.
+    /// Requested runs of TRACE#RUN. If traces are opened together, the first run becomes A, the second B.
     struct Wanted {
         QString trace, run;
         int side;

@@ -45,7 +45,7 @@ struct Panel {
     const char* name; ///< name in layouts and for --tab
     const char* title;
     PanelPlace place;
-    const char* heading; ///< title of the panel
+    const char* heading; ///< title of the panel's content
     bool caveat;         ///< show the warning below the panel; false: its charts show it
     QWidget* (*make)(const ViewContext& context, QWidget* parent);
     /// Connects the panel with other parts; null: the panel needs no other part.

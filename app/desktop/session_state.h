@@ -108,7 +108,7 @@ private:
     DockLayout& docks_;
     OpenTraces& traces_;
     std::vector<ViewState> states_; ///< the history of views, as in a browser
-    std::size_t at_ = 0;            ///< the current view in it
+    std::size_t at_ = 0;            ///< index of the current view in states_
     QTimer settling_;               ///< waits until changes have stopped
     bool travelling_ = false;       ///< undo or redo is running, so the change is not recorded
     std::vector<SavedView> views_;

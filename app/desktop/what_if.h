@@ -15,7 +15,8 @@ namespace ponderscope {
 
 class RunController;
 
-/// Records run A again with one change: other steps for a token, no source of depth attention, another state.
+/// Records run A again with one change: other steps for a token, a source of depth attention less, another
+/// state.
 class WhatIf : public ShellPart {
     Q_OBJECT
 public:

@@ -9,21 +9,22 @@
 namespace ponderscope {
 
 /// The sequence attention of one token in the recorded layers and heads: a row of the signal `attention`
-/// (record --attention), with axes token, step, layer, head, optionally key_step, and back.
+/// (record --attention). Its axes: token, step, layer, head, optionally key_step, and back (distance to the
+/// key token).
 class AttentionRow {
 public:
     /// Whether the signal is sequence attention.
     static bool fits(const SignalInfo& info);
 
-    /// \p chunk: as TraceReader returns it, of a signal that fits, with one row: of token \p row.
+    /// \p chunk: the single row of token \p row, as TraceReader returns it. The signal must fit.
     AttentionRow(const SignalChunk& chunk, const SignalInfo& info, std::int64_t row);
 
     [[nodiscard]] std::int64_t row() const { return row_; }
     [[nodiscard]] std::int64_t steps() const { return steps_; }
     [[nodiscard]] std::int64_t layers() const { return layers_; } ///< number of recorded layers
     [[nodiscard]] std::int64_t heads() const { return heads_; }   ///< number of recorded heads
-    /// The weight on each token from 0 to row(), summed over the slots of a key token. \p layer and \p head
-    /// are indices of recorded ones; -1: the mean over all.
+    /// The weight on each token from 0 to row(), summed over the steps of the key token. \p layer and \p head
+    /// are indices among the recorded layers and heads; -1: the mean over all.
     [[nodiscard]] std::vector<float> weights(std::int64_t step, std::int64_t layer, std::int64_t head) const;
 
 private:
@@ -36,7 +37,8 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The model's numbers of the recorded layers and heads, from the signal's description, or else 0, 1, ...
+/// The numbers of the recorded layers and heads in the model, from the signal's description (default: 0, 1,
+/// ...).
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

@@ -16,8 +16,8 @@ namespace ponderscope {
 class MapHeader;
 class StepMapCanvas;
 
-/// The attention weight of every earlier token for the selected token, by layer (mean over heads) or by head
-/// of one layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
+/// The attention of the selected token to every earlier token, by layer (mean over heads) or by head of one
+/// layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
 ///
 /// The map shows the pinned token, so hovering over the map does not change it.
 class AttentionView : public QWidget, public LiveView {
@@ -37,7 +37,7 @@ private:
     void renew() override; ///< reads the signal of run A
     void refreshToken();
     void showRow();
-    void showReach(); ///< fills the map with the tokens that this token could read
+    void showReach(); ///< zooms the map to the tokens that this token could read
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;

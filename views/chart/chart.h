@@ -16,15 +16,15 @@
 
 namespace ponderscope {
 
-/// Lines, points, bars or a density in one pair of axes. Has numbers and roles, not colours and sizes. The
-/// window's plot and the figure writer draw a chart with the same ranges, ticks and colours.
+/// Lines, points, bars or a density in one pair of axes. Series have roles (Ink); colours and sizes come
+/// later. The window's plot and the figure writer draw a chart with the same ranges, ticks and colours.
 struct Chart {
     enum class Mark : std::uint8_t {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line
         point, ///< a point, with whiskers from low to high if both are given
         bar,   ///< a bar from 0 to y, centred at x
-        band,  ///< between low and high along x; a NaN interrupts the band; with one x an upright bar
-        cell,  ///< dx × dy around (x, y), coloured by value, not drawn for NaN; without values: by ink
+        band,  ///< between low and high along x; a NaN interrupts the band; one x alone gives an upright bar
+        cell,  ///< dx × dy around (x, y), coloured by value (NaN: not drawn), or without values by ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
     /// policy_kinds(), text, soft text, and the grey of steps that did not run.
@@ -38,16 +38,16 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: not in the legend; another series of this colour is
+        bool listed = true; ///< false: not in the legend, which lists another series of this colour
         Mark mark = Mark::line;
-        int ink = a; ///< Ink, or other + n, or rule + n
+        int ink = a; ///< an Ink; other + n: a further run; rule + n: a halting rule
         bool dashed = false;
         bool faint = false;  ///< lines: drawn behind more important lines
         bool strong = false; ///< a larger point with a ring in the paper's colour
         std::vector<double> x, y;
         std::vector<double> low, high; ///< ends of bands and whiskers
-        std::vector<double> value;     ///< of each cell: on the chart's scale, or from 0 to 1 without a scale
-        std::vector<QString> labels;   ///< a label for each mark, shown at the cursor
+        std::vector<double> value; ///< value of each cell: on the chart's scale; without a scale from 0 to 1
+        std::vector<QString> labels; ///< a label for each mark, shown at the cursor
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
         std::vector<QString> links;
@@ -70,7 +70,7 @@ struct Chart {
         bool reversed = false;      ///< the low end is at the top, or at the right
         bool si = false;            ///< numbers in k, M or G; the title names the unit: "FLOPs (M)"
         bool log = false;           ///< omits values that are not positive
-        std::vector<QString> names; ///< names of the places 0, 1, … on an axis of categories
+        std::vector<QString> names; ///< axis of categories: the names at 0, 1, …
     };
     /// The colour scale of cells, drawn beside the legend.
     struct Scale {
@@ -90,7 +90,7 @@ struct Chart {
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
-    [[nodiscard]] bool has(Mark mark) const; ///< in some series
+    [[nodiscard]] bool has(Mark mark) const; ///< whether some series has the mark
     /// Whether the axes can show the point: both numbers are finite, and positive on a logarithmic axis.
     [[nodiscard]] bool canPlot(double at, double height) const;
 };
@@ -101,7 +101,7 @@ struct ChartInks {
     std::vector<QColor> runs;  ///< one for each run: A, B, and the others
     std::vector<QColor> rules; ///< one for each halting rule
 };
-/// Colours of runs in a named palette ("okabe_ito", "grey"); empty for "default", the theme's colours.
+/// Colours of runs in a palette: "okabe_ito", "grey"; empty for "default", where the theme's colours apply.
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
 /// Colours of halting rules by their number in policy_kinds(). Distinguishable for colour-blind readers.
 const std::vector<QColor>& rule_colours(bool dark);
@@ -114,7 +114,7 @@ void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& number
 /// Dashes and hollow points distinguish series of one colour.
 QColor ink_of(const ChartInks& inks, int ink);
 int round_of(const ChartInks& inks, int ink);
-/// The same for the marks of a series, which may be faint.
+/// The colour of a series' marks: ink_of(), paler for a faint series.
 QColor colour_of(const ChartInks& inks, const Chart::Series& series);
 /// Whether the points of a series are rings filled with the paper's colour.
 bool is_hollow(const ChartInks& inks, const Chart::Series& series);
@@ -122,7 +122,7 @@ bool is_hollow(const ChartInks& inks, const Chart::Series& series);
 std::vector<double> dashes_of(const ChartInks& inks, const Chart::Series& series);
 QColor mixed(const QColor& from, const QColor& to, double share);
 
-/// Ranges [first, last) of consecutive points of a band with finite bounds.
+/// The parts of a band between NaNs: ranges [first, last) of consecutive points with finite low and high.
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
 QString token_link(std::int64_t sequence, std::int64_t row);
 QString layer_link(int layer, int step);
@@ -130,7 +130,7 @@ QString layer_link(int layer, int step);
 /// also its band and its points. Hiding a dashed line does not hide a solid line of the same colour.
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);
 
-/// The numbers as CSV: series, x, y, low, high, value. Categories have their names.
+/// The numbers as CSV: series, x, y, low, high, value. A category appears as its name.
 std::string chart_table(const Chart& chart);
 
 } // namespace ponderscope

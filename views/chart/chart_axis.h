@@ -22,12 +22,12 @@ struct AxisRange {
 /// Large numbers have one unit, which the title names: "FLOPs per token (M)".
 class ChartAxis {
 public:
-    /// \p horizontal_data: the chart's x axis, else its y axis. From three to \p most ticks.
+    /// \p horizontal_data: true for the chart's x axis, false for its y axis. From three to \p most ticks.
     ChartAxis(const Chart& chart, bool horizontal_data, int most);
     /// An axis with a given \p range, for a zoomed plot.
     ChartAxis(const Chart::Axis& axis, AxisRange range, int most);
 
-    /// Sets the largest number of ticks, without a change of the range. At least \p least ticks remain.
+    /// Changes the largest number of ticks and keeps the range. At least \p least ticks remain.
     void setMostTicks(int most, int least = 3);
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
     [[nodiscard]] QString label(double tick) const;

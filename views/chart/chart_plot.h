@@ -27,7 +27,7 @@ class Readout;
 /// hides its series. Keys: arrows go from mark to mark, Enter clicks the mark, + and − zoom, Shift and arrows
 /// move, Home shows everything. Screen readers get the numbers as a table.
 ///
-/// The plot keeps at least 60 % of the widget. A title or note without room becomes the tooltip.
+/// The plot keeps at least 60 % of the widget. A title or note that does not fit becomes the tooltip.
 class ChartPlot : public QWidget {
     Q_OBJECT
 public:
@@ -66,7 +66,7 @@ public:
     /// The chart as CSV, at most \p most lines.
     [[nodiscard]] QString table(int most) const;
     [[nodiscard]] QSize sizeHint() const override { return minimumSizeHint(); }
-    /// Depends on the number of categories only if their axis is vertical.
+    /// With a vertical axis of categories, the height grows with their number.
     [[nodiscard]] QSize minimumSizeHint() const override;
 
 public Q_SLOTS:

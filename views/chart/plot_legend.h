@@ -14,7 +14,7 @@ namespace ponderscope {
 class ScaleBar;
 
 /// The legend of a plot, a row above or a column beside it: the colour scale of cells, and for each series a
-/// button that hides or shows the series. A menu lists series without room.
+/// button that hides or shows the series. A menu lists the series that do not fit.
 class PlotLegend : public QWidget {
     Q_OBJECT
 public:

@@ -20,7 +20,7 @@ struct ChartMark {
 };
 
 /// The marks of a chart on a plot: texts, links, positions in pixels, and the neighbours of a mark. Stores
-/// references to the arguments. Call setAxes() when the plot has axes.
+/// references to the constructor's arguments. Call setAxes() when the plot has axes.
 class PlotMarks {
 public:
     /// \p hidden: names of series that are not shown.
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] QRectF box(ChartMark mark) const;
     /// The shown mark under or nearest to \p position.
     [[nodiscard]] ChartMark at(QPointF position) const;
-    /// The next mark of the series (\p along), or the same index in another series (\p across). Among cells,
-    /// the neighbour in this direction. \p from invalid: the first mark.
+    /// The neighbour of \p from: in its series (\p along ±1), or at the same index in the next series (\p
+    /// across ±1). For a cell: the cell in this direction. If \p from is invalid: the first mark.
     [[nodiscard]] ChartMark beside(ChartMark from, int along, int across) const;
 
 private:

@@ -21,7 +21,7 @@ QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& 
 std::vector<std::vector<QCPAbstractPlottable*>> plot_series(const Chart& chart, const ChartInks& inks,
                                                             const Theme& theme, QCPAxis* key, QCPAxis* value);
 
-/// Adds a graph without a line to a layer, for a ring around a mark. The plot owns it.
+/// Adds a graph without a line to a layer, for a ring around a mark. The plot owns the graph.
 QCPGraph* plot_ring(QCPAxis* key, QCPAxis* value, const QString& layer);
 
 } // namespace ponderscope

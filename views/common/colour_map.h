@@ -18,7 +18,7 @@ inline constexpr std::array<std::pair<MagnitudeMap, std::string_view>, 4> magnit
      {MagnitudeMap::magma, "magma"},
      {MagnitudeMap::grey, "grey"}}};
 
-/// 256 colours from 0 to 1. A value; cheap to copy, safe on every thread.
+/// 256 colours for positions from 0 to 1. Cheap to copy, safe on every thread.
 class ColourMap {
 public:
     /// Grey is even in lightness: CIE L* from 0 to 100.
@@ -55,7 +55,7 @@ struct ColourScale {
     static ColourScale symmetric(double magnitude) { return {-magnitude, magnitude, false}; }
 };
 
-/// The smallest of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten that is at least \p value.
+/// The smallest round number that is at least \p value: 1, 1.5, 2, 3, 4, 5, 6, 8 or 10 times a power of ten.
 double nice_ceiling(double value);
 
 } // namespace ponderscope

@@ -13,9 +13,9 @@ class QWidget;
 
 namespace ponderscope {
 
-/// The fixed ends of colour scales. The key of a signal or quantity is its name ("nll", "gate"). A final
-/// minus marks differences of runs. The key of an annotation is "=" and its name. Each window has one object,
-/// so the text and a map of the same signal look alike. GUI thread.
+/// The ends of colour scales that the user has fixed, by key. The key of a signal or quantity is its name
+/// ("nll", "gate"), with a final minus for the difference of two runs. The key of an annotation is "=" and
+/// its name. Each window has one object, so the text and a map of the same signal look alike. GUI thread.
 class ColourRanges : public QObject {
     Q_OBJECT
 public:

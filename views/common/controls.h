@@ -24,7 +24,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// A spin box that accepts the point and the decimal sign of the user's locale.
+/// A spin box that accepts both a point and the locale's decimal sign.
 class NumberBox : public QDoubleSpinBox {
     Q_OBJECT
 public:
@@ -47,7 +47,7 @@ struct ChooserEntry {
     QString text;
     QVariant data;                                   ///< identifies the entry
     QString tip = {};                                ///< plain text
-    std::vector<std::pair<int, QVariant>> more = {}; ///< further roles
+    std::vector<std::pair<int, QVariant>> more = {}; ///< values of further item roles
 };
 
 /// Fills \p box with \p entries and selects the entry with \p chosen (or none). Changes only different
@@ -63,7 +63,7 @@ QLabel* field_label(const QString& text, QWidget* field, QWidget* parent);
 /// A combo box as wide as its entries. \p name: for screen readers.
 QComboBox* make_chooser(const QString& name, const QString& tip, QWidget* parent);
 
-/// A button without a frame. If \p text is a single sign, screen readers read \p tip.
+/// A button without a frame. If \p text is a single character, screen readers read \p tip.
 QToolButton* flat_button(const QString& text, const QString& tip, QWidget* parent);
 
 /// A widget or a layout in a row or column.
@@ -78,7 +78,7 @@ struct BoxItem {
 };
 
 /// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: to
-/// nest the layout in another layout. A spacing of -1 is the style's.
+/// nest the layout in another layout. \p spacing -1: the style's spacing.
 QBoxLayout* make_row(QWidget* parent, const QMargins& margins, int spacing,
                      std::initializer_list<BoxItem> items);
 QBoxLayout* make_column(QWidget* parent, const QMargins& margins, int spacing,
@@ -100,7 +100,7 @@ private:
     QString copied_;
 };
 
-/// Controls of their preferred sizes in rows that wrap. Expanding controls fill the rest of their row.
+/// Lays out controls of their preferred sizes in rows that wrap. Expanding controls fill the rest of a row.
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:

@@ -74,7 +74,7 @@ inline std::string csv_number(std::int64_t value) {
 
 /// A UTF-8 span moved to character boundaries, because byte-level tokens may begin and end inside characters.
 struct CharacterSpan {
-    /// The characters that begin inside the span, the last one whole. Empty inside a single character.
+    /// The characters that begin inside the span, the last one whole. Empty if no character begins there.
     std::string_view bytes;
     std::size_t before = 0; ///< bytes of the span that belong to an earlier character
     std::size_t after = 0;  ///< bytes of the last character that follow the span
@@ -83,12 +83,13 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, and
-/// includes all of its last character. Empty if token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: the previous token is shown directly before and
+/// completes its last character. If false, includes the rest of a character that the previous token began.
+/// Empty if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
-/// A token as in visible_token(). For a part of a character, includes this character: "‹BC› of 今". Empty if
-/// token_bytes() is empty.
+/// A token as in visible_token(). A token that is a part of a character names the character: "‹BC› of 今".
+/// Empty if token_bytes() is empty.
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 
 } // namespace ponderscope

@@ -89,7 +89,7 @@ private:
     QString running_; ///< trace of the running job; empty: none
     bool ending_ = false;
     std::atomic<bool> stop_ = false;
-    std::stop_source given_up_; ///< stops waits of the worker for another machine
+    std::stop_source given_up_; ///< ends the worker's waits for another machine
     std::thread worker_{[this] { loop(); }};
 };
 

@@ -10,7 +10,7 @@ namespace ponderscope {
 
 /// A panel that shows selection and data, and does no work while hidden. This class subscribes to the changes
 /// that affect the panel. It calls renew() at once if the panel is on the screen, otherwise once when the
-/// panel appears. A poll makes no call if the panel's runs have not changed.
+/// panel appears. A poll of the trace files makes no call if the panel's runs have not changed.
 ///
 /// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
 /// A view outside a dock always counts as on the screen.
@@ -27,8 +27,8 @@ protected:
     /// Call it once, in the constructor of \p self, which is this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
     /// Calls \p read, a slot of seen(), in two cases. First: the selection shows another sequence or
-    /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals with \p
-    /// uses true.
+    /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals for
+    /// which \p uses is true.
     static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
                                const std::function<bool(const QString& signal)>& uses);
     /// Reads selection and data again.

@@ -27,7 +27,7 @@ inline QString machine_of(const QString& name) {
     return is_elsewhere(name) ? name.section(u'/', 0, 2) : QString();
 }
 
-/// The title of a trace in the window.
+/// The name by which the window knows a trace: its absolute path, or its remote name unchanged.
 inline QString absolute_name(const QString& name) {
     return is_elsewhere(name) ? name : QFileInfo(name).absoluteFilePath();
 }

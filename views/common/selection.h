@@ -29,7 +29,7 @@ enum class Attribution {
     predicting, ///< at the predicting token: token t shows row t; the last token has no target
 };
 
-/// The quantities of the text's colour and bars, for all views, sessions and undo of a window.
+/// The quantities of the text's colour and bars. Views, sessions and undo share them.
 struct TextLook {
     Quantity quantity = Quantity::nll;
     QString annotation; ///< colours by this annotation; empty: by the quantity
@@ -38,8 +38,9 @@ struct TextLook {
     friend bool operator==(const TextLook&, const TextLook&) = default;
 };
 
-/// The selection that all views share. Hovering shows a token, a click pins it, arrow keys move. Setters emit
-/// only on change. A is the shown run, B the run for comparison. The sequence number applies to both.
+/// The selection that all views share. Hovering shows a token, a click pins it, arrow keys move the pin.
+/// Setters emit only on change. A is the shown run, B the run for comparison. The sequence number applies to
+/// both.
 class Selection : public QObject {
     Q_OBJECT
 public:

@@ -38,7 +38,7 @@ void furnish_table(QTableView& table, Theme& theme);
 /// they differ least. \p inset: pixels before the dot.
 QAbstractItemDelegate* dot_delegate(QObject* parent, int inset = 0);
 
-/// The titled columns of a table, in the window's formats. Values for sorting are in Qt::UserRole.
+/// The columns of a table that have a title, in the window's formats. Values for sorting are in Qt::UserRole.
 class DataTableModel : public QAbstractTableModel {
     Q_OBJECT
 public:

@@ -66,8 +66,8 @@ public:
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
 
-    /// \p work(stop_token), or work(stop_token, Tell), returns a value. Then Task calls done(value) or
-    /// failed(sentence). Cancelled work calls neither.
+    /// \p work(stop_token), or work(stop_token, Tell), returns a value. Then Task calls done(value), or
+    /// failed(sentence) if \p work threw. Cancelled work calls neither.
     template <class Work, class Done, class Failed>
     void start(Work work, Done done, Failed failed) {
         begin(

@@ -34,10 +34,11 @@ struct TokenSubset {
     friend bool operator==(const TokenSubset&, const TokenSubset&) = default;
 };
 
-/// \p tokens, ascending, of run A's selected sequence, as a subset.
+/// A subset of \p tokens (ascending), which are tokens of run A's selected sequence.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Names the tokens to which a panel is restricted. A button restores all tokens. Else hidden.
+/// Names the tokens to which a panel is restricted, with a button that restores all tokens. Hidden without a
+/// restriction.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:

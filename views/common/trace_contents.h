@@ -16,7 +16,7 @@ namespace ponderscope {
 class AnnotationReader;
 class TraceReader;
 
-/// The contents of a run without tokens and signal values. Immutable: a run that grew gets a new object.
+/// What a trace says of a run, except tokens and signal values. Immutable: a run that grew gets a new object.
 struct RunContents {
     RunInfo info;
     std::vector<SequenceInfo> sequences; ///< by index
@@ -55,7 +55,7 @@ struct ReadSignal {
     bool stopped = false;
     std::shared_ptr<const SignalChunk> chunk; ///< null: the sequence has no values of the signal
 };
-/// The same for a signal of a sequence. InputError also if its chunks do not fit together.
+/// Reads a signal of a sequence in the same way. InputError also if the signal's chunks do not fit together.
 ReadSignal read_signal(const TraceReader& reader, const RunKey& run, qint64 sequence, const std::string& name,
                        const std::shared_ptr<const SignalChunk>& old, const std::atomic<bool>& stopped);
 

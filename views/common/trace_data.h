@@ -58,7 +58,7 @@ struct LiveRun {
 
 /// All open traces. Lives on the GUI thread, reads on its own worker, and returns shared immutable blocks.
 ///
-/// The getters return a loaded block, or null and start to load the block. A `…Ready` signal reports it. So
+/// If a block is not loaded yet, its getter returns null and starts to load it. A `…Ready` signal follows. So
 /// views paint loaded blocks and never wait.
 class TraceData : public QObject {
     Q_OBJECT

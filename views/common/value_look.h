@@ -15,12 +15,12 @@ namespace ponderscope {
 /// The kind of a column of numbers, independent of its values.
 struct ValueKind {
     NumberKind number = NumberKind::plain;
-    /// The values are differences between runs or steps: white at 0, even if no value is negative.
+    /// The values are differences between runs or steps: two colours that meet at 0, always.
     bool difference = false;
     double known_end = 0; ///< the known end of a count, such as the run's largest number of steps; 0: unknown
 };
 ValueKind kind_of_signal(const SignalInfo& info);
-/// A name with "_minus_", as the program names derived columns, is a difference.
+/// A name that contains "_minus_" is a difference, because the program names derived columns so.
 ValueKind kind_of_annotation(const QString& name, bool category);
 
 struct ValueSpread {
@@ -47,7 +47,8 @@ struct ValueLook {
     /// A number in tooltips and tables, with at most 4 significant digits.
     [[nodiscard]] QString text(double value) const;
     [[nodiscard]] QString end(double value) const; ///< a number beside the colour bar
-    /// Applies fixed ends. A diverging scale reaches the larger end on both sides. A category ignores them.
+    /// Applies fixed ends. A diverging scale reaches the larger end on both sides. A category ignores them
+    /// all.
     void hold(const HeldRange& range);
 };
 ValueLook look_of(const ValueKind& kind, const ValueSpread& spread);

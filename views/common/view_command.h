@@ -20,7 +20,7 @@ struct ViewCommand {
     QString text;
 };
 
-/// The interface of panels with such a command. Every panel has one.
+/// The interface of panels, which all have such a command or a reason why not.
 class ShowsCommand {
 public:
     ShowsCommand() = default;
@@ -43,7 +43,7 @@ QString run_reference(const RunKey& key, const RunInfo& info);
 QString run_name(const RunInfo& info);
 
 ViewCommand no_command(const QString& why);
-/// No command, with the reason of why_no_run(), or \p otherwise if a run A is shown.
+/// No command. The reason is why_no_run(), or \p otherwise if why_no_run() is empty.
 ViewCommand no_command(const TraceData& data, const Selection& selection, const QString& otherwise);
 /// \p lines: arguments without "ponderscope".
 ViewCommand shell_view(const QList<QStringList>& lines);
@@ -53,7 +53,8 @@ QString run_a_reference(const TraceData& data, const Selection& selection);
 QString why_no_run(const TraceData& data, const Selection& selection);
 /// Why run A has no data of the chosen sequence: it does not exist, is damaged, or is being read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
-/// \p lines after code that opens `a` and, with \p withB and a run B, `b`. Without a run, why_no_run().
+/// Python code that opens run A as `a`, then \p lines. With \p withB, also opens run B (if any) as `b`. If
+/// why_no_run() has a reason: no command, with this reason.
 ViewCommand python_view(const TraceData& data, const Selection& selection, const QStringList& lines,
                         bool withB = false);
 

@@ -48,7 +48,8 @@ public:
     /// The shown comparison; null before the first one has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
     [[nodiscard]] SubsetChip* chip() const { return chip_; }
-    /// Restricts the table, but not the figures, until the subset is empty or another text is compared.
+    /// Restricts the table to \p subset (empty: no restriction), until another text is compared. The figures
+    /// always show all tokens.
     void setSubset(const TokenSubset& subset);
 
 public Q_SLOTS:
@@ -93,7 +94,7 @@ private:
     std::shared_ptr<const RunComparison> shown_;
     std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may be restricted to
                                                ///< a part
-    std::vector<RunKey> keys_;                 ///< keys of its runs
+    std::vector<RunKey> keys_;                 ///< keys of the shown runs
     SubsetChip* chip_;
     TokenSubset subset_;
     std::vector<RunKey> wanted_; ///< runs of the running or shown comparison

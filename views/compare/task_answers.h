@@ -21,7 +21,7 @@ public:
 private:
     TraceData& data_;
     Selection& selection_;
-    QLabel* note_ = soft_label(viewport()); ///< why there is nothing
+    QLabel* note_ = soft_label(viewport()); ///< why the list is empty
     Task job_;
 };
 

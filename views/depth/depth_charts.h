@@ -24,7 +24,8 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
-/// A change of a run: the depth attention of one or all layers lacks the value of layer `source`.
+/// A change of the model in a run: the depth attention of one layer or all layers lacks the value of layer
+/// `source`.
 struct AblatedSource {
     std::int64_t source = 0;
     std::optional<std::int64_t> layer; ///< absent: all layers
@@ -41,13 +42,13 @@ struct AblationEffect {
     Estimate difference; ///< mean NLL of this run minus mean NLL of the base run, nats; paired
 };
 
-/// The effects of removed sources, in the order of layers and sources. Uses the runs among \p candidates with
-/// the base run's model and text but one source less. InputError: the base run has no depth weights.
+/// The effects of removed sources, in the order of layers and sources. Uses the \p candidates for which
+/// ablates() is true. InputError: the base run has no depth weights.
 std::vector<AblationEffect>
 ablation_effects(const std::filesystem::path& trace, const std::string& run,
                  const std::vector<std::pair<std::filesystem::path, std::string>>& candidates,
                  const BootstrapOptions& options);
-/// Whether a run is such a candidate, by the trace's data.
+/// Whether the candidate has the base run's model, method, policy and text, but one source less.
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
 /// The numbers of a map by layer and source that a chart shows.
@@ -55,7 +56,7 @@ enum class DepthShown { token, mean, spread };
 /// Mean or spread over tokens by layer and source, or the weights of one \p token [layer * sources + source].
 Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,
                           DepthShown shown = DepthShown::mean, const std::vector<float>& token = {});
-/// Weight against change in NLL, a point a source.
+/// Weight against change in NLL, one point for each removed source.
 Chart depth_ablation_chart(const std::vector<AblationEffect>& effects);
 
 } // namespace ponderscope

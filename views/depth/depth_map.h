@@ -18,7 +18,8 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// \p chunk: as TraceReader returns it, of a signal that fits. \p executed: the last step of each row.
+    /// \p chunk: values of a signal that fits, as TraceReader returns them. \p executed: the last step of
+    /// each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens
@@ -28,7 +29,8 @@ public:
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
-    /// The label of each source column, from the signal's description, or else its number.
+    /// The label of each source column: from the signal's description, or its number if the description has
+    /// none.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
@@ -36,7 +38,7 @@ public:
     /// sources.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
-    /// [layer * sources + source] of one row; all NaN outside of the map.
+    /// The weights in one row, [layer * sources + source]; all NaN outside of the map.
     [[nodiscard]] std::vector<float> grid(std::int64_t row, std::int64_t step, std::int64_t head) const;
     /// The weight of a source in all rows, [row * layers + layer]: a layer × token map.
     [[nodiscard]] std::vector<float> over_tokens(std::int64_t source, std::int64_t step,
@@ -47,8 +49,8 @@ public:
         std::vector<float> mean; ///< [layer * sources + source]; NaN if no token has a value
         std::vector<float>
             deviation; ///< standard deviation over tokens, and over heads if heads are averaged
-        /// [layer] The share of the variance of a layer's weights, over sources and heads, between tokens
-        /// (TokenDependence). NaN for a layer with a single source, which offers no choice.
+        /// [layer] The share of the variance of a layer's weights that is between tokens, over sources and
+        /// heads (TokenDependence). NaN for a layer with a single source, which offers no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };
@@ -62,7 +64,7 @@ private:
     [[nodiscard]] std::size_t place_of(std::int64_t row, std::int64_t step) const {
         return static_cast<std::size_t>((row * steps_ + step) * layers_ * sources_ * heads_);
     }
-    /// Samples take every Nth row.
+    /// averages() reads every Nth row, where N is this number.
     [[nodiscard]] std::int64_t row_stride() const {
         return rows_ > 0 ? (rows_ + most_rows - 1) / most_rows : 1;
     }

@@ -21,9 +21,9 @@ class Readout;
 class ScaleBar;
 class StepMapCanvas;
 
-/// The mixing of values of earlier layers. Shows layer × source for the selected token, or mean and spread
-/// over tokens, and layer × token for the chosen source. Shows any signal of run A with axes token, layer,
-/// source (and head). Without such a signal, a hint says what to record.
+/// How much each layer reads the values of each earlier layer (source). Shows layer × source for the selected
+/// token, or mean and spread over tokens, and layer × token for the chosen source. Shows any signal of run A
+/// with axes token, layer, source (and head). Without such a signal, a hint says what to record.
 ///
 /// Reads only a part of a sequence: sampled rows for averages, the row of the selected token, and in the
 /// background the chosen source's map.
@@ -69,7 +69,7 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    QString sampleOf_; ///< the source of depth_, or of the running task
+    QString sampleOf_; ///< names the run, sequence and signal of depth_, or of the running task
     QString problem_;  ///< why there is no sample
     Task sampling_;
     std::optional<DepthMap> row_; ///< the row of the shown token

@@ -15,7 +15,7 @@ Chart experts_chart(const ExpertUse& use);
 Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers);
 
 /// Weights of the chosen experts of one layer, [token * experts + expert]; NaN if a token did not choose the
-/// expert. \p weights: in the order of ExpertRows::ids. \p step: the step of each token.
+/// expert. \p weights: in the order of ExpertRows::ids. \p step: the step to show for each token.
 std::vector<float> expert_map(const ExpertRows& rows, const std::vector<float>& weights, std::int64_t experts,
                               std::int64_t layer, const std::vector<std::int32_t>& step);
 

@@ -17,7 +17,8 @@ public:
     [[nodiscard]] double height() const { return height_; } ///< above the plot; 0: beside it
     [[nodiscard]] double width() const { return width_; }   ///< width at the right, including the gap
     [[nodiscard]] double listHeight() const;
-    /// Above: into the top of \p box. Beside: on its right, from the top of \p plot on.
+    /// Draws the legend: above the plot at the top of \p box; beside the plot at the right of \p box, from
+    /// the top of \p plot on.
     void draw(DisplayList& list, const QRectF& box, const QRectF& plot) const;
 
 private:

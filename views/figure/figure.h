@@ -37,7 +37,7 @@ struct FigureData {
     std::optional<RunComparison> comparison;    ///< for nll_comparison and perplexity_table
     std::optional<Chart> chart;                 ///< for charts
     std::optional<TableData> table;             ///< for policy_table and perplexity_table
-    std::vector<FigureData> panels;             ///< data of each panel, for the kind panels
+    std::vector<FigureData> panels;             ///< data of each panel, for the kind `panels`
     std::vector<std::string> notices;           ///< about the data
 };
 
@@ -52,7 +52,7 @@ struct Figure {
     DisplayList page;
     std::string pgfplots; ///< pgfplots code of a chart; empty: the figure has no axes
     std::vector<Table> tables;
-    std::vector<std::string> entries; ///< names of a chart's series, as in the key "series"
+    std::vector<std::string> entries; ///< names of a chart's series, for the key "series"
     std::vector<std::string>
         notices; ///< notices for the user: characters that the typeface lacks, merged columns
 };
@@ -72,14 +72,14 @@ struct Gathering {
     GatherCache& shared;
 };
 
-/// Reads and computes. Throws the InputErrors of load_rows and load_step_map. \p stop throws Cancelled.
+/// Reads and computes. Throws the InputErrors of load_rows and load_step_map. Cancelled: \p stop.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 
 /// Creates the layout. GUI thread. InputError: the content does not fit the requested height.
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 
-// Functions for the kinds that are not charts.
+// The layouts of the kinds, which compose() calls.
 Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
 Figure compose_table(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
@@ -90,7 +90,8 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
 /// The values of step_heatmap_chart() as CSV, with a row for each step of each token.
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 
-/// Applies limits, colour scale, names, omissions and legend. Adds notices and names of entries to \p figure.
+/// Applies the keys of limits, colours, names, omitted series and legend. Adds notices and entries to \p
+/// figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

@@ -59,7 +59,7 @@ public:
     void cancel();
     /// Replaces the keys; the kind must stay the same.
     void setSpec(figure::FigureSpec spec);
-    /// Calls \p change for each chart before it is shown, and for the shown charts.
+    /// Calls \p change for the shown charts now, and for each later chart before the panel shows it.
     void decorate(std::function<void(Chart&)> change);
     /// Draws only the selected token. For a kind that reads "tokens".
     void followToken();
@@ -118,7 +118,7 @@ private:
     QLabel* hint_;
 };
 
-/// A figure of a kind, without other keys.
+/// A specification of a kind, with all other keys at their defaults.
 figure::FigureSpec figure_of(figure::FigureKind kind);
 /// A page of figures side by side.
 figure::FigureSpec page_of(std::initializer_list<figure::FigureKind> kinds);

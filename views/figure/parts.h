@@ -36,7 +36,6 @@ struct Style : ChartInks {
 std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
                                    double width, int most = 1000);
 
-/// Draws label, low end, colour bar and high end on one baseline. Returns the width.
 struct ScaleLegend {
     QString label;
     ColourMap map;
@@ -46,6 +45,7 @@ struct ScaleLegend {
     bool clipped_high = false; ///< values above the scale exist: "≥"
     double bar = 56;           ///< points
 };
+/// Draws label, low end, colour bar and high end on one baseline. Returns the width.
 double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend);
 double scale_legend_width(const Style& style, const ScaleLegend& legend);
 

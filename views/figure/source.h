@@ -13,7 +13,8 @@
 
 namespace ponderscope::figure {
 
-/// \p run by name, if \p run is a number and \p runs (all runs of the trace) has this number.
+/// Replaces a run's number (RunName::numbered) by its name. \p runs: all runs of the trace. Unchanged: no
+/// such number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
 /// The rows of one run in a figure, for tokens [first, last) of its sequence.
@@ -23,7 +24,7 @@ struct RunRows {
     SequenceInfo sequence;
     std::int64_t first = 0;
     std::int64_t last = 0;
-    TokenColumns rows; ///< rows from rows.first on: the tokens, and every row that these tokens show
+    TokenColumns rows; ///< rows of the tokens, and the row before them, which the first token may show
     std::string text;  ///< text of the whole sequence; empty for runs with ids only
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id

@@ -36,16 +36,16 @@ struct KindInfo {
     std::string_view name;   ///< name in specifications
     const char* title;       ///< title for people
     const char* shows;       ///< one sentence
-    RunUse runs;             ///< the runs that it shows
+    RunUse runs;             ///< number of runs that the kind shows
     std::string_view keys{}; ///< keys that the kind reads in addition to the common keys, separated by commas
-    bool chart = false;      ///< shows whole runs in axes, without sequence and tokens
+    bool chart = false;      ///< the figure is a Chart; false: any other page
 };
 /// All kinds, in the order of the gallery.
 std::span<const KindInfo> figure_kinds();
 const KindInfo& info_of(FigureKind kind);
 /// Whether the kind reads a key that is not common to all kinds.
 bool reads(FigureKind kind, std::string_view key);
-/// Whether the kind shows a whole run, without sequence and tokens.
+/// Whether the figure is a Chart, with axes.
 inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
 }
@@ -105,7 +105,7 @@ struct FigureSpec {
     std::string task;                  ///< task_accuracy: name of the task; empty: the run's first task
     std::string axis = "steps";        ///< training_curves: "steps", "tokens" or "seconds"
     std::string cost = "compute";      ///< policy_front: "compute", "steps" or "time"
-    bool bands = false;                ///< policy_front: 95 % bands of the loss against full
+    bool bands = false;                ///< policy_front: 95 % bands of the loss minus the loss of `full`
     std::string log = "none";          ///< policy_front: logarithmic axes: "none", "x", "y", "both"
     double smoothing = 0;              ///< training_curves: weight of earlier values, 0 to below 1
     std::string legend = "auto";       ///< charts: "auto", "above", "right", "none"
@@ -149,7 +149,7 @@ struct FieldForm {
     const char* unit = "";
     bool look = false; ///< the key changes only the look, not the numbers
 };
-/// The keys in the form of this kind, in the order of writing.
+/// The fields for the keys of this kind, in the order in which a specification lists them.
 std::vector<FieldForm> field_forms(FigureKind kind);
 /// The value of a key as JSON; null: no value.
 std::string field_json(const FigureSpec& spec, std::string_view key);

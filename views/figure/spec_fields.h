@@ -32,7 +32,7 @@ struct Field {
     }
 };
 
-/// All fields, in the order of writing.
+/// All fields, in the order in which a specification lists them.
 const std::vector<Field>& fields();
 
 /// Throws InputError: the value is invalid for the key.

@@ -17,8 +17,8 @@ struct TokenPiece {
     bool starts_word = false; ///< blanks or a line break precede the token, so a line may break here
     bool invisible = false;   ///< text is a placeholder (␣, ⏎, an id), drawn softly
     int breaks = 0;           ///< line breaks that follow the token
-    int last = 0;             ///< UTF-16 length of the character in which the token ends; 0: whole
-    double share = 0;         ///< share of this character up to the token's end
+    int last = 0;             ///< UTF-16 length of a character in which the token ends; 0: none
+    double share = 0;         ///< the share of this character that belongs to the token
 };
 
 /// Bytes of a token: its span of the text, else the trace's vocabulary, else "#id".

@@ -30,14 +30,14 @@ QString group_name(const TokenGrouping::Group& group, const std::string& by);
 /// The bytes of a token type; its id if the vocabulary lacks the bytes.
 QString type_name(std::int32_t id, const std::string& bytes);
 
-/// Mean and middle half of a quantity by step, from step \p first on: a band, a line, and points labelled
-/// with the step's \p label, the mean, and the first and third quartile.
+/// Mean and middle half of a quantity by step, from step \p first on: a band, a line, and points. \p label:
+/// the text of a point, from its step, the mean, and the first and third quartile.
 std::vector<Chart::Series>
 spread_series(std::span<const Spread> steps, std::size_t first,
               const std::function<QString(std::size_t k, double mean, double low, double high)>& label);
 
 /// Mean and middle half of a signal by step (or iteration), over the tokens that ran the step. The signal has
-/// the axes token and step. For ranks, only tokens with a target count. Signals that compare steps begin at
+/// the axes token and step. For ranks, uses only tokens with a target. Signals that compare steps begin at
 /// their first value; divergences and distances have a logarithmic axis. Reads in slices. InputError: the run
 /// lacks the signal; the message lists the run's signals.
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,

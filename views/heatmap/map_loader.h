@@ -21,7 +21,7 @@ struct MapRequest {
     Attribution attribution = Attribution::predicted;
     StepMap::Rows rows = StepMap::Rows::steps;
     std::string what; ///< identifies the part of the signal that is shown: "source 3 head -1"
-    /// From a chunk of n tokens and their executed steps to values [n * steps]. Called on another thread.
+    /// Converts a chunk of n tokens and their executed steps to values [n * steps]. Called on another thread.
     std::function<std::vector<float>(SignalChunk chunk, std::vector<std::int32_t> executed)> pick;
 };
 

@@ -23,7 +23,7 @@ public:
     void setMap(std::shared_ptr<const StepMap> map);
     [[nodiscard]] const StepMap* map() const { return map_.get(); }
     /// Fits the scale to the visible values, or to their means if a pixel covers many tokens; \p held fixes
-    /// the ends. A new map has the scale of single tokens until then.
+    /// the ends. A new map has the scale of single tokens until the next call.
     void fitScale(const HeldRange& held = {});
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }

@@ -17,8 +17,8 @@ namespace ponderscope {
 class LibraryModel;
 class SequenceModel;
 
-/// Traces with their runs, and the sequences of run A. A click selects A; the "B" at a row's end, or key B,
-/// B.
+/// Traces with their runs, and the sequences of run A. A click selects run A. The "B" at a row's end, or the
+/// key B, selects run B.
 class LibraryPanel : public QWidget, public ShowsCommand {
     Q_OBJECT
 public:

@@ -18,7 +18,7 @@ struct RunPoint {
     double nll = 0;
     double flops = 0;
     double seconds = std::numeric_limits<double>::quiet_NaN(); ///< recording time per token
-    std::string policy;                                        ///< policy of a rerun; empty: an ordinary run
+    std::string policy;                                        ///< policy of a rerun; empty: not a rerun
 };
 
 struct FrontLook {
@@ -27,7 +27,7 @@ struct FrontLook {
     std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
 };
 
-/// Perplexity against cost. Runs come after the fronts.
+/// Perplexity against cost. The chart's series are the fronts, then the runs.
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look = {});
 void add_run(Chart& fronts, const RunPoint& run);

@@ -13,25 +13,25 @@ namespace ponderscope {
 
 /// Options of matched_rules_chart().
 struct MatchedLook {
-    std::vector<std::string> policies;   ///< kinds; empty: all kinds that the run can replay
-    std::string against = blind_rule;    ///< the reference rule, drawn at zero
-    bool over_flops = false;             ///< false: over mean steps
-    std::vector<MatchedRule> plain = {}; ///< runs of plain models over the same rows, points at their FLOPs
+    std::vector<std::string> policies;            ///< kinds; empty: all kinds that the run can replay
+    std::string against = blind_rule;             ///< the reference rule, drawn at zero
+    bool over_flops = false;                      ///< false: over mean steps
+    std::vector<MatchedRule> plain = {};          ///< plain models over the same rows: points at their FLOPs
     std::optional<MatchedComparison> reruns = {}; ///< results of reruns with the rules: points with bands
 };
 
-/// Rules at equal cost: NLL minus the NLL of the reference rule over mean steps or FLOPs, with bands over the
-/// whole chart. Dots mark costs at which a rule is better than the best blind rule. The chart covers the
-/// costs that the reference rule reaches. InputError: the run lacks a rule's signals, the trace has no FLOPs,
-/// or the reference rule stops all tokens or none at every threshold.
+/// Rules at equal cost: NLL minus the NLL of the reference rule over mean steps or FLOPs, with bands that
+/// hold simultaneously over the whole chart. Dots mark costs at which a rule is better than the best blind
+/// rule. The chart covers the costs that the reference rule reaches. InputError: the run lacks a rule's
+/// signals, the trace has no FLOPs, or the reference rule stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
 /// The loss of the best blind rule and of random halting minus that of one policy at equal cost.
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options);
 
-/// NLL, steps or FLOPs against the first parameter of policies; with several policies, the parameter is a
-/// share of its range. InputError: the run lacks a rule's signals, or the trace has no FLOPs.
+/// NLL, steps or FLOPs against the first parameter of policies; with several policies, each parameter is
+/// shown as a share of its range. InputError: the run lacks a rule's signals, or the trace has no FLOPs.
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop);
 

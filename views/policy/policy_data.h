@@ -23,7 +23,7 @@ public:
     /// The window's object, created on first use and destroyed with its data.
     static PolicyData& of(const ViewContext& context);
 
-    /// A view that needs the table has become visible.
+    /// Reads the table, if needed. Call it when a view that needs the table becomes visible.
     void want();
     [[nodiscard]] bool isBusy() const { return loading_.isBusy(); }
     [[nodiscard]] std::shared_ptr<const ReplayTable> table() const {
@@ -34,7 +34,7 @@ public:
     /// Rows of a sequence of run A in the table, [first, count]; {-1, 0}: none.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
     [[nodiscard]] RunKey run() const { return run_; } ///< the run of all data here
-    /// An exact rerun of run() with this policy in the open traces: a run with the same model and text.
+    /// An exact rerun of run() with this policy in the open traces: the same model and text. Invalid: none.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
     /// All exact reruns of run() in the open traces.
     [[nodiscard]] std::vector<PolicyRerun> storedReruns() const;

@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// The first token of each match of a text, ascending. Case counts only if the query has capitals.
+/// The first token of each match of a text, ascending. Ignores case, unless the query has capitals.
 std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, std::size_t limit = 100'000);
 
 /// Tokens in which a match begins. The pattern is a regular expression in Perl's syntax, over characters. \p

@@ -19,9 +19,9 @@ namespace ponderscope {
 /// The result of a query in a sequence: text, a /pattern/ or a condition.
 struct Found {
     std::vector<qint64> tokens; ///< ascending
-    bool alone = false;         ///< the query tests single tokens, so it can filter
-    QString problem;            ///< error in the query; else empty
-    QString hint;               ///< why a text that resembles a condition has no hits; else empty
+    bool alone = false; ///< the query tests single tokens (a condition), so all other tokens may be pale
+    QString problem;    ///< error in the query; else empty
+    QString hint;       ///< why a text that resembles a condition has no hits; else empty
 };
 Found find_in(const SequenceData& data, const QString& query, Attribution attribution);
 
@@ -36,7 +36,7 @@ public:
     ///
     /// \p problem receives one sentence about an error in a text that begins with the name of a quantity or
     /// annotation and a comparison. \p isCondition: the text is certainly a condition, so an unknown first
-    /// name is an error, too.
+    /// name is also an error.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {},
                                           QString* problem = nullptr, bool isCondition = false);

@@ -20,7 +20,7 @@ QString quantity_name(Quantity quantity); ///< "NLL"
 QString quantity_key(Quantity quantity);  ///< "nll"
 /// The quantity with this key or name, in any case.
 std::optional<Quantity> quantity_called(const QString& name);
-/// The drawn and printed form of a quantity. \p maxSteps: the run's K, the end of the scale of steps.
+/// How to draw and print a quantity. \p maxSteps: the run's K, the end of the scale of steps.
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// A short explanation of a token's colour, beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
@@ -49,7 +49,7 @@ struct TokenValues : ValueLook {
     void look(const ValueLook& look) { static_cast<ValueLook&>(*this) = look; }
 };
 
-/// \p maxSteps: the run's K. \p b: for differences; null gives a notice. Linear in the number of tokens.
+/// The values of a quantity. \p maxSteps: the run's K. Linear in the number of tokens.
 TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSteps, Attribution attribution);
 /// The values for a look: its annotation, A − B, or its quantity.
 TokenValues shown_values(const TextLook& look, const SequenceData& a, const SequenceData* b, qint64 maxSteps,
@@ -65,6 +65,7 @@ QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// The colour map for values behind text.
 const ColourMap& map_of(const ValueLook& look, const Theme& theme);
+/// A − B of a quantity. If \p b is null or has other tokens, all values are NaN and `notice` says why.
 TokenValues token_differences(Quantity quantity, const SequenceData& a, const SequenceData* b,
                               Attribution attribution);
 

@@ -41,7 +41,7 @@ QString span_text(const SequenceData& data, TokenSpan span);
 
 /// Gives a span's tokens a class of an annotation beside the trace. Creates a missing annotation. Other
 /// tokens keep their classes. An empty class removes the span's classes. InputError: the annotation has
-/// numbers or an invalid name. EnvironmentError.
+/// numbers or an invalid name. EnvironmentError: the annotations cannot be written.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 

@@ -103,7 +103,7 @@ private:
     };
     struct Line {
         std::uint32_t word = 0;
-        std::uint32_t token = 0;  ///< index in the sequence; inside a word wider than a line
+        std::uint32_t token = 0;  ///< first token of the line; inside a word if the word is wider than a line
         bool rightToLeft = false; ///< direction of its paragraph
     };
     /// A word, or the part of a word on one line.

@@ -22,7 +22,8 @@ public:
     enum { place_column, token_column, first_quantity }; ///< columns
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
-    /// \p other: run B's block, or null. \p values: of the text; must outlive the model; null: none.
+    /// \p other: run B's block, or null. \p values: for the colours; must outlive the model; null: no
+    /// colours.
     void show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
               const TokenValues* values);
     /// The token of a row, and the row of a token; -1: none.

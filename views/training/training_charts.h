@@ -28,7 +28,8 @@ struct TrainingRecord {
     [[nodiscard]] const TrainingQuantity* quantity(std::string_view name) const;
 };
 
-/// All trainings of a trace; empty if there are none. InputError: the trace cannot be read. Cancelled.
+/// All trainings of a trace; empty if there are none. InputError: the trace cannot be read. Cancelled: \p
+/// stop was requested.
 std::vector<TrainingRecord> read_trainings(const std::filesystem::path& trace,
                                            const std::stop_token& stop = {});
 
@@ -45,8 +46,8 @@ struct TrainingChartOptions {
 
 /// A chart of trainings. \p what is "loss" (with the held-out NLL), "mean_steps" (with the held-out mean
 /// steps), or another quantity of a training. A quantity with an axis has one line for each place of the
-/// axis. Other names give an empty chart. Each training has a colour. In a chart of one training, each place
-/// has a colour. The note gives the progress of unfinished trainings.
+/// axis. Other names give an empty chart. Each training has its own colour. In a chart of one training, each
+/// place has its own colour. The note gives the progress of unfinished trainings.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 

@@ -17,8 +17,8 @@ class QPainter;
 
 namespace ponderscope::figure {
 
-// Back ends turn a display list into a file's bytes. The same list gives the same bytes. Qt's own PDF
-// contains dates and random identifiers, its SVG (Qt 6.4) drops clip paths.
+// Back ends turn a display list into a file's bytes. The same list gives the same bytes. Qt's writers are not
+// used: its PDF contains dates and random identifiers, its SVG (Qt 6.4) drops clip paths.
 
 /// PDF 1.7, one page of the list's size. Text is searchable and uses an embedded font subset.
 QByteArray to_pdf(const DisplayList& list, const Fonts& fonts);
@@ -47,9 +47,9 @@ QByteArray path_data(const QPainterPath& path,
 /// A font face with the glyphs that a display list uses.
 struct UsedFace {
     const FontFace* face = nullptr;
-    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: none of its own
+    std::map<std::uint32_t, QString> glyphs; ///< the text that each glyph stands for; empty: none of its own
     std::set<char32_t> characters;
-    bool regular = false; ///< used styles
+    bool regular = false; ///< the list has regular text in this face
     bool bold = false;
 };
 /// The faces that \p list uses, in the order of first use.

@@ -16,9 +16,9 @@ namespace ponderscope::figure {
 /// The default font of figures, installed with Ponderscope.
 inline constexpr const char* default_family = "DejaVu Sans";
 
-/// The typeface of a figure, regular and bold, with fallback fonts of this machine for missing letters. The
-/// order is Noto Sans first, then fontconfig's order. The user's language has no effect. Colour fonts
-/// (emoji) are not used. Copies share loaded fonts. For one thread.
+/// The typeface of a figure, regular and bold, with fallback fonts of this machine for missing letters: Noto
+/// Sans first, then the others in fontconfig's order. The user's language has no effect. Colour fonts (emoji)
+/// are not used. Copies share loaded fonts. For one thread.
 class Fonts {
 public:
     /// EnvironmentError: the family is not installed, is damaged or cannot be embedded (FontFace).

@@ -42,8 +42,8 @@ struct ShapedText {
     [[nodiscard]] std::pair<double, double> extent(double from, double to) const;
 };
 
-/// Returns the face for the characters of a grapheme, for the caller's choice of regular or bold. \p before:
-/// the face of the previous grapheme, null at the beginning.
+/// Returns the face for the characters of a grapheme. The callable decides between regular and bold. \p
+/// before: the face of the previous grapheme, null at the beginning.
 using FaceOf =
     std::function<const FontFace*(const QString& grapheme, const char* language, const FontFace* before)>;
 
@@ -62,9 +62,9 @@ BidiLevels bidi_levels(const QString& paragraph);
 /// The order from left to right of items with these levels (UAX 9, rule L2).
 std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels);
 
-/// Whether a gap is allowed at \p at. False inside a grapheme, in scripts that join or stack letters, and in
-/// scripts from right to left. Also false before closing marks of ideographs, because such a mark never
-/// begins a line.
+/// Whether a gap between tokens may separate the text at \p at. False inside a grapheme, in scripts that join
+/// or stack letters, and in scripts from right to left. Also false before closing marks of ideographs,
+/// because such a mark never begins a line.
 bool may_part(const QString& text, qsizetype at);
 
 } // namespace ponderscope::figure
