@@ -23,7 +23,7 @@ namespace {
 struct Pair {
     DataTable row;
     Resampling resampling;
-    std::vector<std::string> notices;
+    Notices notices;
 };
 
 void add_estimate(DataTable& row, const std::string& key, const std::string& title, const Estimate& estimate,
@@ -128,7 +128,7 @@ nlohmann::json CompareVerb::json_of_pair(const std::string& a, const std::string
     nlohmann::json row = json_of(pair.row).front();
     row["a"] = a;
     row["b"] = b;
-    row["notices"] = pair.notices;
+    write_notices(row, pair.notices);
     intervals.write_to(row, pair.resampling);
     return row;
 }

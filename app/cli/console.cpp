@@ -64,9 +64,9 @@ void print_json(const nlohmann::json& document) {
     std::cout << document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
-void print_notices(const std::vector<std::string>& notices, const std::string& indent) {
-    for (const std::string& notice : notices) {
-        std::cout << indent << "note: " << visible(notice) << "\n";
+void print_notices(const Notices& notices, const std::string& indent) {
+    for (const Notice& notice : notices) {
+        std::cout << indent << "note: " << visible(notice.text) << "\n";
     }
 }
 
@@ -93,11 +93,11 @@ void ProgressPrinter::finish() {
     }
 }
 
-void ProgressPrinter::note(const std::vector<std::string>& notices) {
+void ProgressPrinter::note(const Notices& notices) {
     if (for_people_ && !notices.empty()) {
         finish();
-        for (const std::string& notice : notices) {
-            std::cerr << "note: " << printable(notice, notice.size()) << '\n';
+        for (const Notice& notice : notices) {
+            std::cerr << "note: " << printable(notice.text, notice.text.size()) << '\n';
         }
     }
 }

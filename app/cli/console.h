@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/data_table.h"
 
@@ -44,7 +45,7 @@ public:
     /// Ends the progress line on a terminal.
     void finish();
     /// Prints each notice on a line of stderr, unless progress is printed for programs.
-    void note(const std::vector<std::string>& notices);
+    void note(const Notices& notices);
     /// Whether progress is printed for people on a terminal.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
 
@@ -72,6 +73,6 @@ bool interrupted();
 /// Prints \p document to standard output.
 void print_json(const nlohmann::json& document);
 /// Prints each notice on a line, after \p indent.
-void print_notices(const std::vector<std::string>& notices, const std::string& indent = {});
+void print_notices(const Notices& notices, const std::string& indent = {});
 
 } // namespace ponderscope::cli

@@ -248,9 +248,7 @@ void GenerateVerb::run() {
     if (from.empty()) {
         about_prompt.look_at(prompt, tokenizer, reading);
     }
-    for (std::string& sentence : about_prompt.sentences()) {
-        options.notices.push_back(std::move(sentence));
-    }
+    add_new(options.notices, about_prompt.all());
     const std::int64_t prompt_tokens = text.length();
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
         throw InputError(ErrorId::text_empty,

@@ -160,7 +160,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         methods.push_back(to_string(candidate));
     }
     nlohmann::json tokenizer = nullptr;
-    std::vector<std::string> about_tokens;
+    Notices about_tokens;
     if (checkpoint.vocabulary) {
         try {
             const std::optional<Tokenizer> opened = open_tokenizer(checkpoint);
@@ -170,7 +170,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
             tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
         }
     }
-    std::vector<std::string> notices = config.notices;
+    Notices notices = config.notices;
     notices.insert(notices.end(), about_tokens.begin(), about_tokens.end());
     nlohmann::json not_supported = nullptr;
     try {
@@ -211,8 +211,8 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
         {"memory_bfloat16_bytes", run_bytes(config, static_cast<double>(parameters), 2, shape.context, 8)},
         {"default_context", shape.context},
         {"default_stride", shape.stride},
-        {"not_supported", not_supported},
-        {"notices", notices}};
+        {"not_supported", not_supported}};
+    write_notices(about, notices);
     describe_reading(checkpoint, about);
     return about;
 }

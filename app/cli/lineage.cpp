@@ -138,8 +138,8 @@ void LineageVerb::run() {
                               {"sentence", sentence_of(lineage.verdict)},
                               {"basis", lineage_basis},
                               {"awm", to_json(lineage.awm)},
-                              {"huref", lineage.huref ? to_json(*lineage.huref) : nlohmann::json(nullptr)},
-                              {"notices", lineage.notices}};
+                              {"huref", lineage.huref ? to_json(*lineage.huref) : nlohmann::json(nullptr)}};
+        write_notices(report, lineage.notices);
         if (!lineage.huref) {
             report["why_no_huref"] = lineage.why_no_huref;
         }
@@ -159,8 +159,8 @@ void LineageVerb::run() {
     } else {
         std::cout << "  HuRef  not computed: " << lineage.why_no_huref << "\n";
     }
-    for (const std::string& notice : lineage.notices) {
-        std::cout << visible(notice) << "\n";
+    for (const Notice& notice : lineage.notices) {
+        std::cout << visible(notice.text) << "\n";
     }
     std::cout << "Basis: " << lineage_basis << "\n";
 }

@@ -331,13 +331,14 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
     return tokenizer;
 }
 
-std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size) {
-    std::vector<std::string> notices = tokenizer.notices();
+Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size) {
+    Notices notices = tokenizer.notices();
     // Models pad their vocabulary to a multiple of some power of two, by a few percent.
     if (static_cast<double>(tokenizer.size()) < 0.9 * static_cast<double>(vocabulary_size)) {
-        notices.push_back("The tokenizer has " + std::to_string(tokenizer.size()) +
-                          " tokens and the model's embedding " + std::to_string(vocabulary_size) +
-                          " rows: it may belong to another model.");
+        notices.push_back({NoticeId::tokenizer_size, "The tokenizer has " + std::to_string(tokenizer.size()) +
+                                                         " tokens and the model's embedding " +
+                                                         std::to_string(vocabulary_size) +
+                                                         " rows: it may belong to another model."});
     }
     return notices;
 }

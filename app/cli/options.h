@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/cli/console.h"
+#include "core/base/notice.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/ponder/engine/engine.h"
 #include "core/record/session.h"
@@ -73,7 +74,7 @@ struct InputOptions {
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model has rows
 /// (\p vocabulary_size).
-std::vector<std::string> tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
+Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
 /// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer has no value.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 

@@ -64,8 +64,7 @@ struct NamedSweep {
 /// ([KIND:]KEY=VALUES). A policy that already sets the swept key also keeps its own row. \p notices: policies
 /// to which a sweep of "threshold" does not apply. InputError: a key that no policy has, or an invalid spec.
 std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
-                                      const std::vector<std::string>& sweeps,
-                                      std::vector<std::string>& notices) {
+                                      const std::vector<std::string>& sweeps, Notices& notices) {
     const std::vector<NamedSweep> all(sweeps.begin(), sweeps.end());
     for (const NamedSweep& one : all) {
         std::vector<std::string> keys;
@@ -107,9 +106,10 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             swept = true;
             const std::vector<double> values = one.values(*parameter);
             if (values.empty()) {
-                notices.push_back(kind.name + " is left out of --sweep " + one.text + ": " + parameter->key +
-                                  " is a whole number; add --sweep " + kind.name + ":" + parameter->key +
-                                  "=FIRST:LAST:COUNT.");
+                notices.push_back({NoticeId::policy_not_swept,
+                                   kind.name + " is left out of --sweep " + one.text + ": " + parameter->key +
+                                       " is a whole number; add --sweep " + kind.name + ":" + parameter->key +
+                                       "=FIRST:LAST:COUNT."});
                 continue;
             }
             // A swept key need not be given: its first value stands in for it.
@@ -144,7 +144,7 @@ struct PolicyPoint {
 /// The report of `ponderscope policy` on a run.
 struct PolicyReport {
     const ReplayTable& replayed;
-    std::vector<std::string> notices;
+    Notices notices;
     std::int64_t scored = 0;
     std::vector<PolicyPoint> points; ///< full first
     Resampling resampling;
@@ -247,8 +247,8 @@ nlohmann::json PolicyReport::to_json(const IntervalOptions& intervals) const {
                           {"max_steps", replayed.context.max_steps},
                           {"layers_as_steps", replayed.layers_as_steps},
                           {"halted", replayed.halted},
-                          {"points", rows},
-                          {"notices", notices}};
+                          {"points", rows}};
+    write_notices(report, notices);
     intervals.write_to(report, resampling);
     return report;
 }
@@ -318,7 +318,7 @@ void PolicyVerb::run() {
     ProgressPrinter printer(progress.style);
     intervals.begin(printer);
     const BootstrapOptions& bootstrap = intervals.bootstrap;
-    std::vector<std::string> notices;
+    Notices notices;
     std::vector<PolicySpec> specs = read_policies(policies, sweeps, notices);
     const RunReference where = parse_run_reference(reference);
     const TraceReader reader = TraceReader::open(where.trace);

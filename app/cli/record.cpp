@@ -284,10 +284,9 @@ void RecordVerb::choose_trace() {
     }
 }
 
-std::vector<std::string> RecordVerb::notices_of_texts(const Tokenizer& tokenizer,
-                                                      std::int64_t vocabulary_size,
-                                                      const std::vector<SequenceInput>& sequences) const {
-    std::vector<std::string> notices = tokenizer_notices(tokenizer, vocabulary_size);
+Notices RecordVerb::notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
+                                     const std::vector<SequenceInput>& sequences) const {
+    Notices notices = tokenizer_notices(tokenizer, vocabulary_size);
     TextNotices texts = corpus ? corpus->notices() : TextNotices();
     TextReading reading = options.reading;
     if (!input.ids.empty() || !input.from.empty()) {
@@ -296,9 +295,7 @@ std::vector<std::string> RecordVerb::notices_of_texts(const Tokenizer& tokenizer
     for (const SequenceInput& sequence : sequences) {
         texts.look_at(sequence.text, tokenizer, reading);
     }
-    for (std::string& sentence : texts.sentences()) {
-        notices.push_back(std::move(sentence));
-    }
+    add_new(notices, texts.all());
     return notices;
 }
 
@@ -342,8 +339,8 @@ void RecordVerb::run() {
     } else {
         sequences = input.read(reading, checkpoint);
     }
-    options.notices = reading != nullptr ? notices_of_texts(*reading, checkpoint.config.vocab_size, sequences)
-                                         : std::vector<std::string>();
+    options.notices =
+        reading != nullptr ? notices_of_texts(*reading, checkpoint.config.vocab_size, sequences) : Notices();
     resolve_windows(checkpoint.config, options.context, options.stride);
     Engine engine = model.load(checkpoint, printer, stop);
     what.apply(engine);

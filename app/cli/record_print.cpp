@@ -46,7 +46,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
         print_run(run, report, engine);
     }
     if (engine.plan().layers_are_steps && engine.config().depth.kind == DepthMixing::depth_attention) {
-        std::cerr << engine.notices().back() << '\n';
+        std::cerr << engine.notices().back().text << '\n';
     }
     if (report.cancelled) {
         return; // the tokens of the patches may not be there

@@ -44,9 +44,8 @@ struct RecordVerb {
     /// Sets this process's trace, and whether to resume it. InputError: a shard exists without --resume, or
     /// the shards belong to another number of processes.
     void choose_trace();
-    [[nodiscard]] std::vector<std::string>
-    notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
-                     const std::vector<SequenceInput>& sequences) const;
+    [[nodiscard]] Notices notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
+                                           const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what) const;
     /// Records sequences in memory, or a source that is read during the recording.

@@ -48,7 +48,7 @@ struct RefereeReport {
     std::optional<MatchedPoint> own; ///< the model's own rule at its own threshold
     MatchedComparison replayed;
     std::optional<MatchedComparison> exact;
-    std::vector<std::string> notices;
+    Notices notices;
 
     void print(const IntervalOptions& intervals) const;
     [[nodiscard]] nlohmann::json to_json(const IntervalOptions& intervals) const;
@@ -159,8 +159,8 @@ nlohmann::json RefereeReport::to_json(const IntervalOptions& intervals) const {
                           {"own", own ? json_of_point(*own) : nlohmann::json(nullptr)},
                           {"against", replayed.reference},
                           {"matched", json_of(cells())},
-                          {"curves", curves},
-                          {"notices", notices}};
+                          {"curves", curves}};
+    write_notices(report, notices);
     intervals.write_to(report, replayed.resampling);
     return report;
 }
@@ -295,10 +295,11 @@ void note_plain_models(RefereeReport& report) {
         const auto& cells = row.at_flops;
         if (row.plain &&
             std::ranges::all_of(cells, [](const MatchedCell& cell) { return std::isnan(cell.nll.value); })) {
-            report.notices.push_back("plain model " + row.name + ": " +
-                                     fixed(row.curve.front().flops / 1e9, 6) + " GFLOP a token, NLL " +
-                                     fixed(row.curve.front().nll, 4) +
-                                     "; no rule has so few or so many FLOPs.");
+            report.notices.push_back(
+                {NoticeId::policy_plain_model, "plain model " + row.name + ": " +
+                                                   fixed(row.curve.front().flops / 1e9, 6) +
+                                                   " GFLOP a token, NLL " + fixed(row.curve.front().nll, 4) +
+                                                   "; no rule has so few or so many FLOPs."});
         }
     }
 }

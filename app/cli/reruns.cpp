@@ -125,22 +125,24 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     return found;
 }
 
-std::vector<std::string> notices_of_replays(const ReplayTable& table, const RunInfo& run,
-                                            const Resampling& resampling, bool reran) {
-    std::vector<std::string> notices = resampling.notices();
+Notices notices_of_replays(const ReplayTable& table, const RunInfo& run, const Resampling& resampling,
+                           bool reran) {
+    Notices notices = resampling.notices();
     if (!run.complete) {
-        notices.insert(notices.begin(), "the run is partial.");
+        notices.insert(notices.begin(), Notice{NoticeId::run_partial, "the run is partial."});
     }
     if (table.halted) {
-        notices.insert(notices.begin(),
-                       "tokens of this run halted, so no rule can be seen beyond the steps that ran; record "
-                       "with --policy full to see all of them.");
+        notices.insert(
+            notices.begin(),
+            Notice{NoticeId::policy_halted,
+                   "tokens of this run halted, so no rule can be seen beyond the steps that ran; record "
+                   "with --policy full to see all of them."});
     }
-    notices.emplace_back(reran
-                             ? "a replay assumes that tokens do not affect each other; where it differs from "
+    notices.push_back({NoticeId::policy_replay,
+                       reran ? "a replay assumes that tokens do not affect each other; where it differs from "
                                "the rerun, the rerun is right."
                              : "a replay assumes that tokens do not affect each other; single tokens can "
-                               "differ by nats from a rerun (--rerun CHECKPOINT).");
+                               "differ by nats from a rerun (--rerun CHECKPOINT)."});
     return notices;
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/cli/console.h"
 #include "app/cli/options.h"
+#include "core/base/notice.h"
 #include "core/policy/replay.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
@@ -38,7 +39,7 @@ struct RerunOptions {
 };
 
 /// The notices of a report on replays: limits of replays, halted tokens, a partial run, a small sample.
-std::vector<std::string> notices_of_replays(const ReplayTable& table, const RunInfo& run,
-                                            const Resampling& resampling, bool reran);
+Notices notices_of_replays(const ReplayTable& table, const RunInfo& run, const Resampling& resampling,
+                           bool reran);
 
 } // namespace ponderscope::cli

@@ -251,7 +251,7 @@ nlohmann::json Statistics::to_json(const IntervalOptions& intervals) const {
     report["steps_correlations"] = json_of(table_of(study.correlations));
     report["steps_and_gain"] = json_of(table_of(gains));
     report["types_of"] = types_of;
-    report["notices"] = study.estimate.notices;
+    write_notices(report, study.estimate.notices);
     report["labels"] = report["by"] = nlohmann::json::array();
     report["unlabelled_tokens"] = 0;
     const std::vector<DataTable> all = tables();
@@ -300,8 +300,9 @@ void StatsVerb::run() {
         }
     }
     if (!ponders && !others.empty()) {
-        result.study.estimate.notices.emplace_back(
-            "every token of the run has one step, so nothing is set against the steps (--against).");
+        result.study.estimate.notices.push_back(
+            {NoticeId::stats_one_step,
+             "every token of the run has one step, so nothing is set against the steps (--against)."});
     }
     const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {

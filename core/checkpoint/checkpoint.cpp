@@ -50,8 +50,9 @@ void read_generation_config(const fs::path& folder, ModelConfig& config) {
     }
     if (!changing.empty()) {
         config.notices.push_back(
-            "generation_config.json has settings that ponderscope generate does not apply: " +
-            joined(changing) + '.');
+            {NoticeId::config_generation,
+             "generation_config.json has settings that ponderscope generate does not apply: " +
+                 joined(changing) + '.'});
     }
 }
 

@@ -80,18 +80,21 @@ bool depth_attention_selected(const ConfigReader& reader) {
     }
     if (!pattern && flag != true) {
         if (selected(json, "cross_layer_mode")) {
-            reader.notice("\"cross_layer_mode\" alone mixes nothing and is ignored.");
+            reader.notice(NoticeId::config_ignored,
+                          "\"cross_layer_mode\" alone mixes nothing and is ignored.");
         }
         return false;
     }
     const std::optional<bool> running = json.boolean("recurrent_model");
     if (running == false) {
         reader.notice(
+            NoticeId::config_switched_off,
             "\"recurrent_model\" is false, so Depth-Attention is switched off, as in its authors' code.");
         return false;
     }
     if (!running) {
-        reader.notice("The config asks for Depth-Attention but lacks \"recurrent_model\": true, which its "
+        reader.notice(NoticeId::config_assumed,
+                      "The config asks for Depth-Attention but lacks \"recurrent_model\": true, which its "
                       "authors' loader sets. "
                       "The values are mixed.");
     }
@@ -127,8 +130,8 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config) {
                       "remove one of the two keys");
         }
         if (selected(json, "cross_layer_pattern")) {
-            reader.notice(std::string("\"cross_layer_pattern\" is ignored: \"") + selector +
-                          "\" switches Depth-Attention off.");
+            reader.notice(NoticeId::config_ignored, std::string("\"cross_layer_pattern\" is ignored: \"") +
+                                                        selector + "\" switches Depth-Attention off.");
         }
         fill_baseline(reader, depth);
     } else if (depth_attention_selected(reader)) {
@@ -136,7 +139,8 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config) {
         const std::optional<std::int64_t> stride = stride_of(json, "depth_attention_stride");
         const std::optional<std::int64_t> older = stride_of(json, "depth_softmax_stride");
         if (!stride && !older) {
-            reader.notice("The config gives no stride for Depth-Attention: every earlier layer is a source, "
+            reader.notice(NoticeId::config_assumed,
+                          "The config gives no stride for Depth-Attention: every earlier layer is a source, "
                           "as in the authors' code; "
                           "the models of the paper use half the number of layers.");
         }

@@ -45,7 +45,8 @@ void read_gemma3_part(const ConfigReader& reader, ModelConfig& config) {
     read_gemma(reader, config, 262208, 131072, 0.0);
     config.qk_norm = true;
     if (reader.json().has("attn_logit_softcapping")) {
-        reader.notice("\"attn_logit_softcapping\" changes nothing: Gemma 3 stores it and never applies it.");
+        reader.notice(NoticeId::config_ignored,
+                      "\"attn_logit_softcapping\" changes nothing: Gemma 3 stores it and never applies it.");
     }
     const std::int64_t pattern = reader.size_or_null("sliding_window_pattern", 6, config_limits::layers);
     read_windows(reader, config, 4096, [&](std::int64_t layer) { return (layer + 1) % pattern != 0; });
@@ -75,6 +76,7 @@ void read_gemma3(const ConfigReader& reader, ModelConfig& config) {
     read_gemma3_part(inner, config);
     if (config.scales.logit_softcap) {
         reader.notice(
+            NoticeId::config_ignored,
             "\"final_logit_softcapping\" changes nothing: the class for text and images never applies it.");
         config.scales.logit_softcap.reset();
     }
@@ -89,7 +91,8 @@ void read_gemma3(const ConfigReader& reader, ModelConfig& config) {
                                   "image_token_id", "boi_token_id", "eoi_token_id", "mm_tokens_per_image"}) {
         (void)reader.json().has(key);
     }
-    reader.notice("A checkpoint of text and images: its text part runs, and images are not read.");
+    reader.notice(NoticeId::config_images,
+                  "A checkpoint of text and images: its text part runs, and images are not read.");
 }
 
 } // namespace ponderscope

@@ -59,11 +59,13 @@ void read_gpt_neox(const ConfigReader& reader, ModelConfig& config) {
     const std::optional<double> other_theta = json.number("rope_theta");
     if (other_theta && *other_theta != json.number("rotary_emb_base").value_or(10000.0) &&
         !json.has("rope_parameters")) {
-        reader.notice("\"rope_theta\" is ignored: GPT-NeoX reads \"rotary_emb_base\".");
+        reader.notice(NoticeId::config_ignored,
+                      "\"rope_theta\" is ignored: GPT-NeoX reads \"rotary_emb_base\".");
     }
     const std::optional<double> other_part = json.number("partial_rotary_factor");
     if (other_part && *other_part != json.number("rotary_pct").value_or(0.25)) {
-        reader.notice("\"partial_rotary_factor\" is ignored: GPT-NeoX reads \"rotary_pct\".");
+        reader.notice(NoticeId::config_ignored,
+                      "\"partial_rotary_factor\" is ignored: GPT-NeoX reads \"rotary_pct\".");
     }
     read_rope(reader, config, {"rotary_emb_base", 10000.0, "rotary_pct", 0.25});
 }

@@ -29,8 +29,9 @@ void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::o
                       "at most " + std::to_string(config_limits::steps - 1) + " entries");
         }
         if (by_weights != passes) {
-            reader.notice("\"loop_loss_weights\" overrides \"num_loops\": the stack runs " +
-                          std::to_string(by_weights) + " times.");
+            reader.notice(NoticeId::config_overridden,
+                          "\"loop_loss_weights\" overrides \"num_loops\": the stack runs " +
+                              std::to_string(by_weights) + " times.");
         }
         passes = by_weights;
     }

@@ -78,7 +78,8 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     config.candidate_methods = {ponder.method};
     for (const char* const key : {"ponderinglm", "pondering_steps", "num_latent_thoughts", "scale_embeds"}) {
         if (reader.json().has(key) && reader.json().value().at(key) != false) {
-            reader.notice('"' + std::string(key) + "\" is ignored: the \"pondering\" section decides.");
+            reader.notice(NoticeId::config_ignored,
+                          '"' + std::string(key) + "\" is ignored: the \"pondering\" section decides.");
         }
     }
 }
@@ -101,14 +102,17 @@ std::vector<MethodKind> candidates(const ConfigReader& reader, const ModelConfig
     }
     if (found.empty()) {
         if (keys.thoughts) {
-            reader.notice("\"recurrent_model\" is not true, so the latent thoughts are switched off and the "
+            reader.notice(NoticeId::config_switched_off,
+                          "\"recurrent_model\" is not true, so the latent thoughts are switched off and the "
                           "model is read as vanilla; if it was trained with pause tokens, choose --method "
                           "pause.");
         } else if (keys.pondering_steps && !keys.pondering) {
-            reader.notice("\"pondering_steps\" is ignored without \"ponderinglm\": true.");
+            reader.notice(NoticeId::config_ignored,
+                          "\"pondering_steps\" is ignored without \"ponderinglm\": true.");
         }
         if (!keys.thoughts && keys.recurrent && config.depth.kind == DepthMixing::none) {
-            reader.notice("\"recurrent_model\" is true, but no key says what recurs; read as vanilla.");
+            reader.notice(NoticeId::config_switched_off,
+                          "\"recurrent_model\" is true, but no key says what recurs; read as vanilla.");
         }
         return {MethodKind::vanilla};
     }
@@ -136,8 +140,9 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
     }
     const auto asked = method->public_form.switched_off;
     if (const char* flag = asked != nullptr ? asked(config, keys) : nullptr) {
-        reader.notice('"' + std::string(flag) + "\" is not true, so " + to_string(method->kind) +
-                      " is switched off and the model runs as vanilla, as in the authors' code.");
+        reader.notice(NoticeId::config_switched_off,
+                      '"' + std::string(flag) + "\" is not true, so " + to_string(method->kind) +
+                          " is switched off and the model runs as vanilla, as in the authors' code.");
         method = &method_info(MethodKind::vanilla);
         config.candidate_methods = {method->kind};
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/json.h"
+#include "core/base/notice.h"
 #include "core/checkpoint/model_config.h"
 
 #include <cstdint>
@@ -35,7 +36,7 @@ constexpr std::int64_t experts = 4096;
 /// the key.
 class ConfigReader {
 public:
-    ConfigReader(JsonObject object, std::vector<std::string>& notices, TensorNames tensors = {})
+    ConfigReader(JsonObject object, Notices& notices, TensorNames tensors = {})
         : object_(std::move(object)), notices_(&notices), tensors_(std::move(tensors)) {}
 
     [[nodiscard]] const JsonObject& json() const { return object_; }
@@ -65,11 +66,11 @@ public:
     /// InputError that names \p key, unless the key is absent, null or \p inert (a value without effect).
     void refuse_unless(std::string_view key, const nlohmann::json& inert, const std::string& why) const;
 
-    void notice(std::string sentence) const { notices_->push_back(std::move(sentence)); }
+    void notice(NoticeId id, std::string text) const { notices_->push_back({id, std::move(text)}); }
 
 private:
     JsonObject object_;
-    std::vector<std::string>* notices_;
+    Notices* notices_;
     TensorNames tensors_;
 };
 

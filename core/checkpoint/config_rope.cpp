@@ -81,10 +81,11 @@ void read_longrope(const ConfigReader& reader, const ConfigReader& section, cons
     if (rope.factor > 1.0 && rope.original_max_positions == 1) {
         section.json().fail("original_max_position_embeddings", "more than one position");
     }
-    reader.notice("The rotary embedding is of the longrope kind: beyond " +
-                  std::to_string(rope.original_max_positions) +
-                  " tokens the whole sequence turns by other angles, its first tokens included. The full "
-                  "forward is the reference.");
+    reader.notice(NoticeId::config_length,
+                  "The rotary embedding is of the longrope kind: beyond " +
+                      std::to_string(rope.original_max_positions) +
+                      " tokens the whole sequence turns by other angles, its first tokens included. The full "
+                      "forward is the reference.");
 }
 
 /// One table: the keys of \p inner, and those at the top of the file that stand for absent ones.
@@ -92,7 +93,7 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
                    const std::string& name_of_section, const RopeKeys& keys) {
     const JsonObject& json = reader.json();
     inner.remember_asked();
-    std::vector<std::string> ignored;
+    Notices ignored;
     const ConfigReader section(inner, ignored);
 
     RopeConfig rope;
@@ -100,16 +101,18 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
         const nlohmann::json* one = inner.find(inside);
         const nlohmann::json* other = json.find(beside);
         if (one != nullptr && other != nullptr && *one != *other) {
-            reader.notice("\"" + std::string(beside) + "\" is " + describe(*other) + ", and \"" +
-                          std::string(inside) + "\" in \"" + name_of_section + "\" is " + describe(*one) +
-                          ": " + counts);
+            reader.notice(NoticeId::config_overridden,
+                          "\"" + std::string(beside) + "\" is " + describe(*other) + ", and \"" +
+                              std::string(inside) + "\" in \"" + name_of_section + "\" is " + describe(*one) +
+                              ": " + counts);
         }
     };
     const bool phi3 = config.architecture == Architecture::phi3;
     rope.kind = (phi3 ? phi3_kind : kind_of)(inner, inner.has("rope_type") ? "rope_type" : "type");
     if (const auto older = inner.text("type"); older && older != inner.text("rope_type").value_or(*older)) {
-        reader.notice("\"" + name_of_section +
-                      "\" has \"rope_type\" and another \"type\", which is ignored.");
+        reader.notice(NoticeId::config_ignored,
+                      "\"" + name_of_section +
+                          "\" has \"rope_type\" and another \"type\", which is ignored.");
     }
     rope.theta = section.positive("rope_theta", reader.positive(keys.theta, keys.default_theta));
     tell_two_values("rope_theta", keys.theta, "the latter is used.");
@@ -151,7 +154,8 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
             inner.fail(inner.has("rope_type") ? "rope_type" : "type",
                        "a kind that works with two rotated elements");
         }
-        reader.notice("The rotary embedding is of the dynamic kind: its angles depend on the length of the "
+        reader.notice(NoticeId::config_length,
+                      "The rotary embedding is of the dynamic kind: its angles depend on the length of the "
                       "whole sequence, so cached "
                       "decoding differs from the full forward. The full forward is the reference.");
         break;
@@ -188,8 +192,9 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
     std::vector<std::string> unread = inner.never_asked();
     std::erase(unread, "finetuned"); // a note of old files to themselves
     if (!unread.empty()) {
-        reader.notice("\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
-                      ".");
+        reader.notice(NoticeId::config_unread,
+                      "\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
+                          ".");
     }
     return rope;
 }
@@ -203,7 +208,8 @@ void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& 
     const bool scaling_wins = scaling && !scaling->value().empty();
     if (scaling_wins && parameters && !parameters->value().empty() &&
         parameters->value() != scaling->value()) {
-        reader.notice("\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
+        reader.notice(NoticeId::config_overridden,
+                      "\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
     }
     const nlohmann::json nothing = nlohmann::json::object();
     config.rope = rope_of(reader, config,
@@ -235,6 +241,7 @@ void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const Ro
                 sliding["rope_theta"] = value["rope_theta"];
             }
             reader.notice(
+                NoticeId::config_assumed,
                 "\"rope_parameters\" does not say which layers it is for: full_attention layers use "
                 "all of it, sliding_attention layers its rope_theta alone.");
         } else {

@@ -93,7 +93,7 @@ constexpr auto inert_parts = std::to_array<std::string_view>(
      "return_dict", "suppress_tokens", "no_repeat_ngram_size"});
 
 /// Adds notices about keys of the file that no reader asked for.
-void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
+void report_unread(const JsonObject& json, Notices& notices) {
     std::vector<std::string> unread = json.never_asked();
     std::erase_if(unread, [&](const std::string& key) {
         const nlohmann::json& value = *json.find(key);
@@ -105,7 +105,8 @@ void report_unread(const JsonObject& json, std::vector<std::string>& notices) {
     });
     if (!unread.empty()) {
         notices.push_back(
-            "config.json has keys that are not read and change nothing here: " + joined(unread, {}, 8) + ".");
+            {NoticeId::config_unread, "config.json has keys that are not read and change nothing here: " +
+                                          joined(unread, {}, 8) + "."});
     }
 }
 
@@ -139,8 +140,9 @@ void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t ste
                          std::to_string(config_limits::steps) + ", found " + std::to_string(steps) + ".");
     }
     if (config.ponder.max_steps != steps - 1) {
-        config.notices.push_back("Runs " + std::to_string(steps) + " recurrences, where config.json has " +
-                                 std::to_string(config.ponder.max_steps + 1) + ".");
+        config.notices.push_back({NoticeId::config_steps,
+                                  "Runs " + std::to_string(steps) + " recurrences, where config.json has " +
+                                      std::to_string(config.ponder.max_steps + 1) + "."});
     }
     config.ponder.max_steps = steps - 1;
 }
@@ -200,8 +202,9 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
     if (layers == config.layers) {
         return;
     }
-    config.notices.push_back("Runs the first " + std::to_string(layers) + " of the " +
-                             std::to_string(config.layers) + " layers (--layers).");
+    config.notices.push_back({NoticeId::config_layers, "Runs the first " + std::to_string(layers) +
+                                                           " of the " + std::to_string(config.layers) +
+                                                           " layers (--layers)."});
     config.layers_left_out = config.layers - layers;
     config.layers = layers;
     config.sliding_windows.resize(static_cast<std::size_t>(layers));

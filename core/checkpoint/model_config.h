@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
+
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
@@ -265,7 +267,7 @@ struct ModelConfig {
     /// choose before the model runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
     /// Notices for the user: unknown keys, and settings that the config does not determine.
-    std::vector<std::string> notices;
+    Notices notices;
 
     /// Whether every step reads the prelude's output (or the embedding, without a prelude).
     [[nodiscard]] bool recurs() const {

@@ -22,20 +22,23 @@ void note_what_weakens(Lineage& lineage, const StoredWeights& a, const StoredWei
     const AttentionMatch& awm = lineage.awm;
     if (!awm.aligned) {
         lineage.notices.push_back(
-            std::string(shared ? "The two vocabularies share no token"
-                               : "There is no tokenizer.json in both folders") +
-            ": hidden dimensions were compared as they lie, and a permutation of them would go unseen.");
+            {NoticeId::lineage_unaligned, std::string(shared ? "The two vocabularies share no token"
+                                                             : "There is no tokenizer.json in both folders") +
+                                              ": hidden dimensions were compared as they lie, and a "
+                                              "permutation of them would go unseen."});
     } else if (awm.shared_tokens < awm.dimensions()) {
-        lineage.notices.push_back("Only " + std::to_string(awm.shared_tokens) +
-                                  " tokens are shared, fewer than the " + std::to_string(awm.dimensions()) +
-                                  " dimensions that they align: the alignment is poor.");
+        lineage.notices.push_back(
+            {NoticeId::lineage_few_tokens,
+             "Only " + std::to_string(awm.shared_tokens) + " tokens are shared, fewer than the " +
+                 std::to_string(awm.dimensions()) + " dimensions that they align: the alignment is poor."});
     }
     for (const StoredWeights* model : {&a, &b}) {
         const auto without =
             model->checkpoint().config.layers - static_cast<std::int64_t>(model->layers().size());
         if (without > 0) {
-            lineage.notices.push_back(model->checkpoint().folder.string() + ": " + std::to_string(without) +
-                                      " layers without query and key weights were left out.");
+            lineage.notices.push_back({NoticeId::lineage_layers,
+                                       model->checkpoint().folder.string() + ": " + std::to_string(without) +
+                                           " layers without query and key weights were left out."});
         }
     }
 }

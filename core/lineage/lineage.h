@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 
@@ -76,7 +77,7 @@ struct Lineage {
     std::optional<InvariantTerms> huref;
     std::string why_no_huref; ///< the reason if `huref` is absent
     LineageVerdict verdict = LineageVerdict::none_found;
-    std::vector<std::string> notices; ///< reasons that weaken the result, one sentence each
+    Notices notices; ///< reasons that weaken the result, one sentence each
 };
 
 struct LineageOptions {

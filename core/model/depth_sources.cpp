@@ -58,8 +58,10 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
     const std::string source = std::to_string(ablation.source);
     const std::string layer = std::to_string(ablation.layer);
     config.notices.push_back(
-        "Changed for this run: the value of layer " + source + " is left out of the depth attention of " +
-        (all ? std::string("all layers") : "layer " + layer) + "; the other weights add up to 1 without it.");
+        {NoticeId::run_ablated, "Changed for this run: the value of layer " + source +
+                                    " is left out of the depth attention of " +
+                                    (all ? std::string("all layers") : "layer " + layer) +
+                                    "; the other weights add up to 1 without it."});
     return "without-source-" + source + (all ? std::string() : "-in-layer-" + layer);
 }
 

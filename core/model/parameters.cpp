@@ -189,8 +189,9 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
     if (layout.tied && embedding != nullptr && head != nullptr && embedding != head &&
         embedding->shape == head->shape && !same_values(*embedding, *head)) {
         result.tied = false;
-        result.notices.push_back("config.json ties " + layout.head + " to " + layout.embedding +
-                                 ", but the file holds two different tensors: they are used untied.");
+        result.notices.push_back({NoticeId::weights_untied,
+                                  "config.json ties " + layout.head + " to " + layout.embedding +
+                                      ", but the file holds two different tensors: they are used untied."});
     }
     if (layout.tied && embedding == nullptr) {
         embedding = head;
@@ -211,9 +212,10 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
         result.bytes += static_cast<std::int64_t>(views[i]->bytes.size());
     }
     if (!weights.removed_name_parts().empty()) {
-        result.notices.push_back("Tensor names have prefixes of a wrapper (torch.compile, "
-                                 "DistributedDataParallel, FSDP), which were removed: " +
-                                 joined(weights.removed_name_parts()) + '.');
+        result.notices.push_back(
+            {NoticeId::weights_renamed, "Tensor names have prefixes of a wrapper (torch.compile, "
+                                        "DistributedDataParallel, FSDP), which were removed: " +
+                                            joined(weights.removed_name_parts()) + '.'});
     }
     std::vector<std::string> unused;
     for (const auto& [name, dtype] : weights.unreadable()) {
@@ -233,8 +235,9 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
                            [&](const std::string& part) { return name.find(part) != std::string::npos; });
     });
     if (others > 0) {
-        result.notices.push_back(std::to_string(others) + " tensors of other parts of the model (" +
-                                 joined(layout.other_parts) + ") are not read.");
+        result.notices.push_back({NoticeId::weights_other_parts,
+                                  std::to_string(others) + " tensors of other parts of the model (" +
+                                      joined(layout.other_parts) + ") are not read."});
     }
     if (!unused.empty() && layout.strict) {
         throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
@@ -243,10 +246,11 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
     }
     if (!unused.empty()) {
         result.notices.push_back(
-            (unused.size() == 1
-                 ? "One tensor of the file is not used by this model: "
-                 : std::to_string(unused.size()) + " tensors of the file are not used by this model: ") +
-            joined(unused, {}, 4) + ".");
+            {NoticeId::weights_unused,
+             (unused.size() == 1
+                  ? "One tensor of the file is not used by this model: "
+                  : std::to_string(unused.size()) + " tensors of the file are not used by this model: ") +
+                 joined(unused, {}, 4) + "."});
     }
     return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/dtype.h"
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 
@@ -57,7 +58,7 @@ struct ParameterSources {
     std::vector<const TensorView*> views; ///< one for each tensor of the layout; nullptr: a tied head
     bool tied = false;
     std::int64_t bytes = 0;
-    std::vector<std::string> notices; ///< notices for the user: unused tensors, broken ties
+    Notices notices; ///< notices for the user: unused tensors, broken ties
 
     /// Reads names, shapes and dtypes. If both tables of a tied pair are stored, also compares their numbers.
     /// InputError: a tensor is absent, has another shape, or has a dtype other than F32, F16, BF16 or F64.
@@ -94,7 +95,7 @@ public:
     [[nodiscard]] at::Device device() const;
     [[nodiscard]] at::ScalarType dtype() const;
     /// Notices for the user: unused tensors, and tied tables that differ in the file.
-    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+    [[nodiscard]] const Notices& notices() const { return notices_; }
 
     /// Switches gradients of every stored tensor on or off. The tensor objects stay the same.
     void requires_grad(bool on);
@@ -112,7 +113,7 @@ private:
 
     std::map<std::string, Stack> stacks_;
     bool tied_ = false;
-    std::vector<std::string> notices_;
+    Notices notices_;
 };
 
 /// The torch type of a file's elements. InputError names the type if torch has none.

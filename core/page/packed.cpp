@@ -8,6 +8,7 @@
 // shown tokens; columns are padded after these.
 #include "core/base/error.h"
 #include "core/base/json.h"
+#include "core/base/notice.h"
 #include "core/base/words.h"
 #include "core/page/page.h"
 #include "core/stats/paired.h"
@@ -61,12 +62,7 @@ public:
         pack_steps();
         pack_words();
         pack_numbers();
-        json& distinct = head_["notices"] = json::array();
-        for (const std::string& notice : notices_) {
-            if (std::find(distinct.begin(), distinct.end(), notice) == distinct.end()) {
-                distinct.push_back(notice);
-            }
-        }
+        write_notices(head_, notices_);
         head_["arrays"] = std::move(arrays_);
         const std::string text = head_.dump(-1, ' ', false, json::error_handler_t::replace);
         std::string packed;
@@ -159,8 +155,9 @@ private:
                              "wait until the recording has more tokens");
         }
         if (total > options_.max_tokens) {
-            notices_.push_back("The page shows the first " + std::to_string(options_.max_tokens) + " of " +
-                               std::to_string(total) + " tokens; the numbers above are of all.");
+            notices_.push_back({NoticeId::page_cut,
+                                "The page shows the first " + std::to_string(options_.max_tokens) + " of " +
+                                    std::to_string(total) + " tokens; the numbers above are of all."});
         }
     }
 
@@ -318,8 +315,9 @@ private:
             }
         }
         if (!left_out_.empty()) {
-            notices_.push_back("To stay small the page leaves out " + joined(left_out_) +
-                               " by step; the trace has them.");
+            notices_.push_back(
+                {NoticeId::page_left_out,
+                 "To stay small the page leaves out " + joined(left_out_) + " by step; the trace has them."});
         }
     }
 
@@ -445,7 +443,7 @@ private:
     void pack_numbers() {
         for (std::size_t r = 0; r < runs_.size(); ++r) {
             const RunEstimate estimate = estimate_run(trace_, runs_[r], options_.bootstrap);
-            notices_.insert(notices_.end(), estimate.notices.begin(), estimate.notices.end());
+            add_new(notices_, estimate.notices);
             head_["interval"]["drawn"] = estimate.resampling.words();
             json& run = head_["runs"][r];
             run["nll"] = json_of(estimate.mean_nll);
@@ -459,7 +457,7 @@ private:
                 compare_paired(pair_runs(trace_, runs_[0], trace_, runs_[1],
                                          {options_.bootstrap.progress, options_.bootstrap.stop}),
                                options_.bootstrap);
-            notices_.insert(notices_.end(), pair.notices.begin(), pair.notices.end());
+            add_new(notices_, pair.notices);
             head_["interval"]["drawn"] = pair.resampling.words();
             head_["comparison"] = {{"tokens", pair.tokens},
                                    {"difference", json_of(pair.difference)},
@@ -479,7 +477,7 @@ private:
     json head_ = {{"runs", json::array()}};
     json arrays_ = json::object();
     std::string data_;
-    std::vector<std::string> notices_;
+    Notices notices_;
     std::vector<std::int32_t> ids_;
     bool without_text_ = false;
     std::int64_t left_ = step_budget;                             ///< bytes for what is kept for each step

@@ -99,9 +99,10 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
     if (!nlohmann::json::accept(info.config)) { // NaN and Infinity, as Python writes them, become null
         info.config = parse_json(info.config, config_file, {.python = true}).dump();
     }
-    std::vector<std::string> notices = engine.notices();
+    Notices notices = engine.notices();
     notices.insert(notices.end(), options.notices.begin(), options.notices.end());
-    info.notices = nlohmann::json(notices).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    info.notices =
+        nlohmann::json(texts_of(notices)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     info.seed = options.seed;
     info.flops_model = engine.flops_model();
     info.step_unit = engine.plan().layers_are_steps ? "layer" : "step";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/ponder/engine/engine.h"
 #include "core/text/text_reading.h"
@@ -94,7 +95,7 @@ struct RecordOptions {
     std::optional<Branch> branch = std::nullopt; ///< the run that a generation continues
     /// Signals from generating a single sequence, with all rows, besides those from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
-    std::vector<std::string> notices = {}; ///< the run's notices, besides the engine's
+    Notices notices = {};   ///< the run's notices, besides the engine's
     std::int64_t rank = 0;  ///< rank of this process in the world that records the run together
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
     /// The writer's trace, to resume its run after the last finished sequence. A complete run stays

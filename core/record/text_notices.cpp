@@ -32,21 +32,24 @@ void TextNotices::add_cut_text(const Tokenizer& tokenizer, const TextReading& re
     }
 }
 
-std::vector<std::string> TextNotices::sentences() const {
-    std::vector<std::string> said;
+Notices TextNotices::all() const {
+    Notices said;
     if (marked_ > 0) {
-        said.push_back(texts_begin(marked_) +
-                       " with a byte-order mark (U+FEFF), which is recorded as text: save without it.");
+        said.push_back({NoticeId::text_byte_order_mark,
+                        texts_begin(marked_) +
+                            " with a byte-order mark (U+FEFF), which is recorded as text: save without it."});
     }
     if (doubled_ > 0) {
         said.push_back(
-            texts_begin(doubled_) + " with the start token " + printable(start_) +
-            ", which the tokenizer adds as well, so that it stands there twice: take it out, or give "
-            "--bos never.");
+            {NoticeId::text_start_token,
+             texts_begin(doubled_) + " with the start token " + printable(start_) +
+                 ", which the tokenizer adds as well, so that it stands there twice: take it out, or give "
+                 "--bos never."});
     }
     if (cut_ > 0) {
-        said.push_back("A long text makes several sequences, and only the first has the start token " +
-                       printable(start_) + '.');
+        said.push_back({NoticeId::text_cut,
+                        "A long text makes several sequences, and only the first has the start token " +
+                            printable(start_) + '.'});
     }
     return said;
 }

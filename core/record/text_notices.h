@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/text/text_reading.h"
 
 #include <cstdint>
@@ -16,7 +17,7 @@ public:
     void look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading);
     /// Adds a text that became several sequences.
     void add_cut_text(const Tokenizer& tokenizer, const TextReading& reading);
-    [[nodiscard]] std::vector<std::string> sentences() const;
+    [[nodiscard]] Notices all() const;
 
 private:
     std::string start_; ///< the start token, once a text had it

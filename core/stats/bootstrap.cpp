@@ -216,35 +216,40 @@ std::string Resampling::words() const {
     return unit == ResamplingUnit::clusters ? std::to_string(clusters) + " clusters drawn whole" : blocks;
 }
 
-std::vector<std::string> Resampling::notices() const {
-    std::vector<std::string> notices;
+Notices Resampling::notices() const {
+    Notices notices;
     if (unit == ResamplingUnit::blocks) {
         const std::string few = "fewer than " + std::to_string(least_clusters);
         if (clusters == 1) {
-            notices.emplace_back("All tokens are of one sequence, or of one group of them: the intervals say "
-                                 "what other parts of this text would give, not what other texts would.");
+            notices.push_back({NoticeId::stats_same_texts,
+                               "All tokens are of one sequence, or of one group of them: the intervals say "
+                               "what other parts of this text would give, not what other texts would."});
         } else if (clusters < least_clusters) {
-            notices.push_back("The " + std::to_string(clusters) +
-                              " clusters (sequences, or the groups given with them) are " + few +
-                              ": the intervals say what other parts of these texts would give, not what "
-                              "other texts would.");
+            notices.push_back({NoticeId::stats_same_texts,
+                               "The " + std::to_string(clusters) +
+                                   " clusters (sequences, or the groups given with them) are " + few +
+                                   ": the intervals say what other parts of these texts would give, not what "
+                                   "other texts would."});
         } else {
-            notices.emplace_back("Blocks were drawn as asked for, not the sequences that they lie in: the "
-                                 "intervals say what other parts of these texts would give, not what other "
-                                 "texts would.");
+            notices.push_back({NoticeId::stats_same_texts,
+                               "Blocks were drawn as asked for, not the sequences that they lie in: the "
+                               "intervals say what other parts of these texts would give, not what other "
+                               "texts would."});
         }
         // Below this many blocks the bootstrap cannot know how the mean varies.
         constexpr double few_blocks = 10;
         if (units < few_blocks) {
             const auto whole = static_cast<std::int64_t>(units);
-            notices.push_back("The intervals rest on " + std::to_string(whole) +
-                              (whole == 1 ? " block of " : " blocks of ") + std::to_string(block) +
-                              " tokens: the sample is too small for them; score a longer text.");
+            notices.push_back({NoticeId::stats_small_sample,
+                               "The intervals rest on " + std::to_string(whole) +
+                                   (whole == 1 ? " block of " : " blocks of ") + std::to_string(block) +
+                                   " tokens: the sample is too small for them; score a longer text."});
         }
     } else if (clusters < least_clusters) {
-        notices.push_back("The intervals rest on " + std::to_string(clusters) + " clusters, fewer than " +
-                          std::to_string(least_clusters) +
-                          ": the sample is too small for them; score more texts.");
+        notices.push_back(
+            {NoticeId::stats_small_sample, "The intervals rest on " + std::to_string(clusters) +
+                                               " clusters, fewer than " + std::to_string(least_clusters) +
+                                               ": the sample is too small for them; score more texts."});
     }
     return notices;
 }

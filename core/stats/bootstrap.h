@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/not_a_number.h"
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/layout.h"
 
@@ -72,7 +73,7 @@ struct Resampling {
     /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
     [[nodiscard]] std::string words() const;
     /// One sentence each: the population of the interval, and warnings about a small sample.
-    [[nodiscard]] std::vector<std::string> notices() const;
+    [[nodiscard]] Notices notices() const;
 };
 
 /// Whether a sample with this number of clusters draws whole clusters.

@@ -156,7 +156,8 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     }
     append_to(result.notices, result.resampling.notices());
     if (same) {
-        result.notices.emplace_back("Every token has the same NLL in both: the runs are the same.");
+        result.notices.push_back(
+            {NoticeId::compare_same_nll, "Every token has the same NLL in both: the runs are the same."});
     }
     return result;
 }
@@ -253,19 +254,21 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
     all.only_a = rest(sequences_a);
     all.only_b = rest(sequences_b);
     if (all.only_a > 0 || all.only_b > 0) {
-        all.notices.push_back("Only the " + std::to_string(count) +
-                              " tokens that both runs scored are compared; " + std::to_string(all.only_a) +
-                              " of " + run_a.name + " and " + std::to_string(all.only_b) + " of " +
-                              run_b.name + " are left out.");
+        all.notices.push_back({NoticeId::compare_common_tokens,
+                               "Only the " + std::to_string(count) +
+                                   " tokens that both runs scored are compared; " +
+                                   std::to_string(all.only_a) + " of " + run_a.name + " and " +
+                                   std::to_string(all.only_b) + " of " + run_b.name + " are left out."});
     }
     for (const RunInfo* run : {&run_a, &run_b}) {
         if (!run->complete) {
-            all.notices.push_back("Run " + run->name + " is partial.");
+            all.notices.push_back({NoticeId::run_partial, "Run " + run->name + " is partial."});
         }
     }
     if (run_a.scoring != run_b.scoring) {
-        all.notices.push_back("The runs were scored in different ways: " + run_a.name + " " + run_a.scoring +
-                              ", " + run_b.name + " " + run_b.scoring + ".");
+        all.notices.push_back(
+            {NoticeId::compare_scoring, "The runs were scored in different ways: " + run_a.name + " " +
+                                            run_a.scoring + ", " + run_b.name + " " + run_b.scoring + "."});
     }
     if (count == 0) {
         throw InputError(

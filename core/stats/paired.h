@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/scan.h"
@@ -36,7 +37,7 @@ struct PairedSample {
     std::int64_t last = -2;                        ///< position of the last token
     std::int64_t only_a = 0;                       ///< tokens that A scored but B did not
     std::int64_t only_b = 0;
-    std::vector<std::string> notices; ///< notices for the user: partial runs, few blocks
+    Notices notices; ///< notices for the user: partial runs, few blocks
 
     /// Appends the tokens of the next sequence.
     void append(const PairedSample& more);
@@ -81,7 +82,7 @@ struct PairedComparison {
     Estimate pearson;          ///< Pearson's r of the tokens' NLL in A and B
     double share_b_better = 0; ///< share of the tokens with a lower NLL in B
     Resampling resampling;
-    std::vector<std::string> notices;
+    Notices notices;
 };
 
 /// InputError for an empty sample.
@@ -95,7 +96,7 @@ struct RunEstimate {
     Estimate bits_per_byte; ///< NaN without a text
     Estimate mean_steps;    ///< over the scored tokens
     Resampling resampling;
-    std::vector<std::string> notices;
+    Notices notices;
 };
 RunEstimate estimate_run(const TraceReader& trace, const RunInfo& run, const BootstrapOptions& options = {});
 

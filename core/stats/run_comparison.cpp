@@ -124,14 +124,6 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     result.replicates = request.replicates;
     std::vector<ComparedRun> sources;
     std::vector<PairedSample> samples; // of the first run and each: of the first with itself, too
-    std::set<std::string> said;
-    const auto say = [&](const std::vector<std::string>& notices) {
-        for (const std::string& notice : notices) {
-            if (said.insert(notice).second) {
-                result.notices.push_back(notice);
-            }
-        }
-    };
     for (const ComparisonRequest::Run& named : request.runs) {
         report(sources.size());
         TraceReader reader = TraceReader::open(named.trace);
@@ -152,7 +144,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         }
         samples.push_back(pair_runs(first.reader, first.info, own.reader, own.info, {{}, stop}));
         if (samples.size() > 1) {
-            say(samples.back().notices);
+            add_new(result.notices, samples.back().notices);
         }
         std::vector<Place> common;
         std::ranges::copy_if(samples.back().places, std::back_inserter(common),
@@ -211,7 +203,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         run.mean_flops = mean_of_values(samples[i].flops_b);
         return run;
     };
-    say(result.resampling.notices());
+    add_new(result.notices, result.resampling.notices());
     // The first run has the same interval in every pair. It is paired with itself only if it is alone.
     for (std::size_t i = sources.size() > 1 ? 1 : 0; i < sources.size(); ++i) {
         options.progress = [&](const Progress& now) {
@@ -225,7 +217,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
             RunComparison::Run& run = add_run(i, pair.mean_b, pair.perplexity_b, pair.bits_per_byte_b);
             run.difference = pair.difference;
             run.correlation = pair.pearson;
-            say(pair.notices);
+            add_new(result.notices, pair.notices);
         }
     }
     label_runs(result.runs, request);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
 #include "core/stats/data_table.h"
@@ -48,11 +49,11 @@ struct RunComparison {
     };
     using Place = PairedSample::Place;
     std::vector<Run> runs;
-    std::vector<Place> places;        ///< ascending; as long as each token_nll
-    TokenLayout layout;               ///< layout of the compared places
-    Resampling resampling;            ///< the same for all runs
-    std::int64_t replicates = 0;      ///< of the bootstrap; 0: Student's intervals, over the same units
-    std::vector<std::string> notices; ///< partial runs, few blocks, tokens that one run lacks
+    std::vector<Place> places;   ///< ascending; as long as each token_nll
+    TokenLayout layout;          ///< layout of the compared places
+    Resampling resampling;       ///< the same for all runs
+    std::int64_t replicates = 0; ///< of the bootstrap; 0: Student's intervals, over the same units
+    Notices notices;             ///< partial runs, few blocks, tokens that one run lacks
 };
 
 /// Restricts a comparison to some of its places, given in ascending order. Intervals use the same clusters or

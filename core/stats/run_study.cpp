@@ -29,7 +29,7 @@ RunEstimate estimate_of(const ScoredTokens& tokens, const RunInfo& run, const Bo
               result.resampling.apply(options));
     result.perplexity = exponential(result.mean_nll);
     if (!run.complete) {
-        result.notices.push_back("Run " + run.name + " is partial.");
+        result.notices.push_back({NoticeId::run_partial, "Run " + run.name + " is partial."});
     }
     append_to(result.notices, result.resampling.notices());
     return result;

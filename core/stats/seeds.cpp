@@ -124,11 +124,7 @@ SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>&
                                  std::to_string(pair.only_b) +
                                  " that only the second did; record all seeds alike and to the end.");
             }
-            for (const std::string& notice : pair.notices) {
-                if (std::find(sample.notices.begin(), sample.notices.end(), notice) == sample.notices.end()) {
-                    sample.notices.push_back(notice);
-                }
-            }
+            add_new(sample.notices, pair.notices);
             sample.layout = std::move(pair.layout);
             (of_a ? sample.a : sample.b).push_back(std::move(pair.b));
         }
@@ -252,14 +248,15 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
 
     append_to(result.notices, result.resampling.notices());
     if (one_each) {
-        result.notices.emplace_back(
-            "A side has one run: what is said of it holds for this checkpoint, not for "
-            "the method; train it from several seeds.");
+        result.notices.push_back({NoticeId::compare_one_seed,
+                                  "A side has one run: what is said of it holds for this checkpoint, not for "
+                                  "the method; train it from several seeds."});
     } else if (std::min(seeds_a, seeds_b) < static_cast<std::size_t>(few_seeds)) {
         result.notices.push_back(
-            "Fewer than " + std::to_string(few_seeds) +
-            " seeds of a method say little of how its runs differ: the interval leans on "
-            "their deviation being normal.");
+            {NoticeId::compare_few_seeds,
+             "Fewer than " + std::to_string(few_seeds) +
+                 " seeds of a method say little of how its runs differ: the interval leans on "
+                 "their deviation being normal."});
     }
     return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/bootstrap.h"
 #include "core/trace/reader.h"
@@ -23,7 +24,7 @@ struct SeedRun {
 struct SeedSample {
     std::vector<std::vector<double>> a, b; ///< [seeds][tokens], nats
     TokenLayout layout;
-    std::vector<std::string> notices;
+    Notices notices;
 };
 
 /// InputError: a side without runs, runs with different texts or tokenizers, or runs that score different
@@ -47,7 +48,7 @@ struct SeedComparison {
     double degrees = 0;
     bool paired = false;
     Resampling resampling;
-    std::vector<std::string> notices;
+    Notices notices;
 };
 
 /// The multi-bootstrap (Sellam et al. 2022, arXiv 2106.16163). A replicate draws clusters (or blocks) of the

@@ -238,7 +238,7 @@ std::optional<std::int32_t> Tokenizer::eos_token() const {
     return impl_->parts.eos;
 }
 
-const std::vector<std::string>& Tokenizer::notices() const {
+const Notices& Tokenizer::notices() const {
     return impl_->parts.notices;
 }
 

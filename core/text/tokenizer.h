@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -68,7 +70,7 @@ public:
     [[nodiscard]] std::optional<std::int32_t> bos_token() const;
     [[nodiscard]] std::optional<std::int32_t> eos_token() const;
     /// Notices for the user, for example that versions of transformers read a file differently.
-    [[nodiscard]] const std::vector<std::string>& notices() const;
+    [[nodiscard]] const Notices& notices() const;
 
     /// Digest of the rules that split a text, independent of the form of the files (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;

@@ -161,8 +161,9 @@ void AddedTokens::append(AddedToken token) {
     }
     if (token.id != written) {
         parts_.notices.push_back(
-            "The added token \"" + printable(token.content) + "\" has id " + std::to_string(token.id) +
-            ", as the library tokenizers counts; the file says " + std::to_string(written) + ".");
+            {NoticeId::tokenizer_ids,
+             "The added token \"" + printable(token.content) + "\" has id " + std::to_string(token.id) +
+                 ", as the library tokenizers counts; the file says " + std::to_string(written) + "."});
     }
 }
 
@@ -306,9 +307,10 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     if (kind == "GPTNeoXTokenizer" && !(parts.prefix.empty() && parts.suffix.empty())) {
         parts.prefix.clear();
         parts.suffix.clear();
-        parts.notices.emplace_back(
-            "The post_processor of tokenizer.json adds start or end tokens, which the class "
-            "GPTNeoXTokenizer of transformers drops: none is added here.");
+        parts.notices.push_back(
+            {NoticeId::tokenizer_added_tokens,
+             "The post_processor of tokenizer.json adds start or end tokens, which the class "
+             "GPTNeoXTokenizer of transformers drops: none is added here."});
     }
     const auto compare_wish = [&](const char* wish, const char* name, const char* what,
                                   const std::vector<std::int32_t>& ids) {
@@ -325,11 +327,13 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
         const bool heeded_before = is_one_of({"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer",
                                               "CohereTokenizer", "GPTNeoXTokenizer"});
         parts.notices.push_back(
-            std::string("tokenizer_config.json says ") + wish + " = " + (*wanted ? "true" : "false") +
-            ", and tokenizer.json adds " + (adds ? "the " : "no ") + what + " " + printable(token.content) +
-            ": " +
-            (heeded_before ? "transformers 4 follows the first, transformers 5 and this program the second."
-                           : "transformers and this program follow the second."));
+            {NoticeId::tokenizer_added_tokens,
+             std::string("tokenizer_config.json says ") + wish + " = " + (*wanted ? "true" : "false") +
+                 ", and tokenizer.json adds " + (adds ? "the " : "no ") + what + " " +
+                 printable(token.content) + ": " +
+                 (heeded_before
+                      ? "transformers 4 follows the first, transformers 5 and this program the second."
+                      : "transformers and this program follow the second.")});
     };
     compare_wish("add_bos_token", "bos_token", "start token", parts.prefix);
     compare_wish("add_eos_token", "eos_token", "end token", parts.suffix);
@@ -350,10 +354,11 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
         const bool is_told = key == std::string_view("pre_tokenizer") || names_class();
         if (here != there && is_told) {
             parts.notices.push_back(
-                "The class " + kind + " of transformers 5 builds its own " + key + " (" + step_names(there) +
-                ") in the place of tokenizer.json's (" + step_names(here) +
-                "), and may cut texts differently. This program follows tokenizer.json, as "
-                "transformers 4 does.");
+                {NoticeId::tokenizer_steps,
+                 "The class " + kind + " of transformers 5 builds its own " + key + " (" + step_names(there) +
+                     ") in the place of tokenizer.json's (" + step_names(here) +
+                     "), and may cut texts differently. This program follows tokenizer.json, as "
+                     "transformers 4 does."});
         }
     }
 }

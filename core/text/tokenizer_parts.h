@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/text/added_tokens.h"
 #include "core/text/bpe.h"
 #include "core/text/decoder.h"
@@ -32,7 +33,7 @@ struct TokenizerParts {
     std::vector<std::int32_t> suffix; ///< tokens that the post-processor adds after a text
     std::optional<std::int32_t> bos;  ///< the start token that the files name, even if no text gets it
     std::optional<std::int32_t> eos;  ///< the end token by name
-    std::vector<std::string> notices; ///< for the user: for example, differences from other libraries
+    Notices notices;                  ///< for the user: for example, differences from other libraries
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
     /// Writes the tokens of a word to workspace.tokens.

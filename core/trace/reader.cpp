@@ -123,7 +123,7 @@ TraceReader::TraceReader(std::vector<std::unique_ptr<const FileTrace>> shards, s
     std::map<std::filesystem::path, std::vector<FoundShard>> by_name;
     for (std::size_t i = 0; i < files_.size(); ++i) {
         FoundShard found = look_at(*files_[i], i);
-        const std::vector<std::string>& notices = files_[i]->notices();
+        const Notices& notices = files_[i]->notices();
         notices_.insert(notices_.end(), notices.begin(), notices.end());
         by_name[found.whole].push_back(std::move(found));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/trace/records.h"
 #include "core/trace/shard.h"
 
@@ -89,7 +90,7 @@ public:
     [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
     [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const; ///< in chronological order
     /// Notices about how the file was opened: "…-wal cannot be read here; its content is missing".
-    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+    [[nodiscard]] const Notices& notices() const { return notices_; }
 
 private:
     struct Part;
@@ -103,7 +104,7 @@ private:
     [[nodiscard]] Place place_of(std::int64_t run, std::int64_t sequence) const;
 
     std::filesystem::path name_;
-    std::vector<std::string> notices_;
+    Notices notices_;
     std::vector<std::unique_ptr<const FileTrace>> files_;
     std::vector<std::unique_ptr<JoinedRun>> joined_; ///< runs of shards; empty for a single file
 };

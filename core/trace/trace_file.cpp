@@ -42,9 +42,10 @@ std::unique_ptr<FileTrace> FileTrace::open(const std::filesystem::path& path) {
             if (access == Database::Access::read_immutable && std::filesystem::file_size(log, error) > 0 &&
                 !error) {
                 trace->notices_.push_back(
-                    log.string() + " cannot be used here; what it holds is missing. Copy the trace with all "
-                                   "files beside it to a folder that can be written, with room on its disk, "
-                                   "to see it.");
+                    {NoticeId::trace_log,
+                     log.string() + " cannot be used here; what it holds is missing. Copy the trace with all "
+                                    "files beside it to a folder that can be written, with room on its disk, "
+                                    "to see it."});
             }
             return trace;
         });

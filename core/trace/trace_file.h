@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/error.h"
+#include "core/base/notice.h"
 #include "core/trace/database.h"
 #include "core/trace/records.h"
 #include "core/trace/schema.h"
@@ -59,7 +60,7 @@ public:
     [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
     [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
     [[nodiscard]] std::vector<FaultInfo> faults(std::int64_t run) const;
-    [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+    [[nodiscard]] const Notices& notices() const { return notices_; }
 
     [[nodiscard]] Database& database() const { return database_; }
     /// runs() without check_run().
@@ -130,7 +131,7 @@ private:
 
     std::filesystem::path path_;
     mutable Database database_;
-    std::vector<std::string> notices_;
+    Notices notices_;
     mutable bool pinned_ = false;          ///< a transaction outlives single calls (pin_snapshot)
     mutable std::int64_t known_bytes_ = 0; ///< size of the file; 0: not read in this transaction
 };

@@ -198,8 +198,8 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
         }
         tensor.copy_(from);
     }
-    for (const auto& sentence : taken.notices()) {
-        notice(sentence);
+    for (const Notice& one : taken.notices()) {
+        notice(one.text);
     }
     notice(begun.empty() ? "Every weight comes from " + recipe.start.string() + "."
                          : "Not taken from " + recipe.start.string() + " but begun anew: " + begun + ".");

@@ -324,7 +324,7 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
     constexpr std::size_t most_shown = 2;
     QStringList all{text};
     for (std::size_t i = 0; i < shown_->notices.size(); ++i) {
-        all << QString::fromStdString(shown_->notices[i]);
+        all << QString::fromStdString(shown_->notices[i].text);
         if (i < most_shown) {
             text += u' ' + all.back();
         }

@@ -423,9 +423,10 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
             return series.listed && series.name.toStdString() == wanted.name;
         });
         if (found == chart.series.end()) {
-            figure.notices.push_back("\"series\": the figure has none called \"" + wanted.name + "\", only " +
-                                     (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) +
-                                     ".");
+            figure.notices.push_back(
+                {NoticeId::figure_series,
+                 "\"series\": the figure has none called \"" + wanted.name + "\", only " +
+                     (figure.entries.empty() ? "nameless ones" : joined(figure.entries)) + "."});
         } else if (!wanted.show) {
             const Chart::Series hidden = *found;
             std::erase_if(chart.series,

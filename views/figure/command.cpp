@@ -44,8 +44,8 @@ void make(const std::filesystem::path& spec_file, const std::filesystem::path& o
     const Fonts fonts = Fonts::load(QString::fromStdString(spec.font));
     const Figure figure = compose(spec, data, fonts);
     const auto written = write_figure(figure, fonts, output, spec.dpi);
-    for (const std::string& notice : figure.notices) {
-        std::fprintf(stderr, "%s\n", visible(notice).c_str());
+    for (const Notice& notice : figure.notices) {
+        std::fprintf(stderr, "%s\n", visible(notice.text).c_str());
     }
     for (std::size_t i = 0; i < written.size(); ++i) {
         const bool drawn = i == 0 && format_of(written[i].extension().string()) != "csv";

@@ -417,8 +417,8 @@ void ExportDialog::arrived() {
     fillEntries();
     const QSizeF size = figure_->page.size() / points_per_mm;
     QString text = u"%1 × %2 mm"_s.arg(size.width(), 0, 'f', 0).arg(size.height(), 0, 'f', 0);
-    for (const std::string& notice : figure_->notices) {
-        text += u'\n' + QString::fromStdString(notice);
+    for (const Notice& notice : figure_->notices) {
+        text += u'\n' + QString::fromStdString(notice.text);
     }
     for (const QString& range : form_->unusedRanges()) {
         text += u"\n%1: type both ends, the smaller end first. Until then the axis covers all values."_s.arg(

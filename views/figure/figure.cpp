@@ -133,8 +133,9 @@ Chart front_of(const Gathering& figure) {
     if (spec.bands) {
         add_bands(fronts, table, bootstrap_of(spec, figure.stop));
         if (table.tokens() > most_banded) {
-            figure.data.notices.push_back("\"bands\": none, as the run is longer than " +
-                                          std::to_string(most_banded) + " tokens.");
+            figure.data.notices.push_back(
+                {NoticeId::figure_bands,
+                 "\"bands\": none, as the run is longer than " + std::to_string(most_banded) + " tokens."});
         }
     }
     std::vector<RunPoint> points;
@@ -205,12 +206,13 @@ Chart matched_of(const Gathering& figure) {
             continue;
         }
         figure.data.notices.push_back(
-            "\"runs\": " + other.name + " is not drawn: " +
-            (is_plain ? "a plain model is a point at equal FLOPs alone; choose \"quantity\" \"flops\"."
-             : !is_rerun_of(other, run, other.policy)
-                 ? "it is no rerun of " + run.name + "."
-                 : "the trace has no reruns of fixed depths that it could be compared with; "
-                   "ponderscope referee --rerun CHECKPOINT makes them."));
+            {NoticeId::figure_left_out,
+             "\"runs\": " + other.name + " is not drawn: " +
+                 (is_plain ? "a plain model is a point at equal FLOPs alone; choose \"quantity\" \"flops\"."
+                  : !is_rerun_of(other, run, other.policy)
+                      ? "it is no rerun of " + run.name + "."
+                      : "the trace has no reruns of fixed depths that it could be compared with; "
+                        "ponderscope referee --rerun CHECKPOINT makes them.")});
     }
     return matched_rules_chart(table, look, options);
 }
@@ -288,10 +290,11 @@ Chart halting_of(const Gathering& figure) {
                          kind == HaltingChart::gates ? "choose a run whose method has gates"
                                                      : "choose a run with scored tokens");
     }
-    figure.data.notices.push_back(kind == HaltingChart::gates
-                                      ? "Over " + std::to_string(stats.gate_by_step.front().all().count) +
-                                            " tokens."
-                                      : "Over " + std::to_string(stats.scored) + " tokens with a next one.");
+    figure.data.notices.push_back(
+        {NoticeId::figure_tokens,
+         kind == HaltingChart::gates
+             ? "Over " + std::to_string(stats.gate_by_step.front().all().count) + " tokens."
+             : "Over " + std::to_string(stats.scored) + " tokens with a next one."});
     return chart;
 }
 
@@ -401,8 +404,8 @@ Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Font
                     {name.toStdString() + (table.suffix.empty() ? "" : "." + table.suffix), table.csv,
                      table.extension});
             }
-            for (const std::string& notice : panel.notices) {
-                figure.notices.push_back(name.toStdString() + ": " + notice);
+            for (const Notice& notice : panel.notices) {
+                figure.notices.push_back({notice.id, name.toStdString() + ": " + notice.text});
             }
         }
         top += height + gap;
@@ -472,7 +475,7 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
 Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     Figure figure = maker_of(spec.kind).compose(spec, data, fonts);
     if (const std::vector<char32_t> missing = missing_characters(figure.page, fonts); !missing.empty()) {
-        figure.notices.push_back(notice_of_missing(missing));
+        figure.notices.push_back({NoticeId::figure_glyphs, notice_of_missing(missing)});
     }
     if (data.comparison) {
         figure.notices.insert(figure.notices.end(), data.comparison->notices.begin(),
@@ -481,8 +484,9 @@ Figure compose(const FigureSpec& spec, const FigureData& data, const Fonts& font
     figure.notices.insert(figure.notices.end(), data.notices.begin(), data.notices.end());
     for (const RunRows& run : data.runs) {
         if (!run.info.complete) {
-            figure.notices.push_back("Run \"" + run.info.name +
-                                     "\" is partial: it was cut off or is still being recorded.");
+            figure.notices.push_back(
+                {NoticeId::run_partial,
+                 "Run \"" + run.info.name + "\" is partial: it was cut off or is still being recorded."});
         }
     }
     return figure;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/stats/data_table.h"
 #include "core/stats/run_comparison.h"
@@ -38,7 +39,7 @@ struct FigureData {
     std::optional<Chart> chart;                 ///< for charts
     std::optional<TableData> table;             ///< for policy_table and perplexity_table
     std::vector<FigureData> panels;             ///< data of each panel, for the kind `panels`
-    std::vector<std::string> notices;           ///< about the data
+    Notices notices;                            ///< about the data
 };
 
 /// The numbers of a figure as a CSV file with a header line.
@@ -53,8 +54,7 @@ struct Figure {
     std::string pgfplots; ///< pgfplots code of a chart; empty: the figure has no axes
     std::vector<Table> tables;
     std::vector<std::string> entries; ///< names of a chart's series, for the key "series"
-    std::vector<std::string>
-        notices; ///< notices for the user: characters that the typeface lacks, merged columns
+    Notices notices; ///< notices for the user: characters that the typeface lacks, merged columns
 };
 
 /// Data that the charts of one page share, so that each run is read once.

@@ -397,8 +397,8 @@ void FigurePanel::showParts(const std::vector<Gathered>& all) {
     QStringList notices;
     named_.clear();
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-        for (const std::string& notice : all[i].data.notices) {
-            notices << QString::fromStdString(notice);
+        for (const Notice& notice : all[i].data.notices) {
+            notices << QString::fromStdString(notice.text);
         }
         if (all[i].problem.isEmpty()) {
             showCell(cells_[i], all[i].spec, all[i].data);

@@ -87,12 +87,13 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
         }
     }
     if (each > 1) {
-        data.notices.push_back("Each column of the heatmap shows the mean of " + std::to_string(each) +
-                               " tokens.");
+        data.notices.push_back({NoticeId::figure_averaged, "Each column of the heatmap shows the mean of " +
+                                                               std::to_string(each) + " tokens."});
     }
     if (missing) {
-        data.notices.push_back("Some steps ran, but no value of \"" + info.name +
-                               "\" was recorded for them; their cells are left empty.");
+        data.notices.push_back(
+            {NoticeId::figure_gaps, "Some steps ran, but no value of \"" + info.name +
+                                        "\" was recorded for them; their cells are left empty."});
     }
     chart.series = {std::move(cells)};
     if (!halted.x.empty()) {

@@ -77,8 +77,9 @@ ReplayTable replay_of(const Gathering& figure) {
     }
     ReplayTable table = ReplayTable::load(reader, info, figure.progress, figure.stop, signals);
     if (table.halted) {
-        figure.data.notices.push_back("Run \"" + info.name +
-                                      "\" halted, so the replay gives no token more steps than it had.");
+        figure.data.notices.push_back(
+            {NoticeId::policy_halted,
+             "Run \"" + info.name + "\" halted, so the replay gives no token more steps than it had."});
     }
     return table;
 }
@@ -95,8 +96,9 @@ void gather_policy_table(const Gathering& figure) {
         const TraceReader other = TraceReader::open(spec.runs[i].trace);
         const RunInfo rerun = find_run(other, spec.runs[i].run);
         if (!is_rerun_of(rerun, info, rerun.policy)) {
-            data.notices.push_back("Run \"" + rerun.name + "\" is no rerun of \"" + info.name +
-                                   "\" and is left out.");
+            data.notices.push_back(
+                {NoticeId::figure_left_out,
+                 "Run \"" + rerun.name + "\" is no rerun of \"" + info.name + "\" and is left out."});
             continue;
         }
         reruns.push_back({rerun.policy, {spec.runs[i].trace, rerun}});
@@ -109,7 +111,7 @@ void gather_policy_table(const Gathering& figure) {
     const std::vector<PolicyRow> rows = policy_rows(table, {name.trace, info}, policies, reruns, options);
     for (const PolicyRow& row : rows) {
         if (!row.fault.empty()) {
-            data.notices.push_back(row.fault);
+            data.notices.push_back({NoticeId::figure_policy, row.fault});
         }
     }
     TableData made{table_of(rows), {}};

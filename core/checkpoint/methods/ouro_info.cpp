@@ -26,8 +26,9 @@ void read_ouro_keys(const ConfigReader& reader, ModelConfig& config) {
             ponder.own["exit_step"] = step->get<double>();
         } else {
             reader.notice(
+                NoticeId::config_ignored,
                 "\"early_exit_step\" is ignored, as in the authors' code: it is no step from 0 to " +
-                std::to_string(ponder.max_steps) + ".");
+                    std::to_string(ponder.max_steps) + ".");
         }
     }
 }

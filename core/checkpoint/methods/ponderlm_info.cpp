@@ -22,7 +22,8 @@ const char* ponderlm_switch(const ModelConfig& config, const PublicKeys& keys) {
 
 void read_ponderlm_public(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) {
     if (keys.pondering == true && config.architecture == Architecture::gpt2 && !keys.recurrent) {
-        reader.notice("\"recurrent_model\" is absent, with which the authors' GPT-2 code would run this "
+        reader.notice(NoticeId::config_assumed,
+                      "\"recurrent_model\" is absent, with which the authors' GPT-2 code would run this "
                       "as a plain GPT-2; here \"ponderinglm\" decides and it ponders.");
     }
     PonderConfig& ponder = config.ponder;
@@ -32,7 +33,8 @@ void read_ponderlm_public(const ConfigReader& reader, ModelConfig& config, const
     if (config.architecture != Architecture::gpt_neox) {
         ponder.temperature = temperature;
     } else if (temperature != 1.0) {
-        reader.notice("\"softmax_temperature\" is ignored: the GPT-NeoX code has none.");
+        reader.notice(NoticeId::config_ignored,
+                      "\"softmax_temperature\" is ignored: the GPT-NeoX code has none.");
     }
 }
 

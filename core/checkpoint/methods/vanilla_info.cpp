@@ -10,7 +10,8 @@ void read_vanilla_public(const ConfigReader& reader, ModelConfig& config, const 
     if (config.depth.kind != DepthMixing::none) {
         config.ponder.embed_scale = keys.scale_embeds ? EmbedScale::sqrt_d : EmbedScale::none;
     } else if (keys.scale_embeds) {
-        reader.notice("\"scale_embeds\" is ignored: no method that runs says by what.");
+        reader.notice(NoticeId::config_ignored,
+                      "\"scale_embeds\" is ignored: no method that runs says by what.");
     }
 }
 

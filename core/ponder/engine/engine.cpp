@@ -118,19 +118,20 @@ Engine Engine::load(const Checkpoint& checkpoint, const LoadOptions& options) {
     const c10::InferenceMode no_gradients;
     Parameters parameters = load_parameters(layout, checkpoint, device, options);
     require_finite(parameters, checkpoint);
-    std::vector<std::string> notices = checkpoint.config.notices;
+    Notices notices = checkpoint.config.notices;
     notices.insert(notices.end(), parameters.notices().begin(), parameters.notices().end());
     if (options.device == "auto") {
-        notices.push_back("Computed on " + describe_device(device) + ".");
+        notices.push_back({NoticeId::device_chosen, "Computed on " + describe_device(device) + "."});
     }
     if (const RopeConfig& rope = checkpoint.config.rope; rope.depends_on_length()) {
-        notices.emplace_back(
-            "The rotation angles of this model depend on the length of the whole sequence: beyond " +
-            std::to_string(rope.longest_shared(checkpoint.config.max_positions)) +
-            " tokens a continuation is computed anew for each token, without a cache.");
+        notices.push_back(
+            {NoticeId::config_length,
+             "The rotation angles of this model depend on the length of the whole sequence: beyond " +
+                 std::to_string(rope.longest_shared(checkpoint.config.max_positions)) +
+                 " tokens a continuation is computed anew for each token, without a cache."});
     }
     if (const std::string hint = device_hint(device, options.precision); !hint.empty()) {
-        notices.push_back(hint);
+        notices.push_back({NoticeId::device_precision, hint});
     }
     return Engine(std::make_unique<Impl>(Impl{{Model(checkpoint.config, std::move(parameters)),
                                                device,
@@ -244,9 +245,10 @@ void Engine::use(RunPlan plan) {
     }
     if (plan.layers_are_steps && !impl_->plan.layers_are_steps &&
         config().depth.kind == DepthMixing::depth_attention) {
-        impl_->notices.emplace_back("The layers of this plain model are the steps of the run, and steps have "
-                                    "no depth weights; record without --policy and --record layers to keep "
-                                    "those.");
+        impl_->notices.push_back({NoticeId::run_layers_as_steps,
+                                  "The layers of this plain model are the steps of the run, and steps have "
+                                  "no depth weights; record without --policy and --record layers to keep "
+                                  "those."});
     }
     impl_->layer_steps = std::move(layers);
     impl_->plan = std::move(plan);
@@ -304,7 +306,7 @@ std::int64_t Engine::token_bytes() const {
     return requested_bytes(*impl_, false);
 }
 
-std::vector<std::string> Engine::notices() const {
+Notices Engine::notices() const {
     return impl_->notices;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "core/base/notice.h"
 #include "core/base/progress.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/model/precision.h"
@@ -132,8 +133,8 @@ public:
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
     /// Bytes of the recorded attention weights between two tokens, in all steps; 0: not recorded.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
-    [[nodiscard]] std::vector<std::string> notices() const; ///< of weights and precision
-    [[nodiscard]] std::int64_t max_steps() const;           ///< K
+    [[nodiscard]] Notices notices() const;        ///< of weights and precision
+    [[nodiscard]] std::int64_t max_steps() const; ///< K
     /// The JSON of core/policy/flops_model.h that is stored with a run.
     [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.

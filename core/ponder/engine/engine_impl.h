@@ -31,7 +31,7 @@ struct EngineParts {
     Model model;
     at::Device device;
     Precision precision;
-    std::vector<std::string> notices;
+    Notices notices;
     RunPlan plan;
     mutable int batches_under_way = 0;
     std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; nullptr: does not

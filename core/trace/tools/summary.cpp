@@ -218,8 +218,8 @@ std::string trace_summary(const TraceReader& reader) {
         (trainings.empty() ? "" : plural(static_cast<std::int64_t>(trainings.size()), "training") + " and ") +
         plural(static_cast<std::int64_t>(runs.size()), "run") + ", " +
         human_bytes(static_cast<double>(size_of(reader))) + "\n";
-    for (const std::string& notice : reader.notices()) {
-        text += notice + "\n";
+    for (const Notice& notice : reader.notices()) {
+        text += notice.text + "\n";
     }
     for (const TrainingInfo& training : trainings) {
         text += describe_training(reader, training);
@@ -239,15 +239,12 @@ nlohmann::json trace_summary_json(const TraceReader& reader) {
     for (const TrainingInfo& training : reader.trainings()) {
         trainings.push_back(json_of(reader, training));
     }
-    nlohmann::json notices = nlohmann::json::array();
-    for (const std::string& notice : reader.notices()) {
-        notices.push_back(valid_utf8(notice));
-    }
-    return {{"path", valid_utf8(reader.path().string())},
-            {"bytes", size_of(reader)},
-            {"runs", runs},
-            {"trainings", trainings},
-            {"notices", notices}};
+    nlohmann::json summary{{"path", valid_utf8(reader.path().string())},
+                           {"bytes", size_of(reader)},
+                           {"runs", runs},
+                           {"trainings", trainings}};
+    write_notices(summary, reader.notices());
+    return summary;
 }
 
 } // namespace ponderscope

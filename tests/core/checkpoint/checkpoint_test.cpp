@@ -57,8 +57,8 @@ TEST_F(CheckpointTest, GenerationConfigNamesTheEndTokens) {
     put("generation_config.json", R"({"repetition_penalty":1.2,"suppress_tokens":[]})");
     const ModelConfig config = Checkpoint::open(folder_.path()).config;
     EXPECT_EQ(config.eos_token_ids, (std::vector<std::int64_t>{1})) << "where the file names none";
-    ASSERT_EQ(config.notices.size(), 1U);
-    EXPECT_NE(config.notices[0].find("repetition_penalty"), std::string::npos);
+    ASSERT_EQ(ids_of(config.notices), NoticeIds{NoticeId::config_generation});
+    EXPECT_NE(config.notices[0].text.find("repetition_penalty"), std::string::npos);
     put("generation_config.json", R"({"eos_token_id":"</s>"})");
     EXPECT_NE(opening(folder_.path()).find("generation_config.json"), std::string::npos);
 }

@@ -230,8 +230,7 @@ TEST(Rope, ScalingReplacesParameters) {
         R"("rope_theta":1000,"rope_scaling":{"type":"linear","factor":2},"rope_parameters":{"rope_theta":5,"rope_type":"default"})");
     EXPECT_EQ(c.rope.kind, RopeConfig::Kind::linear);
     EXPECT_EQ(c.rope.theta, 1000.0) << "the other's base is ignored with it";
-    ASSERT_EQ(c.notices.size(), 1U);
-    EXPECT_EQ(c.notices[0], "\"rope_scaling\" replaces \"rope_parameters\", whose keys are ignored.");
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_overridden});
     EXPECT_EQ(read_llama(R"("rope_scaling":{},"rope_parameters":{"rope_theta":5,"rope_type":"default"})")
                   .rope.theta,
               5.0)
@@ -257,28 +256,30 @@ TEST(Rope, OriginalLength) {
 }
 
 TEST(Rope, SaysWhichOfTwoValuesCounts) {
-    const auto notices = [](const std::string& more) { return read_llama(more).notices; };
+    const auto notices = [](const std::string& more) { return ids_of(read_llama(more).notices); };
     const std::string llama3 = R"("rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4)";
     const auto lengths = [&](int inside, int beside) {
         return notices("\"rope_scaling\":{" + llama3 +
                        ",\"original_max_position_embeddings\":" + std::to_string(inside) +
                        "},\"original_max_position_embeddings\":" + std::to_string(beside));
     };
-    EXPECT_EQ(lengths(512, 256).size(), 1U);
+    EXPECT_EQ(lengths(512, 256), NoticeIds{NoticeId::config_overridden});
     EXPECT_TRUE(lengths(512, 512).empty());
-    EXPECT_EQ(notices(R"("rope_theta":5,"rope_parameters":{"rope_theta":6})").size(), 1U);
+    EXPECT_EQ(notices(R"("rope_theta":5,"rope_parameters":{"rope_theta":6})"),
+              NoticeIds{NoticeId::config_overridden});
     EXPECT_TRUE(notices(R"("rope_theta":5,"rope_parameters":{"rope_theta":5})").empty());
-    EXPECT_EQ(notices(R"("rope_scaling":{"type":"linear","rope_type":"yarn","factor":2})").size(), 1U);
+    EXPECT_EQ(notices(R"("rope_scaling":{"type":"linear","rope_type":"yarn","factor":2})"),
+              NoticeIds{NoticeId::config_ignored});
 }
 
 TEST(Rope, NamesKeysThatItsKindDoesNotRead) {
     const auto notices = [](const std::string& section) {
         return read_llama("\"rope_scaling\":{" + section + "}").notices;
     };
-    const std::vector<std::string> unknown =
+    const Notices unknown =
         notices(R"("type":"linear","factor":2,"alpha":1,"mrope_section":[2,1,1],"beta_fast":3)");
-    ASSERT_EQ(unknown.size(), 1U);
-    EXPECT_NE(unknown[0].find("alpha, beta_fast, mrope_section"), std::string::npos) << unknown[0];
+    ASSERT_EQ(ids_of(unknown), NoticeIds{NoticeId::config_unread});
+    EXPECT_NE(unknown[0].text.find("alpha, beta_fast, mrope_section"), std::string::npos) << unknown[0].text;
     EXPECT_TRUE(notices(R"("type":"yarn","factor":2,"beta_fast":3,"finetuned":true)").empty());
 }
 
@@ -300,7 +301,8 @@ TEST(Rope, Yarn) {
 }
 
 TEST(Rope, DynamicIsAnnounced) {
-    EXPECT_EQ(read_llama(R"("rope_scaling":{"type":"dynamic","factor":2})").notices.size(), 1U);
+    EXPECT_EQ(ids_of(read_llama(R"("rope_scaling":{"type":"dynamic","factor":2})").notices),
+              NoticeIds{NoticeId::config_length});
     expect_refused(llama(R"("head_dim":2,"rope_scaling":{"type":"dynamic","factor":2})"),
                    "\"rope_scaling.type\"");
 }
@@ -311,12 +313,10 @@ TEST(Rope, GptNeoXHasItsOwnNames) {
     EXPECT_EQ(c.rope.rotary_dims, 8);
     c = read_neox(R"("rope_theta":777)");
     EXPECT_EQ(c.rope.theta, 10000.0) << "a lone rope_theta is not read";
-    EXPECT_EQ(c.notices,
-              std::vector<std::string>{"\"rope_theta\" is ignored: GPT-NeoX reads \"rotary_emb_base\"."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
     c = read_neox(R"("partial_rotary_factor":1.0)");
     EXPECT_EQ(c.rope.rotary_dims, 4);
-    EXPECT_EQ(c.notices, std::vector<std::string>{
-                             "\"partial_rotary_factor\" is ignored: GPT-NeoX reads \"rotary_pct\"."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
     c = read_neox(R"("rotary_emb_base":500,"rotary_pct":0.25,"rope_theta":500,"partial_rotary_factor":0.25)");
     EXPECT_TRUE(c.notices.empty()) << "they agree";
     c = read_neox(
@@ -351,9 +351,9 @@ TEST(ConfigErrors, AnotherArchitectureIsNamedAndNotTheFile) {
 
 TEST(UnreadKeys, AreNamed) {
     const auto named = [](const std::string& config, const std::string& key) {
-        const std::vector<std::string> notices = read_config(config).notices;
-        return std::any_of(notices.begin(), notices.end(),
-                           [&](const std::string& notice) { return notice.find(key) != std::string::npos; });
+        return std::ranges::any_of(read_config(config).notices, [&](const Notice& notice) {
+            return notice.id == NoticeId::config_unread && notice.text.find(key) != std::string::npos;
+        });
     };
     EXPECT_TRUE(named(llama(R"("sliding_window":7)"), "sliding_window"));
     EXPECT_TRUE(named(llama(R"("layer_types":["sliding_attention"])"), "layer_types"));
@@ -370,7 +370,8 @@ TEST(NullSizes, AreRefused) {
         expect_refused("{\"model_type\":\"gpt_neox\",\"" + std::string(key) + "\":null}", key);
     }
     EXPECT_EQ(read_config(R"({"model_type":"gpt2","n_inner":null,"n_embd":24})").intermediate_size, 96);
-    EXPECT_EQ(read_config(R"({"model_type":"gpt2","tie_word_embeddings":null})").notices.size(), 1U);
+    EXPECT_EQ(ids_of(read_config(R"({"model_type":"gpt2","tie_word_embeddings":null})").notices),
+              NoticeIds{NoticeId::config_unread});
 }
 
 } // namespace

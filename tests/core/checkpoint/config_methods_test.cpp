@@ -47,8 +47,7 @@ TEST(PublicKeys, PonderLm) {
 
     c = read_neox_with(R"("ponderinglm":true,"pondering_steps":2,"softmax_temperature":0.5)");
     EXPECT_EQ(c.ponder.temperature, 1.0);
-    EXPECT_EQ(c.notices,
-              std::vector<std::string>{"\"softmax_temperature\" is ignored: the GPT-NeoX code has none."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
     EXPECT_EQ(read_llama_with(R"("ponderinglm":true,"pondering_steps":0,"mutiply_pondering_steps":true)")
                   .ponder.max_steps,
               0);
@@ -59,12 +58,12 @@ TEST(PublicKeys, PonderLmRunsOnlyWhenItSaysSo) {
               MethodKind::vanilla);
     ModelConfig c = read_llama_with(R"("pondering_steps":3)");
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
-    EXPECT_EQ(c.notices.size(), 1U);
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
     c = read_llama_with(R"("pondering_steps":3)", MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm) << "the user says so where the config is silent";
     c = read_llama_with(R"("ponderinglm":false,"pondering_steps":3)", MethodKind::ponderlm);
     EXPECT_EQ(c.ponder.method, MethodKind::vanilla);
-    EXPECT_EQ(c.notices.size(), 1U);
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_switched_off});
     expect_refused(llama_with(R"("ponderinglm":true)"), "\"pondering_steps\"");
     expect_refused(llama_with(R"("ponderinglm":true,"pondering_steps":-1)"), "\"pondering_steps\"");
     expect_refused(llama_with(R"("ponderinglm":true,"pondering_steps":1,"softmax_temperature":0)"),
@@ -75,7 +74,7 @@ TEST(PublicKeys, Gpt2PondersByEitherFlag) {
     const std::string base = R"({"model_type":"gpt2","n_embd":64,"n_head":4,)";
     ModelConfig c = read_config(base + R"("ponderinglm":true,"pondering_steps":2})");
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
-    EXPECT_EQ(c.notices.size(), 1U) << "theirs would not";
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_assumed}) << "theirs would not";
     c = read_config(base + R"("recurrent_model":true,"pondering_steps":2})");
     EXPECT_EQ(c.ponder.method, MethodKind::ponderlm);
     EXPECT_TRUE(c.notices.empty());
@@ -106,9 +105,7 @@ TEST(PublicKeys, TheFlagSwitchesOff) {
         EXPECT_EQ(c.ponder.method, MethodKind::vanilla) << to_string(method);
         EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
         EXPECT_EQ(c.ponder.max_steps, 0);
-        EXPECT_EQ(c.notices.at(0),
-                  "\"recurrent_model\" is not true, so " + to_string(method) +
-                      " is switched off and the model runs as vanilla, as in the authors' code.");
+        EXPECT_EQ(c.notices.at(0).id, NoticeId::config_switched_off);
     }
     EXPECT_EQ(read_llama_with(keys, MethodKind::pause).ponder.method, MethodKind::pause);
     EXPECT_EQ(read_neox_with(keys, MethodKind::ponderlm2).ponder.method, MethodKind::ponderlm2);
@@ -133,8 +130,7 @@ TEST(PublicKeys, ScalesOfTheRelatives) {
     EXPECT_EQ(scale(llama_with(on), MethodKind::ponderlm2), EmbedScale::none);
     const ModelConfig plain = read_llama_with("\"scale_embeds\":true");
     EXPECT_EQ(plain.ponder.embed_scale, EmbedScale::none);
-    EXPECT_EQ(plain.notices,
-              std::vector<std::string>{"\"scale_embeds\" is ignored: no method that runs says by what."});
+    EXPECT_EQ(ids_of(plain.notices), NoticeIds{NoticeId::config_ignored});
 }
 
 TEST(PublicKeys, PonderLm2AndPauseDetails) {
@@ -225,8 +221,7 @@ TEST(OwnSection, PublicKeysBesideItAreIgnoredAloud) {
     const ModelConfig c =
         read_llama_with(R"("scale_embeds":true,"pondering":{"method":"ponderlm","max_steps":1})");
     EXPECT_EQ(c.ponder.embed_scale, EmbedScale::none);
-    EXPECT_EQ(c.notices,
-              std::vector<std::string>{"\"scale_embeds\" is ignored: the \"pondering\" section decides."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
 }
 
 TEST(DepthAttention, PresentAndOlderKeys) {
@@ -254,10 +249,10 @@ TEST(DepthAttention, PresentAndOlderKeys) {
 TEST(DepthAttention, WhatIsSilentIsSaid) {
     ModelConfig c = read_llama_with(R"("use_depth_attention":true,"depth_attention_stride":2)");
     EXPECT_EQ(c.depth.kind, DepthMixing::depth_attention);
-    EXPECT_EQ(c.notices.size(), 1U) << "recurrent_model is absent";
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_assumed}) << "recurrent_model is absent";
     c = read_llama_with(R"("use_depth_attention":true,"recurrent_model":true,"depth_attention_stride":null)");
     EXPECT_EQ(c.depth.stride, 1);
-    EXPECT_EQ(c.notices.size(), 1U) << "no stride";
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_assumed}) << "no stride";
     for (const char* const stride : {"0", "1"}) {
         EXPECT_EQ(
             read_llama_with("\"use_depth_attention\":true,\"depth_attention_stride\":" + std::string(stride))
@@ -266,11 +261,11 @@ TEST(DepthAttention, WhatIsSilentIsSaid) {
     }
     c = read_llama_with(R"("use_depth_attention":true,"recurrent_model":false,"depth_attention_stride":2)");
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
-    EXPECT_EQ(c.notices.size(), 2U) << "the switch, and the stride that nobody reads";
+    EXPECT_EQ(ids_of(c.notices), (NoticeIds{NoticeId::config_switched_off, NoticeId::config_unread}))
+        << "the stride is not read";
     c = read_llama_with(R"("cross_layer_mode":"depth_softmax")");
     EXPECT_EQ(c.depth.kind, DepthMixing::none);
-    EXPECT_EQ(c.notices,
-              std::vector<std::string>{"\"cross_layer_mode\" alone mixes nothing and is ignored."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
 }
 
 TEST(DepthAttention, KeyNorm) {
@@ -361,9 +356,7 @@ TEST(Baselines, ContradictionsAreNamed) {
             name.c_str());
     }
     const ModelConfig c = read_llama_with(R"("baseline_mode":"mhc","cross_layer_pattern":"depth_softmax")");
-    EXPECT_EQ(c.notices,
-              std::vector<std::string>{
-                  "\"cross_layer_pattern\" is ignored: \"baseline_mode\" switches Depth-Attention off."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_ignored});
 }
 
 TEST(Nanbeige, LoopsAndTheirNorm) {
@@ -376,8 +369,7 @@ TEST(Nanbeige, LoopsAndTheirNorm) {
         model("nanbeige", R"("num_loops":3,"loop_loss_weights":[0.5],"skip_loop_final_norm":true)"));
     EXPECT_EQ(c.ponder.max_steps, 1);
     EXPECT_FALSE(c.ponder.loop_final_norm_each_pass);
-    EXPECT_EQ(c.notices, std::vector<std::string>{
-                             "\"loop_loss_weights\" overrides \"num_loops\": the stack runs 2 times."});
+    EXPECT_EQ(ids_of(c.notices), NoticeIds{NoticeId::config_overridden});
     EXPECT_EQ(read_config(model("nanbeige", R"("num_loops":3)"), MethodKind::vanilla).ponder.max_steps, 0);
     expect_refused(model("nanbeige", R"("num_loops":3)"), "--method looped or vanilla for a Nanbeig",
                    MethodKind::ponderlm);

@@ -4,6 +4,7 @@
 #include "core/base/files.h"
 #include "core/checkpoint/model_config.h"
 #include "tests/support/errors.h"
+#include "tests/support/notices.h"
 #include "tests/support/test_data.h"
 
 #include <gtest/gtest.h>

@@ -158,8 +158,8 @@ TEST(EngineErrors, TensorsThatNobodyAskedFor) {
     config.erase("pondering");
     rewrite_config(folder.path(), config);
     bool named = false;
-    for (const std::string& notice : Engine::load(Checkpoint::open(folder.path())).notices()) {
-        named = named || notice.find("pondering.gates.0.") != std::string::npos;
+    for (const Notice& notice : Engine::load(Checkpoint::open(folder.path())).notices()) {
+        named = named || notice.text.find("pondering.gates.0.") != std::string::npos;
     }
     EXPECT_TRUE(named) << "tensors that nobody asked for must be named";
 }

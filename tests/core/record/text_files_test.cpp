@@ -340,7 +340,7 @@ TEST_F(TextFilesOf, NoticesSayWhatStandsAtTheBeginning) {
         }
         options.reading.bos = special ? TextReading::Bos::automatic : TextReading::Bos::never;
         options.part_bytes = 4096;
-        return TextFiles(options, tokens).notices().sentences().size();
+        return TextFiles(options, tokens).notices().all().size();
     };
     const std::string mark = "\xEF\xBB\xBF";
     EXPECT_EQ(count({"aab", "abab"}, true), 0U);

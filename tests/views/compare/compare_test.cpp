@@ -54,10 +54,7 @@ class CompareTest : public QObject, private figure::FigureStage {
 private Q_SLOTS:
     void aRunIsNotSaidToEqualItself() {
         const auto says = [](const RunComparison& comparison) {
-            return std::any_of(comparison.notices.begin(), comparison.notices.end(),
-                               [](const std::string& notice) {
-                                   return notice.find("the runs are the same") != std::string::npos;
-                               });
+            return std::ranges::count(comparison.notices, NoticeId::compare_same_nll, &Notice::id) > 0;
         };
         ComparisonRequest request = both();
         request.replicates = 100;

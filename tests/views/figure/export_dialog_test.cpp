@@ -276,8 +276,9 @@ private Q_SLOTS:
         QVERIFY(csv.indexOf(u"at random,"_s) > 0 && !csv.contains(u"fixed,"_s));
         // The first that is named is the first of all.
         QVERIFY(csv.section(u'\n', 1, 1).startsWith(u"at random,"_s));
-        QVERIFY(std::any_of(figure.notices.begin(), figure.notices.end(), [](const std::string& notice) {
-            return notice.find("nobody") != std::string::npos && notice.find("uniform") != std::string::npos;
+        QVERIFY(std::any_of(figure.notices.begin(), figure.notices.end(), [](const Notice& notice) {
+            return notice.id == NoticeId::figure_series && notice.text.find("nobody") != std::string::npos &&
+                   notice.text.find("uniform") != std::string::npos;
         }));
         spec.legend = "none";
         QVERIFY(!texts_of(made(spec).page).contains(u"at random"_s));
