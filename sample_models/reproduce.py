@@ -48,7 +48,7 @@ class Bench:
         return json.loads(self.ask(verb, *arguments, "--replicates", self.options.replicates, "--json"))
 
     def run(self, model, *options, name=None, folder=None, text=None):
-        """A recorded run of a model; None where there is no such model, or none whose training has ended."""
+        """Records a model unless the trace has its run. Returns TRACE#NAME; None: no such model, or its training has not ended."""
         folder = (folder or self.options.models) / model
         told = folder / "training.json"
         if not (folder / "config.json").exists() or (told.exists() and not json.loads(told.read_text(encoding="utf-8"))["complete"]):
@@ -66,7 +66,7 @@ class Bench:
             return dict(trace.execute("SELECT name, complete FROM run_summary"))
 
     def signal(self, name, what):
-        """A signal of a recorded run as rows of floats, one a token; tokens without a value are left out."""
+        """A signal of a recorded run as rows of floats, one row a token. Tokens with a NaN are left out."""
         rows = []
         with sqlite3.connect(f"file:{self.trace}?mode=ro", uri=True) as trace:
             chunks = trace.execute(
@@ -83,7 +83,7 @@ class Bench:
         return [row for row in rows if all(value == value for value in row)]
 
     def seeds(self, *models, options=(), suffix=""):
-        """Runs of the models side by side, a line a seed for which all are there: the shipped ones, then those from other seeds."""
+        """Runs of the models, a list for each seed that has all models: the models of the cabinet, then seeds 2 to 9 in --more."""
         lines = [[self.run(model, *options, name=model + suffix) for model in models]]
         for seed in range(2, 10):
             lines.append([self.run(f"{model}-seed{seed}", *options, name=f"{model}-seed{seed}{suffix}", folder=self.options.more) for model in models])
@@ -93,8 +93,8 @@ class Bench:
         self.rows.append((claim, paper, ours, verdict, scale))
 
     def interval(self, claim, paper, value, wanted, what="", seeds=(), bound=0.0, spread=()):
-        """`wanted`: the sign that the claim gives the figure, seen from `bound`. `seeds`: the same figure of models from other seeds, each of
-        which has to say the same; `spread`: of those whose seeds the interval has drawn already."""
+        """`wanted`: the claimed sign of the figure minus `bound`. `seeds`: the figure for models from other seeds, which must give the same
+        answer. `spread`: the figure for each seed, if `value` is already over all seeds."""
         values = [value, *seeds]
         if any(one[key] is None for one in values for key in ("value", "low", "high")):
             self.say(claim, paper, "not enough data for an interval", "not decided")
@@ -118,8 +118,8 @@ def bare(value):
 
 
 def scale_needed(values):
-    """What would decide a figure, if it stays what it is: text where one model was asked, as an interval shrinks with the root of the
-    tokens; seeds where several differ, for a chance of four in five at the 5 % level."""
+    """What would decide a figure that does not change. One model: how many times the text, as an interval shrinks with the root of the
+    tokens. Several seeds: how many seeds, for a power of 0.8 at the 5 % level."""
     mean = sum(one["value"] for one in values) / len(values)
     if mean == 0:
         return "unknown, because the figure is 0"
@@ -131,14 +131,14 @@ def scale_needed(values):
 
 
 def share_interval(count, of):
-    """Wilson's interval of a share, 95 %."""
+    """Wilson's 95 % interval of a share."""
     z, share = 1.96, count / of
     middle, half = (share + z * z / (2 * of)) / (1 + z * z / of), z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
     return {"value": share, "low": middle - half, "high": middle + half}
 
 
 def share_difference(a, b):
-    """Newcombe's interval of a difference of shares, each (count, of)."""
+    """Newcombe's 95 % interval of the difference of two shares, each given as (count, of)."""
     a, b = share_interval(*a), share_interval(*b)
     value = a["value"] - b["value"]
     return {
@@ -149,7 +149,7 @@ def share_difference(a, b):
 
 
 def steps_of_tokens(bench):
-    """Who gets steps, and what came of it."""
+    """Which tokens get steps, and how many steps tokens get on average."""
     papers = {
         "adaponderlm-neox": ("AdaPonderLM", "tokens that halt early have the lowest NLL"),
         "adaptive_latent_cot-llama": ("adaptive latent CoT", "longer trajectories on hard tokens"),
@@ -182,7 +182,7 @@ def steps_of_tokens(bench):
 def steps_of_model(figures):
     found = {entry["with"]: entry["spearman"] for entry in figures["steps_correlations"]}
     shares = [entry for entry in figures["types"] if entry["name"] in (" the", " of", " a")]
-    # The words of the claim against all others.
+    # The function words of the claim against all other types.
     groups = [[sum(e["count"] * e["drops_last_step"] for e in types), sum(e["count"] for e in types)] for types in (
         shares, [e for e in figures["types"] if e not in shares])]
     shown = ", ".join(f'"{entry["name"].strip()}" {100 * entry["drops_last_step"]:.0f} %' for entry in shares)
@@ -212,7 +212,7 @@ def learned_against_random(bench):
 
 
 def against_learned(bench, run):
-    """By rule, the NLL that it has more than the learned one at the FLOPs nearest to those of the model's own threshold."""
+    """For each rule its NLL minus the learned rule's, at the FLOPs nearest to those of the model's own threshold."""
     rules = ("uniform", "geometric")
     figures = bench.figures("referee", run, "--policy", "learned", *(word for rule in rules for word in ("--policy", rule)), "--against", "learned")
     def distance(cell):
@@ -220,13 +220,13 @@ def against_learned(bench, run):
     return {rule: min((cell for cell in figures["matched"] if cell["policy"] == rule and cell["at_equal"] == "flops"), key=distance)["difference"] for rule in rules}
 
 
-# What counts as as good, in nats a token: a hundredth of the perplexity, twice what AdaPonderLM's paper has between the two.
+# "As well as" allows this difference, in nats a token: 1 % of the perplexity, twice the difference in AdaPonderLM's paper.
 MARGIN = 0.01
 
 
 def compared(bench, claim, paper, better, worse, bound=0.0):
-    """That `better` has the lower NLL, or with `bound` -MARGIN one that is not higher by more than that: the interval's lower end is
-    then one of the two one-sided tests of equivalence, at 2.5 %."""
+    """Tests that `better` has the lower NLL or, with `bound` -MARGIN, an NLL that is higher by less than MARGIN. The interval's lower end
+    is then one of the two one-sided tests of equivalence, at 2.5 %."""
     pairs = bench.seeds(better, worse)
     if not pairs:
         bench.say(claim, paper, "", NO_MODEL)
@@ -235,18 +235,18 @@ def compared(bench, claim, paper, better, worse, bound=0.0):
     if len(pairs) < 2:
         bench.interval(claim, paper, each[0], +1, " nats", bound=bound)
         return
-    # Seeds and text drawn together; a seed's two models saw the same data in the same order.
+    # Seeds and text are drawn together. The two models of a seed saw the same data in the same order.
     both = bench.figures("compare", "--paired-seeds", *(",".join(runs) for runs in reversed(list(zip(*pairs)))))["methods"][0]["difference"]
     bench.interval(claim, paper, both, +1, f" nats over {len(pairs)} seeds: " + ", ".join(figure(one["value"]) for one in each), bound=bound, spread=each)
 
 
 def jacobi(bench, iterations=8):
-    """By how much a refresh of all slots shrinks what the next one still changes."""
+    """The factor by which the change of the latent inputs shrinks from one refresh of all slots to the next."""
     for model, method in (("ponderlm2-llama", "PonderLM-2"), ("ponderlm3-llama", "PonderLM-3")):
         claim = f"{method}: the Jacobi error shrinks with every iteration"
-        paper = "by 0.433 an iteration (PonderLM-3)"
+        paper = "0.433 an iteration (PonderLM-3), read as a factor"
         name = f"{model} jacobi {iterations}"
-        # A passage is enough: every token is a measurement.
+        # The passage is enough, because every token is a measurement.
         if bench.run(model, "--jacobi", iterations, name=name, text=bench.options.passage) is None:
             bench.say(claim, paper, "", NO_MODEL)
             continue
@@ -256,14 +256,14 @@ def jacobi(bench, iterations=8):
         if moving < 2:
             bench.say(claim, paper, f"still after {moving} iteration(s)", "not decided", f"more than {moving} iteration(s) that move something")
             continue
-        # Of tokens drawn anew: the mean factor, and the largest one, which decides.
+        # Bootstrap over tokens: the mean factor, and the largest factor, which decides the verdict.
         chance = random.Random(20261122)
         drawn = [column_means(chance.choices(rows, k=len(rows)))[:moving] for _ in range(400)]
         mean = spread_of(values[-1] / values[0] for values in drawn)
         low, high = (value ** (1 / (moving - 1)) for value in mean)
         worst = spread_of(max(b / a for a, b in zip(values, values[1:])) for values in drawn)
         factor = (means[moving - 1] / means[0]) ** (1 / (moving - 1))
-        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} at the slowest; mean differences " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} in the slowest iteration; mean change by iteration " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
         bench.say(claim, paper, shown, "yes" if worst[1] < 1 else "no" if worst[0] > 1 else "not decided")
 
 
@@ -278,7 +278,7 @@ def spread_of(values):
 
 
 def penalty_curves(bench):
-    """Mean steps of adaptive latent CoT over its penalty's weight, and over beta."""
+    """Mean steps of adaptive latent CoT for several lambda (the weight of its penalty), and for several beta."""
     model = "adaptive_latent_cot-llama"
     for claim, key, paper in (
         ("adaptive latent CoT: a larger lambda gives fewer steps", "lambda", "mean steps fall with lambda"),
@@ -304,7 +304,7 @@ def penalty_curves(bench):
 
 
 def at_equal_training_flops(bench):
-    """A model of three further steps against the plain one that saw four times the tokens."""
+    """A model with three further steps against the plain model that saw four times the tokens."""
     paper = "better at the same training FLOPs"
     for model, name, plain in (("ponderlm-neox", "PonderLM", "vanilla-neox"), ("ponderlm2-llama", "PonderLM-2", "vanilla-llama")):
         claim = f"{name} predicts better than the plain model at equal training FLOPs (the plain model sees four times the tokens)"
@@ -319,11 +319,11 @@ def methods_against_each_other(bench):
     lower = "lower perplexity at every size"
     compared(bench, "PonderLM predicts better than the plain model at equal tokens", lower, "ponderlm-neox", "vanilla-neox")
     compared(bench, "PonderLM predicts better than the looped model at equal tokens", lower, "ponderlm-neox", "looped-neox")
-    compared(bench, "AdaPonderLM predicts as well as PonderLM with fewer steps", "14.32 against 14.40 at 70M", "adaponderlm-neox", "ponderlm-neox", -MARGIN)
+    compared(bench, "AdaPonderLM predicts as well as PonderLM with fewer steps", "perplexity 14.32 against 14.40 at 70M", "adaponderlm-neox", "ponderlm-neox", -MARGIN)
     for other, name in (("vanilla", "the plain model"), ("denseformer", "DenseFormer"), ("attnres", "Block AttnRes"), ("mhc", "mHC")):
         compared(bench, f"Depth-Attention predicts better than {name} at equal tokens", "lower perplexity", "depth_attention-llama", f"{other}-llama")
     compared(bench, "PonderLM-2 predicts better than the plain model at equal tokens", lower, "ponderlm2-llama", "vanilla-llama")
-    compared(bench, "PonderLM-3 predicts as well as PonderLM-2 or better, at fewer FLOPs", "46.4 against 46.0 at 0.90 of the FLOPs", "ponderlm3-llama", "ponderlm2-llama", -MARGIN)
+    compared(bench, "PonderLM-3 predicts as well as PonderLM-2 or better, at fewer FLOPs", "average score 46.4 against 46.0, at 0.90 of the FLOPs", "ponderlm3-llama", "ponderlm2-llama", -MARGIN)
 
 
 def ranks(values):
@@ -349,7 +349,7 @@ def correlation(xs, ys):
 
 
 def block_interval(xs, ys, replicates=400, block=64, seed=20261122):
-    """Percentile interval of Spearman's correlation, ranks of the whole, moving blocks."""
+    """Spearman's correlation with its percentile interval. Moving blocks are drawn; ranks are taken once, from the whole."""
     chance, n = random.Random(seed), len(xs)
     xs, ys = ranks(xs), ranks(ys)
     found = []
@@ -376,7 +376,7 @@ def known_difficulty(bench):
             difficulty = {int(row["begin"]): int(row["difficulty"]) for row in csv.DictReader(file) if row["difficulty"]}
         with sqlite3.connect(f"file:{bench.trace}?mode=ro", uri=True) as trace:
             (number,) = trace.execute("SELECT id FROM run_summary WHERE name = ?", (f"known {model}",)).fetchone()
-            # The numbers of a token describe the prediction of the next one, which begins where it ends.
+            # A token's numbers describe the prediction of the next token, whose text begins at this token's text_end.
             tokens = trace.execute("SELECT text_end, steps FROM token WHERE run = ? AND nll IS NOT NULL ORDER BY sequence, position", (number,))
             pairs = [(difficulty[end], steps) for end, steps in tokens if end in difficulty]
         bench.interval(claim, "", block_interval([a for a, _ in pairs], [b for _, b in pairs]), +1, f" (Spearman, {len(pairs):,} characters)")
@@ -392,8 +392,8 @@ def write(bench):
         "# The papers' claims on the sample models",
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
-        "These models have about a million parameters, and most were trained on half a million tokens. A line is a result about these models, not about the method.",
-        "Two methods are compared over their common seeds; the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree.",
+        "These models have about a million parameters, and most were trained on half a million tokens. A row is a result about these models, not about the method.",
+        "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree.",
         "`to decide`: the amount of text, or the number of seeds, that would decide the claim if the figure does not change.",
         "",
         "| claim | paper | ours | verdict | to decide |",
