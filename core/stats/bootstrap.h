@@ -29,7 +29,7 @@ inline constexpr std::int64_t shown_replicates = 2000;
 struct BootstrapOptions {
     ResamplingUnit unit = ResamplingUnit::automatic;
     std::int64_t block = 0;       ///< tokens; 0: chosen from the data (block_length.h)
-    bool block_from_data = false; ///< `block` was chosen from the data of the same report
+    bool block_from_data = false; ///< `block` was computed from the data, not given by the user
     std::int64_t replicates = 10'000;
     double level = 0.95;
     std::uint64_t seed = 20261122;
@@ -38,7 +38,7 @@ struct BootstrapOptions {
     std::stop_token stop = {};  ///< throws Cancelled
 };
 
-/// The least number of clusters for draws of whole clusters. Fewer clusters do not show how they differ.
+/// The least number of clusters for draws of whole clusters. Fewer show too little of how clusters differ.
 inline constexpr std::int64_t least_clusters = 30;
 /// Power for the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
@@ -66,27 +66,27 @@ struct Resampling {
     std::int64_t tokens = 0;
     double units = 0; ///< independent draws in a replicate: clusters or blocks
 
-    /// \p options with the chosen unit and length.
+    /// \p options with the unit and block length of this object.
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
     /// \p options with the block length of this sample, for the other samples of a report.
     [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
     /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
     [[nodiscard]] std::string words() const;
-    /// One sentence each: the population of the interval, and warnings about a small sample.
+    /// Sentences: which population the interval is about, and warnings about a small sample.
     [[nodiscard]] Notices notices() const;
 };
 
-/// Whether a sample with this number of clusters draws whole clusters.
+/// Whether a bootstrap of a sample with this number of clusters draws whole clusters.
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
-/// Resolves automatic unit and block length in \p options. \p series: the values behind the intervals, one
-/// for each token. Uses the longest block length of all series. InputError: options out of range, or clusters
-/// requested for a single cluster.
+/// Chooses the unit and the block length if \p options leave them open. \p series: series of one value for
+/// each token, from which the intervals are computed. The block length is the longest of all series
+/// (optimal_block_length). InputError: options out of range, or clusters requested for a single cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
-/// Sums of each exchangeable unit over its tokens: the quantities [units, width], and the numbers of tokens.
-/// Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
+/// Sums over the tokens of each unit: `sums` [units, width] of the quantities, and `tokens` [units], their
+/// number. Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
 struct UnitSums {
     std::size_t width = 0;
     std::vector<double> sums;
@@ -98,7 +98,8 @@ struct UnitSums {
 /// Prefix sums of W quantities per token, for a sample of stretches of contiguous tokens.
 ///
 /// The sum over a block is the difference of two prefixes, so a statistic of sums (a mean, a ratio, a
-/// correlation) reads no single tokens. Whole clusters need only one sum each.
+/// correlation) need not read single tokens. For draws of whole clusters it stores one sum for each cluster
+/// instead.
 class PrefixSums {
 public:
     /// \p values: [tokens, width], row-major. InputError: a value that is not finite, or a layout with
@@ -116,9 +117,9 @@ public:
         const std::int64_t row = clusters_.units() == 0 ? token : token == 0 ? 0 : 1;
         return std::span(prefix_).subspan(static_cast<std::size_t>(row) * width_, width_);
     }
-    /// One quantity as a value for each token. Only if tokens are kept.
+    /// One quantity, a value for each token. Not for whole clusters.
     [[nodiscard]] std::vector<double> column(std::size_t at) const;
-    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< empty if tokens are kept
+    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< empty: not for whole clusters
 
 private:
     std::size_t width_;
@@ -137,11 +138,11 @@ UnitSums unit_sums(const PrefixSums& sums, const Resampling& resampling);
 /// The unit of each token, from 0.
 std::vector<std::size_t> units_of(const TokenLayout& layout, const Resampling& resampling);
 
-/// Computes a statistic of \p tokens tokens from their sums.
+/// Computes a statistic of a sample from its sums and its number of tokens.
 using Statistic = std::function<double(std::span<const double> sums, std::int64_t tokens)>;
-/// The mean of a quantity. The sums have its values minus \p centre.
+/// The mean of a quantity. \p centre: a constant that was subtracted from its values before they were summed.
 Statistic mean_of(std::size_t quantity, double centre = 0);
-/// The ratio of two sums; NaN if \p below is not above 0.
+/// The sum of quantity \p above divided by the sum of \p below; NaN unless the divisor is positive.
 Statistic ratio_of(std::size_t above, std::size_t below);
 Statistic difference_of(Statistic a, Statistic b);
 
@@ -177,19 +178,18 @@ struct SmallSample {
 /// are NaN if \p value, the degrees, or more than 1 % of the replicates are NaN.
 Estimate interval_of(double value, std::vector<double> replicates, const SmallSample& small,
                      const BootstrapOptions& options);
-/// Distance of a bound from the estimate in standard errors, for normally distributed replicates.
+/// The distance of a bound from the estimate, in standard errors, if replicates are normally distributed.
 double critical_value(const SmallSample& small, const BootstrapOptions& options);
 
-/// Estimates of statistics with their intervals. All use the same draws, so their differences are paired. The
-/// first quantity determines an automatic unit or block length.
+/// Estimates of statistics with their intervals. All use the same draws, so their differences are paired. An
+/// automatic unit or block length is chosen for the first quantity.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
 /// The same, but stores each estimate at a given address.
 void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
                const BootstrapOptions& options);
 
-/// The meaning of a sample's rows: single tokens or, for draws of whole clusters, sums over a cluster's
-/// tokens.
+/// What a row of a sample is: a token or, for draws of whole clusters, the sums over a cluster's tokens.
 class RowLayout {
 public:
     RowLayout() = default;
@@ -223,8 +223,8 @@ private:
 /// The best length of circular blocks for a bootstrap of the mean of \p series (Politis and White 2004,
 /// corrected by Patton, Politis and White 2009): (2 G² / D)^(1/3) n^(1/3). G and D = 4/3 g(0)² come from
 /// autocovariances under a flat-top lag window. The window's width is the lag after which five
-/// autocorrelations in a row are near zero. Autocovariances inside stretches use the total mean, so different
-/// texts lead to long blocks. At most min(3 √n, n / 3).
+/// autocorrelations in a row are near zero. Autocovariances are taken inside stretches but around the mean of
+/// all tokens, so texts with different means lead to long blocks. At most min(3 √n, n / 3).
 ///
 /// A real number of tokens; 1 if the series is constant or has fewer than 8 values. O(n √n) at worst.
 double optimal_block_length(std::span<const double> series, const TokenLayout& layout);

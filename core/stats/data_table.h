@@ -26,7 +26,7 @@ enum class CellFormat : std::uint8_t {
 };
 
 struct TableColumn {
-    std::string key;   ///< name in JSON and CSV; empty: in neither. "a.b": b of object a in JSON, a_b in CSV
+    std::string key;   ///< name in JSON and CSV ("a.b": a_b in CSV, b of object a in JSON); empty: omitted
     std::string title; ///< empty: only JSON and CSV have the column
     CellFormat format = CellFormat::number;
     int decimals = 4;
@@ -38,14 +38,14 @@ struct TableColumn {
 /// std::monostate: no value. Omitted in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with their descriptions: the source of a report's text, JSON, CSV, Markdown and LaTeX, and of
-/// tables in the window.
+/// Numbers with their descriptions, from which a report's text, JSON, CSV, Markdown and LaTeX and the tables
+/// of the window are made.
 struct DataTable {
     std::string name; ///< distinguishes the tables in one CSV file
     std::vector<TableColumn> columns;
-    std::vector<std::vector<Cell>> rows; ///< as many cells as columns
+    std::vector<std::vector<Cell>> rows; ///< each row has as many cells as columns
 
-    /// Adds a column with its cell in the first row, for tables with one row.
+    /// Adds a column and its cell, for tables with one row.
     void add(TableColumn column, Cell cell);
     [[nodiscard]] const Cell& at(std::size_t row, const std::string& key) const;
 };
@@ -60,7 +60,7 @@ nlohmann::json json_of(const DataTable& table);
 nlohmann::json json_of(const Estimate& estimate);
 /// CSV with a header. An estimate has columns for its value and both bounds.
 std::string csv_of(const DataTable& table);
-/// Tables with the same columns, one below the other. The first column, `table`, has the table's name.
+/// One CSV of tables with the same columns. The first column, `table`, has the name of the row's table.
 std::string csv_of(std::span<const DataTable> tables);
 /// A text table with titles. The first column is left-aligned, numbers are right-aligned. \p most: largest
 /// number of rows.
@@ -79,7 +79,7 @@ namespace ponderscope::plain_text {
 std::string interval(const Estimate& estimate, int decimals = 4);
 /// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
 std::string tex(const std::string& text);
-/// Pads \p text with spaces to at least \p width characters, at the right or at the left.
+/// Pads \p text to at least \p width characters: padded() adds spaces at the end, right() at the beginning.
 std::string padded(const std::string& text, std::size_t width);
 std::string right(const std::string& text, std::size_t width);
 

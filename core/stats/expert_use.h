@@ -14,13 +14,13 @@ namespace ponderscope {
 /// The choices of one layer's router over a run.
 struct LayerExperts {
     std::string layer;              ///< its number in the model
-    std::vector<std::int64_t> load; ///< [E] tokens (and steps) that chose each expert
-    std::int64_t choices = 0; ///< tokens (and steps) with a choice; `load` sums up to k times this number
-    std::int64_t pairs = 0;   ///< choices whose preceding token also ran this step
-    std::int64_t repeats = 0; ///< pairs that chose the same set of experts
+    std::vector<std::int64_t> load; ///< [E] how often each expert was chosen, over tokens and steps
+    std::int64_t choices = 0;       ///< tokens × steps that ran; `load` sums up to k times this number
+    std::int64_t pairs = 0;         ///< choices at a step that the preceding token also ran
+    std::int64_t repeats = 0;       ///< pairs in which both tokens chose the same set of experts
 
-    [[nodiscard]] double share(std::size_t expert) const; ///< share of the choices; NaN without choices
-    [[nodiscard]] double repeat_share() const;            ///< NaN without pairs
+    [[nodiscard]] double share(std::size_t expert) const; ///< choices of this expert / choices; NaN: none
+    [[nodiscard]] double repeat_share() const;            ///< repeats / pairs; NaN without pairs
 };
 struct ExpertUse {
     std::int64_t experts = 0; ///< E
@@ -34,9 +34,9 @@ std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& ru
 /// Agreement of the experts that two runs over the same tokens choose in a layer.
 struct ExpertAgreement {
     std::string layer;
-    std::int64_t tokens = 0; ///< tokens (and steps) that ran in both
+    std::int64_t tokens = 0; ///< tokens × steps that ran in both runs
     double common = 0;       ///< mean share of the chosen experts that both runs chose
-    double same = 0;         ///< share of tokens with the same set of experts
+    double same = 0;         ///< share of `tokens` with the same set of experts in both runs
 };
 /// InputError: no router_experts, or different tokens, layers or experts. Throws Cancelled.
 std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInfo& run_a,
@@ -50,11 +50,11 @@ struct ExpertRows {
 
     /// InputError: unexpected axes.
     static ExpertRows from(const SignalChunk& chunk, const SignalInfo& info);
-    /// The chosen experts at this location, ascending; empty: the step did not run.
+    /// The chosen experts, ascending; empty: the step did not run.
     [[nodiscard]] std::vector<std::int64_t> set_at(std::int64_t token, std::int64_t step,
                                                    std::int64_t layer) const;
 };
-/// The signal router_experts of a run, and the number of experts, from its description.
+/// The signal router_experts among \p infos, and the number of experts according to its description.
 std::optional<SignalInfo> experts_signal(const std::vector<SignalInfo>& infos);
 std::int64_t number_of_experts(const SignalInfo& info);
 

@@ -19,8 +19,8 @@ struct PairedDifferences {
     Resampling resampling;
 };
 
-/// All results use the same draws (methods.md 11). \p alternatives: each has as many values as the reference.
-/// InputError: different lengths, and the errors of bootstrap.
+/// All intervals and bands use the same draws (methods.md section 11). \p reference, \p alternatives: a value
+/// for each row. InputError: different lengths, and the errors of bootstrap.
 PairedDifferences paired_differences(std::span<const double> reference,
                                      std::span<const std::vector<double>> alternatives, const RowLayout& rows,
                                      const BootstrapOptions& options = {});
@@ -36,14 +36,14 @@ struct FrontPoint {
 /// always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
-/// Loss of a front at a cost: linear between the points, constant beyond the ends. \p front: sorted by cost
-/// as sorted_front returns it; not empty.
+/// The loss of a front at a cost: interpolated linearly between points, constant beyond the ends. \p front:
+/// from sorted_front or convex_front; not empty.
 double loss_at(std::span<const FrontPoint> front, double cost);
 /// The points on the front, by cost.
 std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points);
 
-/// The lower convex hull of points, made non-increasing: the least mean loss at a mean cost of at most c, if
-/// each token draws one of the points at random. Sorted by cost; use loss_at to read it.
+/// The lower convex hull of points, made non-increasing and sorted by cost. If each token draws one of the
+/// points at random, loss_at(hull, c) is the least possible mean loss at a mean cost of at most c.
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points);
 
 } // namespace ponderscope

@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The mean and the quantiles of values. Quantiles use all of up to 100,000 values, or at least 50,000 evenly
-/// spaced values of more.
+/// The mean and the quantiles of values. Quantiles use all values if there are at most 100,000. Otherwise
+/// they use at least 50,000 evenly spaced values.
 class Spread {
 public:
     void add(float value); ///< ignores NaN and infinity
@@ -38,11 +38,11 @@ struct HaltingStats {
 
     std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
-    std::int64_t scored = 0;               ///< tokens with a target; gate_by_step also counts tokens without
-    std::vector<Spread> nll_by_step;       ///< [K + 1]: tokens that stopped at this step
+    std::int64_t scored = 0;               ///< tokens with a target; gate_by_step includes all tokens
+    std::vector<Spread> nll_by_step;       ///< [K + 1]: of the tokens that stopped at step k
     std::vector<Bins> entropy_by_step;     ///< [K + 1]
     std::vector<Bins> probability_by_step; ///< [K + 1]: probability of the target
-    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: tokens that ran the step
+    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: of the tokens that ran step k
     std::string gate_title;                ///< empty: the run records neither gates nor halting masses
     [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]
 };

@@ -14,14 +14,15 @@
 
 namespace ponderscope {
 
-/// Classes of parts of a text ("easy", "carry 2", "a name"), by bytes (for every tokenizer) or by tokens.
+/// Classes ("easy", "carry 2", "a name") of parts of texts, which are given in bytes (for every tokenizer) or
+/// tokens.
 struct Labels {
     std::filesystem::path file;
     bool by_bytes = true;
     std::vector<PlacedRow> rows;      ///< `entry` is an index in `classes`
     std::vector<std::string> classes; ///< in the order of first occurrence
 
-    /// The labels recorded with the texts of a run; possibly no rows. `file` is the trace.
+    /// The labels that were recorded with the texts of a run; there may be none. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
     /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"). Equal
     /// numbers stay in one class. `file` is the file of the annotations.
@@ -44,13 +45,13 @@ struct LabelledTokens {
 LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const Labels& labels,
                             LabelPlace place = LabelPlace::prediction, const std::stop_token& stop = {});
 
-/// Steps and NLL of a class with intervals. Tokens of a class depend on each other, so tests are over
-/// clusters or blocks.
+/// Steps and NLL of a class with intervals. Tokens of a class depend on each other, so the units of the tests
+/// are clusters or blocks.
 struct LabelledClass {
     TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over all classes
     Estimate steps;
     Estimate nll;
-    Estimate steps_difference; ///< difference to the labelled tokens of all other classes
+    Estimate steps_difference; ///< mean steps minus those of the labelled tokens of all other classes
 };
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens,
                                            const BootstrapOptions& options = {});

@@ -42,8 +42,8 @@ class ClusterNumbers {
 public:
     /// A sequence without a group is a separate cluster.
     std::int64_t of(const SequenceInfo& sequence);
-    /// The cluster of a sequence in two runs. If only one run names a group, this group counts. InputError:
-    /// the runs name different groups; \p both names the runs in the message.
+    /// The cluster of a sequence of two runs. If only one run names a group, uses this group. InputError: the
+    /// runs name different groups; \p both: the two runs, for the message.
     std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }

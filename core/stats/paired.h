@@ -33,7 +33,7 @@ struct PairedSample {
     std::vector<std::uint8_t> right_a, right_b;
     std::vector<double> steps_a, steps_b, flops_b; ///< filled in by pair_runs
     std::vector<Place> places;                     ///< filled in by pair_runs; ascending
-    TokenLayout layout;                            ///< runs of consecutive positions, in clusters
+    TokenLayout layout;                            ///< stretches of consecutive positions, in clusters
     std::int64_t last = -2;                        ///< position of the last token
     std::int64_t only_a = 0;                       ///< tokens that A scored but B did not
     std::int64_t only_b = 0;
@@ -56,7 +56,8 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
 /// NaN without values.
 double mean_of_values(const std::vector<double>& values);
 
-/// Bits per byte from two sums: NLL minus \p centre for each token, and bytes. NaN without bytes.
+/// Bits per byte from the sums of two quantities: \p nll, a token's NLL minus \p centre, and \p bytes. NaN
+/// without bytes.
 Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0);
 
 /// exp of an estimate with its bounds. exp is monotone, so quantiles of the mean become quantiles of the
@@ -71,7 +72,7 @@ struct PairedComparison {
     Estimate mean_a; ///< nats a token
     Estimate mean_b;
     Estimate difference; ///< mean of a - b, nats a token
-    double p = 0;        ///< two-sided p of "no difference": sign flips of units' sums (significance.h)
+    double p = 0;        ///< two-sided p of "no difference": sign flips of the units' sums (significance.h)
     Estimate perplexity_a;
     Estimate perplexity_b;
     Estimate perplexity_ratio; ///< A / B

@@ -20,7 +20,7 @@ Estimate spearman_with_interval(std::span<const double> a, std::span<const doubl
                                 const TokenLayout& layout, const BootstrapOptions& options = {});
 
 /// Pearson's r from the sums of x, y, xx, yy, xy from index \p first on. NaN if one variable is constant. The
-/// caller centres the values, so that little cancels.
+/// caller centres the values, to limit cancellation.
 Statistic correlation(std::size_t first);
 
 /// A correlation of the number of steps with another quantity, over the scored tokens.

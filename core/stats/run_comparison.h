@@ -41,9 +41,9 @@ struct RunComparison {
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text
-        Estimate difference;    ///< mean NLL of the first run minus that of this run; NaN: the first run
-        Estimate correlation;   ///< Pearson's r of the tokens' NLL with the first run's; NaN: the first run
-        double mean_steps = 0;  ///< over the compared tokens
+        Estimate difference;  ///< mean NLL of the first run minus mean NLL of this run; NaN for the first run
+        Estimate correlation; ///< Pearson's r between the NLLs of this run and the first; NaN for the first
+        double mean_steps = 0; ///< over the compared tokens
         double mean_flops = 0;
         std::vector<float> token_nll; ///< NLL of each compared token
     };
@@ -52,12 +52,12 @@ struct RunComparison {
     std::vector<Place> places;   ///< ascending; as long as each token_nll
     TokenLayout layout;          ///< layout of the compared places
     Resampling resampling;       ///< the same for all runs
-    std::int64_t replicates = 0; ///< of the bootstrap; 0: Student's intervals, over the same units
+    std::int64_t replicates = 0; ///< of the bootstrap; 0: intervals are Student's, over the same units
     Notices notices;             ///< partial runs, few blocks, tokens that one run lacks
 };
 
-/// Restricts a comparison to some of its places, given in ascending order. Intervals use the same clusters or
-/// blocks. Units have different numbers of selected tokens, so means are ratios (unit_mean in
+/// Restricts a comparison to \p places, given in ascending order. The units of the intervals stay the same
+/// clusters or blocks. They have different numbers of selected tokens, so means are ratios (unit_mean in
 /// core/stats/significance.h). Steps, FLOPs, bits per byte and correlations become NaN, because \p comparison
 /// lacks their data. Unknown places are ignored.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
@@ -78,7 +78,7 @@ struct Winners {
         Estimate difference; ///< mean NLL, A - B, nats, with Student's interval over the units
         double b_lower = 0;  ///< share of tokens with a lower NLL in B
         double p = 0;        ///< p of "the difference is 0": sign flips of the units; NaN without an interval
-        double q = 0;        ///< p under false-discovery control
+        double q = 0;        ///< q-value over all rows (false_discovery_q)
     };
     std::string a, b; ///< labels of the runs
     std::string by;

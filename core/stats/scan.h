@@ -30,9 +30,10 @@ struct ReadOptions {
     int threads = 0; ///< 0: one for each processor, fewer for small files or with many open files
 };
 
-/// Divides the sequences into parts [first, end) and calls \p read for each part with a thread's own readers.
-/// Calls the functions that \p read returns one at a time, in the order of the sequences. \p tokens: tokens
-/// of each sequence, to divide the work. Rethrows the first exception in this order. Throws Cancelled.
+/// Divides the sequences into parts [first, end) and calls \p read for each part, on several threads with
+/// separate readers. Each call of \p read returns a function. These functions run one after the other, in the
+/// order of the sequences. \p tokens: number of tokens of each sequence. Rethrows the first exception in this
+/// order. Throws Cancelled.
 using ReadSequences = std::function<std::function<void()>(std::span<const TraceReader* const> readers,
                                                           std::int64_t first, std::int64_t end)>;
 void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
@@ -105,7 +106,7 @@ void for_each_scored(const TraceReader& reader, const RunInfo& run, const std::s
                    });
 }
 
-/// The layout of tokens that arrive in the order of sequences and positions.
+/// Builds the layout of tokens that are added in the order of sequences and positions.
 class LayoutBuilder {
 public:
     void add(const SequenceInfo& sequence, std::int64_t position) {

@@ -20,7 +20,7 @@ struct SeedRun {
     RunInfo run;
 };
 
-/// NLL of the tokens that all runs of two methods scored. Each run (seed) has a vector.
+/// NLL of the tokens that all runs of two methods scored.
 struct SeedSample {
     std::vector<std::vector<double>> a, b; ///< [seeds][tokens], nats
     TokenLayout layout;
@@ -39,11 +39,11 @@ struct SeedComparison {
     Estimate mean_a, mean_b, difference;  ///< means over runs
     double deviation_a = 0;               ///< standard deviation of the runs' means; NaN for one run
     double deviation_b = 0;
-    /// The share of the difference's variance between runs. The rest is variance between clusters (or
-    /// blocks). NaN if a side has one run.
+    /// The share of the variance of `difference` that comes from the choice of runs. The rest comes from the
+    /// choice of clusters (or blocks). NaN if a side has one run.
     double share_of_seeds = 0;
-    /// Student's two-sided test. The standard error of the difference includes both variances, which
-    /// determine the degrees of freedom (Satterthwaite 1946). With one run on each side: clusters alone.
+    /// Student's two-sided test. The standard error of the difference includes both kinds of variance, and so
+    /// do the degrees of freedom (Satterthwaite 1946). With one run on each side, only clusters contribute.
     double p = 0;
     double degrees = 0;
     bool paired = false;
@@ -54,11 +54,11 @@ struct SeedComparison {
 /// The multi-bootstrap (Sellam et al. 2022, arXiv 2106.16163). A replicate draws clusters (or blocks) of the
 /// text and, independently, runs of each side, with replacement. Every drawn run is scored on the drawn text.
 /// \p paired: run i of A and run i of B share data order or initialisation, so they are drawn together. Both
-/// sides then need the same number of runs. With n runs the replicates' variance is too small by the factor
-/// (n - 1) / n. Intervals correct this as for few clusters, with the degrees of freedom above.
+/// sides then need the same number of runs. With n runs the variance of the replicates is too small by the
+/// factor (n - 1) / n. Intervals correct for this as for few clusters, with `degrees` degrees of freedom.
 ///
-/// Draw j of the runs in replicate r is: upper 64 bits of n · S(S(seed, 2^32 + r), j), A's draws first, then
-/// B's.
+/// In replicate r, draw j of the runs takes the run whose number is the upper 64 bits of n · S(S(seed, 2^32 +
+/// r), j). S is defined at for_each_replicate. The draws of A come first, then those of B.
 SeedComparison compare_seeds(const SeedSample& sample, bool paired, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -38,23 +38,23 @@ struct Moments {
 
 /// Two-sided p of the null hypothesis that independent units are symmetric noise around zero (a sign-flip
 /// test). p is the share of all 2^n choices of signs with a sum at least as far from zero as the observed
-/// sum. For score contributions of a regression, as in Hemerik, Goeman and Finos 2020. Exact for up to 16
-/// nonzero units. For more units, only the signs of the 10 largest are enumerated. A normal distribution with
-/// the same variance approximates the sum of the others. The approximation is accurate in the middle and
-/// gives larger p in the tails. The result uses no random numbers and is the same on every machine. 1 if all
-/// units are zero; NaN if one is NaN.
+/// sum. Also valid for score contributions of a regression (Hemerik, Goeman and Finos 2020). Exact for up to
+/// 16 nonzero units. For more units, only the signs of the 10 largest are enumerated, and a normal
+/// distribution with the same variance approximates the sum of the others. The approximation is accurate in
+/// the middle and gives larger p in the tails. The result uses no random numbers and is the same on every
+/// machine. 1 if all units are zero; NaN if one is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
-/// The mean of a ratio sample (units are sums over different numbers of tokens) with an error over units.
+/// The mean over tokens with its standard error over units, which are sums over different numbers of tokens.
 struct UnitMean {
     double mean = 0;           ///< sum of the values / sum of the tokens
     double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN: one unit
     double degrees = 0;        ///< n - 1
 };
-/// \p sums and \p tokens of each unit. For units of one token: the mean and its usual standard error.
+/// \p sums, \p tokens: of each unit. If every unit has one token, this is the usual mean and standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// Sums over a group's tokens for each cluster or block with tokens of the group.
+/// Sums over the tokens of a group, one for each cluster or block that contains some of them.
 struct GroupTotals {
     std::vector<double> sums, tokens; ///< one entry for each unit, in the order of first use
     std::int64_t count = 0;
@@ -68,8 +68,8 @@ private:
     std::map<std::size_t, std::size_t> at_; ///< index for each unit
 };
 
-/// Tokens that two models predict right or wrong, with a test of the tokens that only one model predicts
-/// right (McNemar 1947).
+/// How many tokens each of two models predicts right, with a test of the tokens that only one of them
+/// predicts right (McNemar 1947).
 struct Flips {
     std::int64_t tokens = 0;
     std::int64_t both_right = 0;
@@ -84,10 +84,11 @@ struct Flips {
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 
 /// q-values: the smallest false-discovery rate at which a test counts as significant (Benjamini and Hochberg
-/// 1995, for independent or positively dependent tests). NaN stay NaN and are not counted as tests. In the
-/// order of \p p.
+/// 1995, for independent or positively dependent tests). In the order of \p p. A NaN stays NaN and is not
+/// counted as a test.
 std::vector<double> false_discovery_q(std::span<const double> p);
-/// Sets q of all rows from their p. \p tested: selects the member of a row that contains p and q.
+/// Sets q of all rows from their p. \p tested: the member of a row that contains p and q; default: the row
+/// itself.
 template <typename Row, typename Tested = std::identity>
 void set_q(std::vector<Row>& rows, Tested tested = {}) {
     std::vector<double> p;
@@ -102,8 +103,8 @@ void set_q(std::vector<Row>& rows, Tested tested = {}) {
 
 /// Simultaneous bands for all estimates at the options' level: each estimate ± c standard errors. c is the
 /// quantile of the largest |replicate - estimate| / standard error over all estimates (max-t), corrected for
-/// few units as intervals are. \p replicates: replicates of each estimate, in the same order. A constant
-/// estimate has a band of width 0 and has no effect on c.
+/// few units as in interval_of. \p replicates: [estimate][replicate]. A constant estimate has a band of width
+/// 0 and has no effect on c.
 std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,
                                          const SmallSample& small, const BootstrapOptions& options);

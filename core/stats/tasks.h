@@ -26,7 +26,7 @@ struct TaskOption {
     bool right = false;
     double nll = 0;                   ///< sum over the option's tokens, nats
     double characters = 0;            ///< characters of the option, without leading white space
-    bool greedy = true;               ///< every token of the option was the most likely one
+    bool greedy = true;               ///< every token of the option was the model's most likely token
     std::vector<double> nll_by_step;  ///< NLL if all tokens are read out at step k; empty: not recorded
     std::vector<bool> greedy_by_step; ///< `greedy` if all tokens are read out at step k
     TaskPart part;
@@ -38,8 +38,9 @@ struct TaskDocument {
     std::vector<TaskOption> options;
     TaskPart context; ///< context of the first option; options with the same context share its computation
 
-    /// Whether the most likely option is right. For a single option, whether greedy decoding produces it. \p
-    /// by_length: compare NLL per character. \p step: read out at this step; negative: at the computed step.
+    /// Whether the most likely option is right. For a single option: whether greedy decoding produces it. \p
+    /// by_length: compare NLL per character. \p step: read out at this step; negative: at the steps that the
+    /// run chose.
     [[nodiscard]] bool is_right(std::int64_t step = -1, bool by_length = false) const;
 };
 
@@ -50,8 +51,8 @@ struct TaskSample {
     [[nodiscard]] bool has_options() const; ///< whether a document has more than one option
 };
 
-/// The tasks of a run, in the order of their first documents. Empty: no sequence is an option of a task. \p
-/// stop throws Cancelled.
+/// The tasks of a run, in the order of their first documents. Empty: no sequence is an option of a task.
+/// Throws Cancelled on \p stop.
 std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
                                    const std::stop_token& stop = {});
 
@@ -66,22 +67,22 @@ struct TaskReport {
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
     Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
-    Estimate perplexity;    ///< of the right options, by token; by option if documents have only one
+    Estimate perplexity;    ///< of the right options: per token; per option if all documents have one
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
     Estimate flops;                                   ///< per document
     std::vector<Estimate> accuracy_by_step;
-    std::vector<StepFlips> flips; ///< flips of each step k; the first entry is empty
+    std::vector<StepFlips> flips; ///< [step k]; the entry of step 0 is empty
 };
 
 /// InputError: fewer than two documents.
 TaskReport report_task(const TaskSample& sample, const BootstrapOptions& options = {});
 
-/// Two runs on the documents that both have. Flips::tokens are documents. Indices refer to \p a.
+/// Two runs on their common documents. Flips::tokens is the number of these documents.
 struct TaskComparison {
     std::string task;
     Flips flips;
-    std::vector<std::size_t> only_a, only_b; ///< documents that only one run answers right
+    std::vector<std::size_t> only_a, only_b; ///< answered right by one run only; indices in documents of \p a
 };
 /// InputError: fewer than two documents in common.
 TaskComparison compare_task(const TaskSample& a, const TaskSample& b, const BootstrapOptions& options = {});

@@ -21,7 +21,7 @@ namespace ponderscope {
 /// punctuation, word.
 std::string token_class(std::string_view bytes);
 
-/// The tokens of one type or class. By default, the type of the token that ran the steps.
+/// The tokens of one type or class (GroupingOptions::types).
 struct TokenGroup {
     std::int32_t id = -1;   ///< token id; -1 for a class
     std::string name;       ///< bytes of the token, or the class
@@ -35,7 +35,7 @@ struct TokenGroup {
     /// others. A group in few clusters never has a small p, even with many tokens. NaN for fewer than two
     /// tokens, or without other tokens.
     double p = 0;
-    double q = 0; ///< q under false-discovery control over all groups of the table
+    double q = 0; ///< q-value over all groups of the table (false_discovery_q)
 };
 
 struct TokenGroups {
@@ -44,11 +44,11 @@ struct TokenGroups {
     std::int64_t scored = 0;
     Resampling resampling;  ///< the units of the tests
     std::int64_t units = 0; ///< independent clusters or blocks of the tests, at most most_test_units
-    bool joined = false;    ///< neighbouring units were joined, because there were more
+    bool joined = false;    ///< neighbouring units were joined into `units`
 };
 
-/// The largest number of units in the tests of token types, whose time grows with types and units. Tests join
-/// neighbouring clusters or blocks beyond this number.
+/// The largest number of units in the tests of token types. Beyond it, neighbouring clusters or blocks are
+/// joined, because the time grows with types and units.
 inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {
@@ -57,14 +57,14 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< the type of the token, or of the predicted token
 };
 
-/// Tokens, each with the number of its group (-1: none) and the number of its unit.
+/// Tokens with their group (-1: none), steps, NLL and unit, all of one length.
 struct GroupedTokens {
     std::span<const std::int32_t> group;
     std::span<const double> steps, nll;
     std::span<const std::size_t> units;
 };
-/// Groups 0..groups-1, without name and q, over the tokens that have a group. \p least: groups with fewer
-/// tokens get no p.
+/// Compares groups 0..groups-1 over the tokens that have a group. Leaves name and q unset. \p least: groups
+/// with fewer tokens get no p.
 std::vector<TokenGroup> tested_groups(const GroupedTokens& tokens, std::size_t groups, std::int64_t max_steps,
                                       std::int64_t least);
 
@@ -93,8 +93,8 @@ TokenGrouping group_by_type(std::span<const std::int32_t> ids,
                             const std::function<std::string(std::int32_t)>& bytes, std::size_t most = 20);
 /// By position in the sequence: 0–15, 16–31, 32–63, … Each later group is twice as long as the last.
 TokenGrouping group_by_position(std::span<const std::int64_t> positions);
-/// Fifths of the values, from the lowest, with their least and largest value. Equal values stay together, so
-/// there may be fewer groups. NaN and infinity are in no group.
+/// Fifths of the values, the lowest first. Equal values stay together, so there may be fewer than five
+/// groups. NaN and infinity are in no group.
 TokenGrouping group_by_fifths(std::span<const double> values);
 
 } // namespace ponderscope

@@ -7,12 +7,11 @@
 
 namespace ponderscope {
 
-/// Names for the columns of a signal's source axis. With a stride the second column is not layer 1, and the
-/// last column is the layer's own value. The labels are stored at the end of the signal's description: "...
-/// Sources: 0, 4, 1 before, own."
+/// Appends labels for the entries of a signal's axis `source` or `layer` to its description: "... Sources: 0,
+/// 4, 1 before, own." An index alone does not name an entry: entry 1 need not be layer 1.
 std::string with_column_labels(const std::string& description, const std::vector<std::string>& labels);
 
-/// The labels in a description. Numbers from 0 if the description does not have \p count labels.
+/// Reads the labels from a description. If it does not have \p count labels, returns "0", "1", ...
 std::vector<std::string> column_labels(const std::string& description, std::size_t count);
 
 } // namespace ponderscope

@@ -35,10 +35,10 @@ public:
     /// A file on another machine changed during the read. Begin the transaction again.
     [[nodiscard]] bool is_moved() const;
     [[nodiscard]] bool lost_its_file() const; ///< the file's name now belongs to another file, or to no file
-    /// SQLite cannot create or extend the -shm file that a reader needs. The folder is read-only, or the disk
-    /// is full.
+    /// SQLite cannot create or extend the -shm file that a reader needs, because the folder is read-only or
+    /// the disk is full.
     [[nodiscard]] bool lacks_helper_files() const;
-    /// The error shows damage of the file, not a failure of the system.
+    /// The file is damaged. False: the system failed.
     [[nodiscard]] bool is_damage() const;
 
 private:
@@ -55,7 +55,7 @@ inline constexpr const char* take_again =
 throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                    const char* sound = "an undamaged trace",
                    const char* remedy = "take it from its source again, or record it again");
-/// The error for a failed write. \p kept: earlier commits stay.
+/// The error for a failed write. \p kept: the message says that the file keeps earlier commits.
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                bool kept = true);
 [[noreturn]] void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure);
@@ -130,16 +130,16 @@ struct StatementReset {
     ~StatementReset() { statement.reset(); }
 };
 
-/// One connection, for one thread at a time. Every failure throws SqliteFailure. A failed connection to
-/// another machine (a path with ssh://, core/remote/file.h) throws an Error with its own message.
+/// One connection, for one thread at a time. Every failure throws SqliteFailure, with one exception: a failed
+/// connection to another machine (a path with ssh://, core/remote/file.h) throws an Error.
 class Database {
 public:
     enum class Access {
         read,           ///< read-only; includes the WAL beside the file
-        read_immutable, ///< read-only without lock or helper file, for read-only media
+        read_immutable, ///< read-only, without locks or helper files; for read-only media
         write,          ///< the file must exist
         create,         ///< creates a missing file
-        memory          ///< an empty database that is in no file
+        memory          ///< a new, empty database in memory
     };
 
     Database(const std::filesystem::path& path, Access access);
@@ -155,13 +155,13 @@ public:
     [[nodiscard]] std::int64_t integer(std::string_view sql);
     [[nodiscard]] std::string text(std::string_view sql);
     [[nodiscard]] bool in_transaction() const;
-    /// Rewrites the file without gaps. With a name, writes a new file of that name and does not change this
-    /// file.
+    /// Rewrites the file without gaps. With \p into, writes the result to this new file instead.
     void vacuum(const std::filesystem::path& into = {});
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< the default is usual_wait
-    /// Destroy all statements first. A failure to close is ignored. If no program writes the trace and
-    /// permissions allow, the last reader moves a remaining write-ahead log into the file.
+    /// Destroy all statements first. Errors are ignored. The last reader also moves a remaining write-ahead
+    /// log into the file if permissions allow. It does not if TRACE-lock exists, which means that a writer
+    /// runs or was killed.
     void close();
     /// Moves the write-ahead log into the file and removes the log. If other programs read the file, the log
     /// stays, and the last program to close the file removes it. The remaining log is empty if no reader is
@@ -185,7 +185,7 @@ public:
 private:
     sqlite3* handle_ = nullptr;
     std::map<std::string, Statement> prepared_;
-    std::filesystem::path left_log_of_; ///< readers of a local file: the file whose log remains
+    std::filesystem::path left_log_of_; ///< for a reader of a local file: this file; else empty
 };
 
 /// Removes a database with its -wal, -shm and -journal files.

@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// CRC-32 of zlib, zip and PNG (ISO 3309), so that every program can check it. Detects every change within 32
-/// bits, and other changes with probability 1 - 2^-32. Protects against accidents, not against forgery. \p
+/// The CRC-32 of zlib, zip and PNG (ISO 3309), which other programs can compute. Detects every change within
+/// 32 consecutive bits, and other changes with probability 1 - 2^-32. Does not protect against forgery. \p
 /// before: CRC of the preceding bytes.
 std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
@@ -22,8 +22,8 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 
 class RowDigest {
 public:
     void add(const TokenColumns& tokens);
-    /// Adds a row of a SELECT of all columns of token_row. Uses the stored values, because TokenColumns
-    /// rounds them.
+    /// Adds a row from a SELECT of all columns of token_row. Uses the stored values: TokenColumns would round
+    /// them.
     void add(const Statement& row);
     [[nodiscard]] std::uint32_t value();
     void clear();

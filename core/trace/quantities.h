@@ -25,9 +25,9 @@ struct QuantityInfo {
     std::string_view name;
     std::string_view unit; ///< empty for counts
     NumberKind number;
-    std::string_view meaning;      ///< tooltip at the predicted token
-    std::string_view meaning_next; ///< tooltip at the predicting token
-    std::string_view lower;        ///< meaning of the teal side of A - B
+    std::string_view meaning;      ///< tooltip if shown at the predicted token
+    std::string_view meaning_next; ///< tooltip if shown at the token before it
+    std::string_view lower;        ///< meaning of A - B < 0, for tooltips
     std::string_view label;        ///< label of a figure's scale; "%1" stands for "step" or "layer"
     std::string_view label_next;
     /// The value in a row of the trace. NaN: the token was not scored or not read out.

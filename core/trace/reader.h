@@ -23,8 +23,8 @@ class FileTrace;
 /// can be read.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace. The path is a folder, a pattern,
-/// or the name of the whole trace. Each set of shards reads as one run of one process. Sequences after a
-/// missing or unfinished sequence are left out.
+/// or the name of the whole trace. The shards of a run read as one run. Sequences after a missing or
+/// unfinished sequence are left out.
 ///
 /// One thread at a time. Open one reader for each thread. Opening is cheap.
 class TraceReader {
@@ -55,22 +55,21 @@ public:
     /// cheaper. The reader must outlive the object.
     [[nodiscard]] std::shared_ptr<const void> pin_snapshot() const;
 
-    /// Read from the file at each call, so that a growing trace can be followed.
+    /// These functions read the file at each call, so callers can follow a growing trace.
     [[nodiscard]] std::vector<RunInfo> runs() const;
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
-    /// The part of the run that this file holds. No value: the file is not a shard. Shards that are opened
-    /// together hold the whole run.
+    /// The part of the run that this file holds. No value: it is not stored. Shards that are opened together
+    /// count as the whole run (rank 0 of 1).
     [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
-    /// Classes that were recorded with the texts: number of the sequence and label, in the order of the
-    /// texts.
+    /// The labels that were recorded with the texts, each with its sequence's number, in text order.
     [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;
 
     /// Trainings of models with their curves, read from the file at each call. \p training: TrainingInfo::id.
-    /// Shards have none, because one process records a training.
+    /// Shards have no trainings, because one process records a training.
     [[nodiscard]] std::vector<TrainingInfo> trainings() const;
     [[nodiscard]] std::vector<TrainingQuantity> training_quantities(std::int64_t training) const;
-    /// Sorted by quantity and place; points in the order of steps.
+    /// Sorted by quantity and place (index on the quantity's axis).
     [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
 
     /// Tokens [begin, end) of a sequence. \p end is reduced to the number of tokens; negative: all tokens.
@@ -82,9 +81,9 @@ public:
     [[nodiscard]] std::optional<SignalChunk> signal(std::int64_t run, std::int64_t sequence,
                                                     const std::string& name, std::int64_t begin = 0,
                                                     std::int64_t end = -1) const;
-    /// Empty if the run has ids only.
+    /// The text of a sequence; empty if only ids were recorded.
     [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
-    /// Bytes of a token by id, for candidates. Empty if the trace lacks this id.
+    /// The bytes of any token id, for candidates too. Empty if the trace lacks this id.
     [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
     /// All token bytes of the run, by id.
     [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
@@ -117,8 +116,8 @@ std::vector<double> to_doubles(const SignalChunk& chunk);
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);
 
 /// Splits "TRACE.ponder#RUN" at the first '#' after the name of an existing file. Without such a file: at the
-/// first '#' after ".ponder", else at the last '#'. The run is empty without '#', or if a file has the whole
-/// name.
+/// first '#' after ".ponder", else at the last '#'. `run` is empty without '#', or if \p text is the name of
+/// an existing file.
 struct RunReference {
     std::filesystem::path trace;
     std::string run;
@@ -127,7 +126,7 @@ RunReference parse_run_reference(const std::string& text);
 /// The run with this name or number. An empty \p name means the only run that is not a rerun (`policy
 /// --rerun`). InputError lists the runs.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
-/// The run with this id. find_run() instead prefers a run whose name is this number. InputError: no such run.
+/// The run with this id. (find_run() would prefer a run whose name is this number.) InputError: no such run.
 RunInfo run_by_id(const TraceReader& reader, std::int64_t id);
 
 } // namespace ponderscope

@@ -39,9 +39,9 @@ struct Branch {
 struct RecordedChoices {
     std::string kv;                        ///< "full", "per_step", "shared", "skip"
     std::string initial_state;             ///< "random:SEED", "zero", or a file name
-    std::string initial_state_digest;      ///< digest of the states in this file
-    std::optional<double> threshold;       ///< of the method's own rule; NaN: no token stops
-    std::optional<std::int64_t> exit_step; ///< at which this rule stops every token, at any threshold
+    std::string initial_state_digest;      ///< digest of the states in that file
+    std::optional<double> threshold;       ///< threshold of the method's own rule; NaN: no token stops
+    std::optional<std::int64_t> exit_step; ///< at this step that rule stops every token, at any threshold
     std::optional<RecordedRule> rule;      ///< replaces the method's own rule
     std::string patches;                   ///< JSON array; empty: none
     /// For each sequence: tokens of the prompt plus largest number of new tokens. Empty unless a generation
@@ -49,7 +49,7 @@ struct RecordedChoices {
     std::vector<std::int64_t> planned_lengths = {};
     std::optional<Branch> branch = std::nullopt;
 
-    /// The planned length of a sequence by its number; 0: its number of tokens.
+    /// The planned length of a sequence, in tokens; 0: not stored, so it is the recorded length.
     [[nodiscard]] std::int64_t planned_length(std::int64_t sequence) const {
         const auto i = static_cast<std::size_t>(sequence);
         return i < planned_lengths.size() ? planned_lengths[i] : 0;
@@ -73,8 +73,8 @@ std::string changes_of(const RunInfo& run);
 /// Empty: it can be rerun.
 std::string why_no_rerun(const RunInfo& run);
 
-/// The KV policy of a rerun of \p run under another halting policy. Normally the run's own. `full` becomes
-/// `per_step`: under `full` every step runs, so a rerun would change nothing.
+/// The KV policy of a rerun of \p run under another halting policy. It is the run's own KV policy, except
+/// that `full` becomes `per_step`: under `full` every step runs, so a rerun would change nothing.
 std::string kv_of_rerun(const RunInfo& run);
 
 } // namespace ponderscope

@@ -16,16 +16,16 @@ namespace ponderscope {
 struct TokenTotals {
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0; ///< tokens with a target
-    double nll_sum = 0;             ///< natural logarithm, over the scored tokens
+    double nll_sum = 0;             ///< nats, over the scored tokens
     double steps_sum = 0;           ///< over the scored tokens
     double flops_sum = 0;           ///< over all tokens
-    std::int64_t scored_bytes = 0;  ///< bytes of text of the scored targets, for bits per byte
+    std::int64_t scored_bytes = 0;  ///< bytes of text that the scored targets cover, for bits per byte
 
     TokenTotals& operator+=(const TokenTotals& other);
 };
 
 /// One run: a checkpoint, a method and a policy over a set of sequences. Members of the structs below have
-/// the names of the table's columns (rows.h).
+/// the names of the columns of their table (rows.h).
 struct RunInfo : TokenTotals {
     std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
     std::string name;       ///< unique in the file; the part after '#' in TRACE.ponder#RUN
@@ -40,19 +40,18 @@ struct RunInfo : TokenTotals {
     std::string dtype;        ///< "float32"
     std::string record_level; ///< "basic", "steps"
     std::string text_source;
-    std::string text_digest;      ///< SHA-256 of the text, or of the ids (little-endian int32) without one
+    std::string text_digest;      ///< SHA-256 of the text; without a text, of the ids (little-endian int32)
     std::string tokenizer_digest; ///< empty without a tokenizer
     std::int64_t tokenizer = 0;   ///< key into the table vocabulary; the writer assigns it
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json, unchanged
     std::string notices;          ///< JSON array of notices
-    /// JSON of core/policy/flops_model.h, for the cost of other choices of steps. Empty: unknown.
+    /// JSON of core/policy/flops_model.h, to compute the cost of other step counts. Empty: unknown.
     std::string flops_model;
     /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).
     std::string step_unit = "step";
-    /// JSON of further choices and of values of the model: `kv` (the KV policy for stopped tokens),
-    /// `initial_state` and the digest of its file, `threshold` and `exit_step` of the method's own rule,
-    /// `planned_lengths` and `branch` of generations, `patches`. Empty: unknown.
+    /// JSON of the run's other options and model values (recorded_choices.h): `kv`, `initial_state`,
+    /// `threshold` and more. Empty: unknown.
     std::string choices;
     std::uint64_t seed = 0;
     std::int64_t max_steps = 0; ///< K
@@ -88,11 +87,10 @@ struct TextLabel {
     std::string name;
 };
 
-/// Numbers of consecutive tokens; all vectors have the same length. Token t's nll, rank, entropy,
-/// max_probability and steps describe the prediction of token t+1 made at token t, from the read-out of t's
-/// slots.
+/// Numbers of consecutive tokens; all vectors have the same length. nll, rank, entropy, max_probability and
+/// steps of token t describe the prediction of token t+1, which the model makes at token t.
 struct TokenColumns {
-    std::int64_t first = 0; ///< position of the first entry in the sequence
+    std::int64_t first = 0; ///< the first entry's position in the sequence
     std::vector<std::int32_t> id;
     std::vector<std::uint64_t> begin; ///< byte span in the sequence's text; empty spans without a text
     std::vector<std::uint64_t> end;
@@ -108,23 +106,23 @@ struct TokenColumns {
 /// A packed array of a signal for consecutive tokens. The first axis is always "token", so that chunks can be
 /// joined.
 struct SignalChunk {
-    std::int64_t first = 0; ///< position of the first entry's token
+    std::int64_t first = 0; ///< the first entry's position in the sequence
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape; ///< [tokens, ...], matching SignalInfo::axes
     std::vector<std::byte> data;     ///< row-major, little-endian
 };
 
-/// Value of integer signals with an axis "step" (ranks, token ids) if the step did not run. Other signals
-/// have NaN. A rank of 0 means: the step ran, but there is no target.
+/// The value of an integer signal with an axis "step" (ranks, token ids) at a step that did not run. Float
+/// signals have NaN there. A rank of 0 means that the step ran, but there is no target.
 inline constexpr std::int32_t did_not_run = -1;
 
 /// How a signal's values are stored in the file.
 enum class SignalStorage : std::uint8_t {
     plain,      ///< unchanged, unless the writer compresses all signals
     compressed, ///< always compressed by zstd
-    /// Without the zeros at the end of the last axis, so the axis has different lengths in different chunks.
-    /// The last axis counts tokens back from the token itself, so a token's number of values depends on its
-    /// position. A reader returns the same length for all tokens.
+    /// Stored without the zeros at the end of the last axis, so chunks differ in the length of this axis. It
+    /// counts tokens back from the token itself, so early tokens have few values. A reader pads all tokens
+    /// with zeros to the same length.
     trimmed
 };
 
@@ -172,17 +170,17 @@ inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< cosine of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
 inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
-inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and the update before
-inline constexpr const char* acceleration = "acceleration";   ///< of the state; 0 at k < 2
+inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and h^{k-1} - h^{k-2}
+inline constexpr const char* acceleration = "acceleration"; ///< relative change of h^k - h^{k-1}; 0 at k < 2
 inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
 inline constexpr const char* candidate_ids = "candidate_ids";                     ///< i32 [token, step, 10]
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
-// For generated tokens, [token, candidate]: the likeliest ids and the chosen id, each with its probability in
-// the model's distribution, and after temperature, top-k and top-p.
+// For generated tokens, [token, candidate]: the likeliest ids and the chosen id, with their probabilities
+// before and after temperature, top-k and top-p.
 inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run: no generated token follows
 inline constexpr const char* sampling_before = "sampling_before";
-inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off
+inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off by top-k or top-p
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
 inline constexpr const char* expected_nll = "expected_nll";           ///< [token], mean over all steps
@@ -223,7 +221,7 @@ struct TrainingInfo {
     std::string device;          ///< "cpu", "cuda:0"
     std::string precision;       ///< precision of the products: "float32", "bfloat16"
     std::string versions;        ///< JSON: ponderscope, torch
-    std::int64_t parameters = 0; ///< elements; a tied table counts once
+    std::int64_t parameters = 0; ///< number of weights; a tied table counts once
     std::int64_t max_steps = 0;  ///< K; 0: the model has no pondering steps
     std::int64_t planned_steps = 0;
     std::int64_t planned_tokens = 0;
@@ -239,13 +237,13 @@ struct TrainingInfo {
 /// Description of a curve. Views read descriptions, so they show new quantities of a trace without changes.
 struct TrainingQuantity {
     std::string name; ///< letters, digits and underscores
-    std::string axis; ///< the axis of `place`: "step" of pondering; empty: a single value
+    std::string axis; ///< axis of TrainingValue::place, such as "step" (of pondering); empty: no axis
     std::string unit; ///< "nats"; empty for none
     std::string title;
     std::string description; ///< one sentence
 };
 
-/// How far a training is.
+/// The progress of a training at one of its points.
 struct TrainingMoment {
     std::int64_t step = 0;   ///< steps of the optimiser done
     std::int64_t tokens = 0; ///< trained tokens so far
@@ -254,8 +252,8 @@ struct TrainingMoment {
 
 struct TrainingValue {
     std::string quantity;
-    std::int64_t place = 0;
-    double value = 0; ///< NaN: not a number
+    std::int64_t place = 0; ///< index on the quantity's axis; 0 without an axis
+    double value = 0;
 };
 
 /// The points of one quantity at one place of its axis, in the order of steps. All columns have the same

@@ -23,7 +23,7 @@ using Member =
     std::variant<std::monostate, std::int64_t Row::*, std::uint64_t Row::*, double Row::*, bool Row::*,
                  std::string Row::*, std::vector<std::string> Row::*, DType Row::*, SignalStorage Row::*>;
 
-/// A column with its member of the row. Without a member, the writer binds and reads the column itself.
+/// A column with its member of the row. If a column has no member, the caller binds and reads it.
 template <class Row>
 struct Field {
     const char* name;
@@ -44,11 +44,11 @@ std::string columns_of(const char* table);
 /// " INTO table (columns) VALUES (?,...)", for INSERT.
 std::string into(const char* table);
 
-/// Adds a row by an INSERT statement with into(). The caller first binds columns without a member.
+/// Runs \p statement, an INSERT made with into(), for a row. The caller first binds columns without a member.
 template <class Row>
 void insert_row(Statement& statement, const Row& row);
-/// Reads the columns that have a member from a SELECT of columns_of. For an invalid value, calls \p damaged
-/// with the expected and the found value. \p damaged throws.
+/// Reads the members from a row of a SELECT of columns_of. For an invalid value, calls \p damaged, which
+/// throws, with the expected and the found value.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);

@@ -24,10 +24,10 @@ inline constexpr std::int32_t version = 2;
 inline constexpr int position_bits = 32;
 inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
-/// Bytes in a stored piece of text. A query for one token reads a piece instead of the whole text.
+/// Bytes in a stored piece of text. A query for one token reads one or two pieces instead of the whole text.
 inline constexpr std::int64_t text_piece = 4000;
 
-/// Whether \p text is a name of a signal, axis or quantity: 1 to 100 of A-Z a-z 0-9 _ . -
+/// Whether \p text is a valid name of a signal, axis or quantity: 1 to 100 characters of A-Z a-z 0-9 _ . -
 bool is_name(std::string_view text);
 
 /// A condition that every value of a column meets; `ponderscope check` tests it.
@@ -41,7 +41,7 @@ enum class Text : std::uint8_t {
     line,    ///< shown in windows and tables, so TraceReader refuses more than max_line_bytes
     document ///< text of any length
 };
-inline constexpr std::size_t max_line_bytes = std::size_t{1} << 17; // as long as an argument can be
+inline constexpr std::size_t max_line_bytes = std::size_t{1} << 17; // Linux's limit for an argument
 
 /// The column's name in a statement, quoted if needed ("group" is a keyword).
 std::string name_in_sql(std::string_view column);
@@ -57,7 +57,7 @@ namespace script {
 extern const char* const schema;
 extern const char* const annotations;
 } // namespace script
-/// The tables that a script makes, in its order.
+/// The tables that a script creates, in the script's order.
 std::vector<Table> tables_of(const char* script);
 const std::vector<Table>& tables(); ///< of a trace
 std::vector<std::string> views();   ///< names of the views of a trace
@@ -72,17 +72,17 @@ struct DatabaseKind {
     const char* otherwise; ///< remedy for a file of another kind
 };
 
-/// InputError: the path is not a plain file, or the file is empty. The message has the expected kind of file
-/// (\p what) and the remedy (\p make_one).
+/// InputError: the path is not a plain file, or the file is empty. The message contains \p what, the expected
+/// kind of file, and \p make_one, the remedy.
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// InputError: the first bytes show another kind or version. Reads only the first 100 bytes of a plain file.
-/// Reads through SQLite for the reason given at Database::read_file.
+/// InputError: the file is of another kind or version. Reads only the first 100 bytes, through SQLite for the
+/// reason given at Database::read_file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
-/// InputError: one of these tables is missing, is a view or a virtual table, or has columns that are not
-/// plain.
+/// InputError: one of these tables is missing, is a view or a virtual table, or lacks a column that is not
+/// computed.
 void check_tables(Database& database, const std::filesystem::path& path,
                   const std::vector<schema::Table>& tables);
 void check_trace_tables(Database& database, const std::filesystem::path& path);

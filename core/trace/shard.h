@@ -31,8 +31,8 @@ struct ShardName {
 std::optional<ShardName> parse_shard_name(const std::filesystem::path& file);
 
 /// The shards of \p path, sorted. \p path is a folder, a pattern with * ? or [ ], or the name of a whole
-/// trace that exists only as shards. A path may be on another machine (ssh://…). Empty for a file or names
-/// without shards. InputError: a folder or pattern without shards.
+/// trace that exists only as shards. A path may be on another machine (ssh://…). Empty: \p path is a file, or
+/// a name without shards. InputError: a folder or pattern without shards.
 std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path);
 /// The shards of \p trace, whose name is taken literally, not as a pattern.
 std::vector<std::filesystem::path> shards_of(const std::filesystem::path& trace);
@@ -44,8 +44,8 @@ struct Recording {
     std::int64_t batch = 0; ///< ShardInfo::batch; 0: unknown
 };
 
-/// The difference of two recordings that do not belong to one run: "policy learned, and policy full". Empty:
-/// no difference. Compares all values that affect recorded numbers. Ignores names, times and totals.
+/// Why two recordings cannot be shards of one run: "policy learned, and policy full". Empty: they can.
+/// Compares all values that affect recorded numbers; ignores names, times and totals.
 std::string difference_of_recordings(const Recording& one, const Recording& other);
 
 } // namespace ponderscope

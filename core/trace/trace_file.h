@@ -19,8 +19,8 @@
 
 namespace ponderscope {
 
-/// Calls \p use(access) with `read`. If SQLite cannot create -shm, calls \p use with `read_immutable`. In
-/// this case no other process can write either.
+/// Calls \p use(access) with `read`. If SQLite cannot create -shm, calls \p use with `read_immutable`, which
+/// is safe because no other process can write the trace either.
 template <class Use>
 auto with_read_access(const Use& use) {
     try {
@@ -33,8 +33,8 @@ auto with_read_access(const Use& use) {
     return use(Database::Access::read_immutable);
 }
 
-/// One trace file. The functions are those of TraceReader. Each function reads in the caller's transaction,
-/// or else in its own.
+/// One trace file, with the functions of TraceReader. Each function reads in the caller's transaction, if
+/// there is one, or begins its own.
 class FileTrace {
 public:
     /// Throws the errors of TraceReader::open.
@@ -81,8 +81,8 @@ private:
     /// Whether the tokens of a run are stored in a signal.
     [[nodiscard]] bool is_packed(std::int64_t run) const;
     [[nodiscard]] SequenceInfo find_sequence(std::int64_t run, std::int64_t number) const;
-    /// The chunks of a signal that overlap tokens [begin, until) of a sequence. Checks each chunk, also
-    /// against the first.
+    /// The chunks of a signal that overlap tokens [begin, until) of a sequence. Checks each chunk by itself
+    /// and against the first chunk.
     [[nodiscard]] std::vector<ChunkRow> find_chunks(const SequenceInfo& place, std::int64_t id,
                                                     const SignalInfo& signal, std::int64_t begin,
                                                     std::int64_t until, const std::string& what) const;
@@ -100,8 +100,8 @@ private:
     [[nodiscard]] std::int64_t file_bytes() const;
     /// Checks a count from the file before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
-    /// A row of ten columns takes more than ten bytes in SQLite. Packed equal tokens can take almost no
-    /// space. A read checks their values.
+    /// A token row of ten columns takes more than ten bytes in SQLite. Packed tokens that are equal take
+    /// almost no space, so their count is not limited here. Reads check them.
     std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }

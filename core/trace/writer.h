@@ -15,14 +15,14 @@
 namespace ponderscope {
 
 /// Appends runs to a trace file. The writer thread has the only write connection. The functions below queue
-/// values for this thread and return. They wait while more than 256 MiB are queued. One writer for each file.
-/// One calling thread.
+/// values for this thread and return. They wait while more than 256 MiB are queued. A file has at most one
+/// writer, and only one thread may call it.
 ///
 /// A failure on the writer thread (disk full, no permission) is thrown as EnvironmentError by the next call
 /// or by finish(). Committed data stays readable. Finished sequences survive kill -9. An unfinished sequence
-/// loses at most half a second. While the writer works, TRACE-wal, TRACE-shm and TRACE-lock are beside the
-/// trace. A killed writer leaves them there, and they are part of the trace. A call that contradicts earlier
-/// calls (a gap between tokens, another shape) throws InputError and has no effect.
+/// loses at most its last half second. While the writer works, TRACE-wal, TRACE-shm and TRACE-lock are beside
+/// the trace. A killed writer leaves them there, and they are part of the trace. A call that contradicts
+/// earlier calls (a gap between tokens, another shape) throws InputError and has no effect.
 class TraceWriter {
 public:
     struct Options {
@@ -56,8 +56,8 @@ public:
                                 std::optional<std::int64_t> joined_number = std::nullopt);
     /// Adds the next tokens of the current sequence with their signals, as pairs of name and chunk. Every
     /// chunk covers exactly these tokens. All calls for a sequence have the same signals, with the same types
-    /// and the same shapes except for the first axis. Spans may be empty without a text. Data is
-    /// little-endian.
+    /// and the same shapes except for the first axis. Without a text, `begin` and `end` of \p tokens may be
+    /// empty. Data is little-endian.
     void append(TokenColumns tokens, std::vector<std::pair<std::string, SignalChunk>> chunks);
     /// Labels parts of the current sequence's text with classes. Across all calls, parts are in text order
     /// without overlap.
@@ -70,7 +70,7 @@ public:
     void put_text_digest(std::string digest);
     /// Stores a fault of the recording, one sentence, with the current run and sequence.
     void put_fault(std::string message);
-    /// The same with a given time, for copies. Ignores `run` and `sequence` of \p fault.
+    /// The same with the time of \p fault, for copies of runs. Ignores its `run` and `sequence`.
     void put_fault(const FaultInfo& fault);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
@@ -84,7 +84,8 @@ public:
     /// Starts a training and returns its id. An existing name gets " (2)" and so on. The writer sets `id`,
     /// `step`, `tokens`, `seconds`, `complete` and `fault` of \p info.
     std::int64_t begin_training(TrainingInfo info, std::vector<TrainingQuantity> quantities);
-    /// Stores values of one moment. Other processes can read them at once. Replaces existing values.
+    /// Stores the values of one point of a training. Other processes can read them at once. Replaces existing
+    /// values.
     void put_points(std::int64_t training, const TrainingMoment& moment, std::vector<TrainingValue> values);
     /// Ends a training. A training that is not ended stays marked as incomplete. \p fault: why it ended
     /// early.

@@ -31,8 +31,8 @@ struct AnnotationInfo {
     std::string created; ///< ISO 8601, UTC
 };
 
-/// The error in the name of an annotation or class. Empty: the name is valid. A condition can use an
-/// annotation's name, which differs from all token quantities. A class is a short line of UTF-8 without
+/// The error in the name of an annotation or class. Empty: the name is valid. Conditions use the names of
+/// annotations and of token quantities, so these must differ. A class is a short line of UTF-8 without
 /// invisible characters (control characters, direction marks).
 std::string fault_of_annotation_name(std::string_view name);
 std::string fault_of_class(std::string_view name);
@@ -54,13 +54,10 @@ public:
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] const std::vector<AnnotationInfo>& all() const {
-        return all_;
-    } ///< all annotations at the time of
-      ///< opening
+    [[nodiscard]] const std::vector<AnnotationInfo>& all() const { return all_; } ///< as of opening
     /// The annotations of \p run, sorted by name.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
-    /// The annotations of \p run that match its current tokens.
+    /// Those of them that match the current tokens of \p run (misfit_of is empty).
     [[nodiscard]] std::vector<AnnotationInfo> fitting(const RunInfo& run) const;
     /// Values of tokens [begin, end) of a sequence: numbers, or indices of classes; NaN: no value.
     [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,
@@ -78,7 +75,7 @@ private:
     std::vector<AnnotationInfo> all_;
 };
 
-/// Why an annotation does not fit the current run, one sentence without full stop. Empty: the annotation
+/// Why an annotation does not fit the current tokens of \p run, one sentence without full stop. Empty: it
 /// fits.
 std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run);
 
@@ -109,7 +106,7 @@ void remove_annotations(const std::filesystem::path& trace, const RunInfo& run,
 /// Renames a run in the annotations. Removes annotations that already belong to the new name.
 void rename_annotations(const std::filesystem::path& trace, const std::string& run, const std::string& name);
 
-/// Annotations to copy for a run whose name or file changes.
+/// The annotations of a run to copy into another file, perhaps under another run name.
 struct AnnotationsToCopy {
     const AnnotationReader* from;
     std::string run;  ///< name in `from`

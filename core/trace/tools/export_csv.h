@@ -17,8 +17,8 @@ namespace ponderscope {
 ///   training.csv              a line for each point of a training's curves, if all runs are exported
 ///   signals/NAME.csv          long format: run, sequence, position, the signal's other axes, value
 /// Numbers have the fewest digits that read back as the same value, in every locale. A missing number (not
-/// scored, step not run) is an empty field. Bytes that are part of a character are written as U+FFFD;
-/// text_begin and text_end locate them.
+/// scored, step not run) is an empty field. A token that is only a part of a character has the text U+FFFD;
+/// text_begin and text_end locate its bytes.
 ///
 /// The folder appears whole or not at all. InputError: the folder exists and is not empty, or the trace is
 /// damaged (by structure or checksum). EnvironmentError. Cancelled. \p runs: ids; empty: all.

@@ -13,17 +13,17 @@
 namespace ponderscope {
 
 /// Copies all trainings with their curves and all runs of \p inputs, in order, into a new trace. Repeated
-/// names get " (2)". Partial runs stay partial. Runs with the same tokenizer share a vocabulary. Annotations
-/// beside the inputs are copied, too. If an input names a run, only this run and no training is copied. The
-/// output appears whole or not at all.
+/// names get " (2)". Partial runs stay partial. Runs with the same tokenizer share a vocabulary. Copies
+/// annotations beside the inputs, too. If an input names a run, copies only this run and none of this input's
+/// trainings. The output appears whole or not at all.
 ///
 /// InputError: no inputs, a damaged input (by structure or checksum), an existing output. EnvironmentError:
 /// disk full, no permission. Cancelled.
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
-/// Copies a run into another trace, which is created if it does not exist. Returns the run's name there (a
-/// taken name gets " (2)"). Removes an incomplete copy. Does not copy annotations.
+/// Copies a run into the trace \p to, which is created if it does not exist. Returns the run's name in \p to
+/// (a taken name gets " (2)"). After a failure, removes the incomplete copy. Does not copy annotations.
 ///
 /// InputError: unknown run; damaged input; \p to is not a trace, is \p from itself, or is being written.
 /// EnvironmentError: disk full, no permission. Cancelled.
@@ -32,8 +32,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
 
 /// Joins the shards of one run (files, a folder or a pattern) into the trace that one process would have
 /// recorded: the same sequences, tokens, signals and totals, bit by bit. Appears whole or not at all.
-/// InputError: the cases of merge_runs, and missing, repeated or unfinished shards, or shards of several
-/// runs.
+/// InputError: as merge_runs; also missing, repeated or unfinished shards, or shards of several runs.
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

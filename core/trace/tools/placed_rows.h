@@ -11,21 +11,22 @@
 
 namespace ponderscope {
 
-/// A row of a table about a part of a text, located by bytes (for every tokenizer) or by tokens.
+/// A row of a table that describes a part of a text, given in bytes (for every tokenizer) or as a token.
 struct PlacedRow {
     std::string document;       ///< title or number (from 0) of a sequence; empty: the only sequence
     std::int64_t sequence = -1; ///< number of the sequence; -1: unknown, use `document`
-    std::uint64_t begin = 0;    ///< bytes [begin, end) of the text; for a token, begin is its position
+    std::uint64_t begin = 0;    ///< bytes [begin, end) of the text, or tokens [position, position + 1)
     std::uint64_t end = 0;
-    std::int32_t entry = 0;    ///< index of the row's content in the table's data
+    std::int32_t entry = 0;    ///< index of the row's content; the owner of the rows chooses it
     std::int64_t line = 0;     ///< line in the file, for messages
     bool number_first = false; ///< try `document` as a number first, then as a title
 };
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
-/// order. `document` is a title, else a number; `sequence` is a number, else a title. Both may be absent if
-/// there is one sequence. `token`, `token_index` and `position` are synonyms. If a table has two of them, the
-/// first column counts. Columns begin,end have precedence over all of them.
+/// order. `document` is read as a title first, then as a number; `sequence` as a number first, then as a
+/// title. A table about a run with one sequence needs neither. `token`, `token_index` and `position` are
+/// synonyms: the first of them in the header is used. If a table has begin,end, it is read by bytes, and
+/// these columns are ignored.
 struct PlacedTable {
     std::filesystem::path file;
     bool by_bytes = true;
@@ -33,11 +34,11 @@ struct PlacedTable {
     std::vector<std::string> names;
     std::vector<std::vector<std::string>> columns; ///< [name][row]
 
-    /// InputError with the line: not such a table. \p expected: the header in words.
+    /// InputError with the line: not such a table. \p expected: description of the header, for messages.
     static PlacedTable read(const std::filesystem::path& csv, const std::string& expected);
 };
 
-/// Assigns rows, located by position or bytes, to the tokens of a run.
+/// Assigns rows to the tokens of a run.
 class PlacedTokens {
 public:
     /// \p file: name for messages. InputError: a sequence that the run lacks, bytes for a run without text,
@@ -48,8 +49,8 @@ public:
 
     /// InputError: rows beyond the text or tokens of a complete run.
     void check_length(const SequenceInfo& sequence) const;
-    /// The entry that covers most of token \p i of \p tokens in this sequence. Of equal entries, the first.
-    /// -1: no entry, or no such token.
+    /// `entry` of the row that covers most bytes of token \p i of \p tokens; of several such rows, the first.
+    /// -1: no row covers the token, or \p tokens has no such token.
     [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
                                         std::size_t i) const;
 

@@ -11,9 +11,9 @@
 
 namespace ponderscope {
 
-/// A user's expression for a number of each token, computed from per-step signals: "entropy@2", a signal at a
-/// step; "nll@0-nll@last", the gain between two steps; "answer_flips", a signal without steps. `last` is the
-/// last step that ran for the token; steps count from 0.
+/// An expression of the user that gives each token a number: "entropy@2" (a signal at step 2),
+/// "nll@0-nll@last" (the gain between two steps), "answer_flips" (a signal without steps). `last` is the last
+/// step that ran for the token. Steps are numbered from 0.
 struct StepColumn {
     struct Term {
         std::string signal;
@@ -27,14 +27,13 @@ struct StepColumn {
     static StepColumn parse(const std::string& text);
 };
 
-/// Computes the column of a run as an annotation called \p name. Values belong to the predicted token: row t
-/// of the trace has the value of token t + 1. The first token has no value. NaN if the step did not run or
-/// the signal has no value. InputError: the run lacks the signal. \p stop throws Cancelled.
+/// Computes the column of a run as an annotation called \p name. Token t + 1 gets the value from row t of the
+/// trace, which predicts this token. NaN for the first token, if the step did not run, or if the signal has
+/// no value. InputError: the run lacks the signal. \p stop throws Cancelled.
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 
-/// The difference between the tokens of run B and of run A: "3 sequences where that has 2". Empty: the tokens
-/// are equal.
+/// How the tokens of run B differ from those of run A: "3 sequences where that has 2". Empty: they are equal.
 std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                  const RunInfo& run_b);
 /// InputError: the runs have different tokens.

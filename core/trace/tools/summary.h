@@ -17,7 +17,7 @@ nlohmann::json trace_summary_json(const TraceReader& reader);
 /// Totals of a run or a sequence as rates. NaN if the divisor is 0.
 double mean_nll(const TokenTotals& totals);      ///< nats
 double perplexity(const TokenTotals& totals);    ///< exp(mean NLL)
-double bits_per_byte(const TokenTotals& totals); ///< of the scored targets' text
+double bits_per_byte(const TokenTotals& totals); ///< over the text of the scored targets
 double mean_steps(const TokenTotals& totals);    ///< over the scored tokens
 double mean_flops(const TokenTotals& totals);    ///< over all tokens; NaN if the FLOPs are not known
 

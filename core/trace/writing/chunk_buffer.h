@@ -15,13 +15,13 @@ namespace ponderscope {
 /// "[1024,4]".
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
-/// Collects one signal of one sequence until a chunk is large enough for a BLOB. Writes a smaller rest as the
-/// tail chunk. Later replaces the tail's row by a row with more values. So a reader can follow the recording,
-/// and the finished file has large chunks.
+/// Collects values of one signal of one sequence, and stores them in full chunks. flush() stores the values
+/// that do not fill a chunk as a tail chunk, whose row a longer chunk replaces later. So a reader can follow
+/// the recording, and the finished file has large chunks.
 class ChunkBuffer {
 public:
-    /// Bytes of a full chunk. At 16 KiB pages, chunks below 64 KiB waste space. Reading one token's values
-    /// reads at most one chunk.
+    /// Bytes of a full chunk. With 16 KiB pages, chunks below 64 KiB waste space. Larger chunks would slow
+    /// down reads of one token's values, which may read a whole chunk.
     static constexpr std::size_t full_bytes = 256u << 10;
     /// One token's values may exceed a full chunk, but not this limit.
     static constexpr std::size_t max_token_bytes = 256u << 20;
@@ -29,7 +29,7 @@ public:
     /// rows.
     static constexpr std::int64_t trimmed_tokens = 64;
 
-    /// A chunk to store. Row 0 means a new row; Store returns the row.
+    /// A chunk to store in row `row`, or in a new row if `row` is 0. Store returns the row.
     struct Piece {
         std::int64_t row;
         std::int64_t first_token;
@@ -45,7 +45,7 @@ public:
     /// Passes tokens of a trimmed signal (records.h) to \p store in pieces of few tokens. The last axis of a
     /// piece is as short as its values allow. Buffers nothing.
     static void put_trimmed(const SignalChunk& chunk, const Store& store);
-    /// Passes the rest to \p store as the tail, and keeps it to add more.
+    /// Passes the remaining values to \p store as the tail chunk. append() can still extend it.
     void flush(const Store& store);
 
 private:
@@ -56,7 +56,7 @@ private:
     std::int64_t first_ = 0;  ///< token of the first entry in data_
     std::int64_t tokens_ = 0; ///< number of tokens in data_
     std::int64_t row_ = 0;    ///< row of the tail; 0 = not stored
-    bool changed_ = false;    ///< since the tail was stored
+    bool changed_ = false;    ///< data_ has grown since the tail was stored
 };
 
 } // namespace ponderscope

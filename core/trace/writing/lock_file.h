@@ -6,8 +6,8 @@
 namespace ponderscope {
 
 /// Marks a trace (its real_path) as being written while the object lives, by a lock on TRACE-lock beside the
-/// trace. The lock ends with the process, also after a crash. The destructor removes TRACE-lock. A lock on
-/// the trace itself would not work: closing its second descriptor would release SQLite's locks on the trace.
+/// trace. The lock ends with the process, also after a crash. The destructor removes TRACE-lock. The trace
+/// itself cannot carry the lock: closing its second descriptor would release SQLite's locks on the trace.
 class LockFile {
 public:
     /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted

@@ -89,7 +89,7 @@ private:
         SignalStorage storage = SignalStorage::plain;
     };
     void load_contents();
-    /// The statements that add a row to \p table, and that replace the row with the same key.
+    /// Statements for \p table: insert adds a row; replace also replaces a row with the same key.
     [[nodiscard]] Statement& insert(const char* table);
     [[nodiscard]] Statement& replace(const char* table);
     void begin();
@@ -112,7 +112,7 @@ private:
 
     std::filesystem::path path_;
     FileId file_;                    ///< the file at opening
-    std::array<FileId, 2> log_ = {}; ///< the write-ahead log's files when they were first seen
+    std::array<FileId, 2> log_ = {}; ///< -wal and -shm as first seen
     bool logs_ = false;              ///< a write-ahead log exists
     bool committed_ = false;
     bool temporary_;
@@ -124,7 +124,7 @@ private:
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
-    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds before it was taken up
+    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds until take_up()
     std::int64_t newest_run_ = 0; ///< newest run that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
     std::map<std::string, SignalPlace> signals_;

@@ -25,8 +25,8 @@ namespace ponderscope {
 
 /// A call of TraceStore with its arguments, for the writer thread.
 struct QueuedCall {
-    /// When the call's rows must reach the disk: with the next commit, as soon as the queue is empty, or
-    /// before the next call.
+    /// When the call's rows are committed: with the next commit, as soon as the queue is empty, or before the
+    /// next call.
     enum class Commit : std::uint8_t { later, when_idle, at_once };
     std::function<void(TraceStore&)> call;
     Commit commit = Commit::later;
@@ -88,8 +88,8 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    /// The error for a failed write. \p kept: earlier data stays. For a temporary file no data stays, and the
-    /// message names the final path.
+    /// The error for a failed write. \p kept: the message says that earlier data stays. A temporary file does
+    /// not stay, so its message names the final path instead.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError if other existing shards of the run have other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
