@@ -9,7 +9,7 @@
 namespace ponderscope {
 namespace {
 
-/// Keys over all layers that a query with so many visible ones reads; layers of one window together.
+/// Counts the keys that a query reads in all layers. Layers with the same sliding window form a group.
 class VisibleKeys {
 public:
     explicit VisibleKeys(const std::map<std::int64_t, std::int64_t>& layers_by_window)
@@ -18,7 +18,7 @@ public:
         return sum(
             [visible](std::int64_t window) { return window > 0 ? std::min(window, visible) : visible; });
     }
-    /// \p visible: keys that layers of a window see.
+    /// \p visible: maps a sliding window to the number of keys that a query sees in such a layer.
     template <typename Visible>
     std::uint64_t sum(const Visible& visible) const {
         std::uint64_t all = 0;
@@ -32,7 +32,7 @@ private:
     std::vector<std::pair<std::int64_t, std::int64_t>> groups_;
 };
 
-/// sums[k]: what steps 0..k cost together.
+/// sums[k]: the total cost of steps 0..k.
 std::vector<std::int64_t> running_sums(std::span<const std::int64_t> costs) {
     std::vector<std::int64_t> sums(costs.begin(), costs.end());
     for (std::size_t k = 1; k < sums.size(); ++k) {
@@ -41,10 +41,10 @@ std::vector<std::int64_t> running_sums(std::span<const std::int64_t> costs) {
     return sums;
 }
 
-/// Slots of the sequence's tokens, counted from its beginning, so that a window's are a difference.
+/// Numbers of slots from the beginning of a sequence. A window's number is a difference of two.
 class SlotsBefore {
 public:
-    /// \p by_step: also those of each step alone.
+    /// \p by_step: counts the slots of each step separately; false: of all steps together.
     SlotsBefore(std::span<const std::int32_t> last_steps, std::int64_t most_steps, bool by_step) {
         const std::size_t rows = by_step ? static_cast<std::size_t>(most_steps) + 1 : 1;
         counts_.assign(rows, std::vector<std::int64_t>(last_steps.size() + 1, 0));
@@ -56,7 +56,7 @@ public:
             }
         }
     }
-    /// The slots of tokens [begin, end): of all steps, or of \p step alone when counted by step.
+    /// The number of slots of tokens [begin, end): in \p step if counted by step, else in all steps.
     [[nodiscard]] std::int64_t operator()(std::int64_t begin, std::int64_t end, std::int64_t step = 0) const {
         const std::vector<std::int64_t>& counts = counts_[static_cast<std::size_t>(step)];
         return counts[static_cast<std::size_t>(end)] - counts[static_cast<std::size_t>(begin)];
@@ -68,8 +68,7 @@ private:
 
 constexpr const char* visibility_names[] = {"per_step", "interleaved", "two_dimensional", "skip"};
 
-/// Above this a number cannot be meant, and sums of so many of them stay inside 64 bits. Products with keys
-/// may not, and wrap.
+/// The largest valid number. Sums of most_entries such numbers fit into 64 bits. Products with keys may wrap.
 constexpr std::int64_t most_in_field = std::int64_t{1} << 46;
 constexpr std::size_t most_entries = 4096;
 
@@ -110,12 +109,13 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
                        std::span<const std::int32_t> others) const {
     const std::int64_t last = max_steps();
     const std::vector<std::int64_t> ran = running_sums(steps);
-    std::vector<std::int64_t> asked = running_sums(decisions); // the refused one is asked too
+    std::vector<std::int64_t> asked = running_sums(decisions); // includes the decision to stop
     asked.resize(steps.size(), asked.empty() ? 0 : asked.back());
-    // A rule that reads the output runs the head after each step that it is asked at. After the last step the
-    // head runs in any case.
+    // A rule that reads the read-out runs the head at each decision. The head always runs after the last
+    // step.
     const std::int64_t heads = decides_by_head && !input_reads_out ? read_out : 0;
-    // Over layers a token that stops at e has attended in blocks 0..e, and leaves keys in those above.
+    // With layers as steps, a token that exits at block e attends in blocks 0..e, and has only keys and
+    // values in the blocks above.
     std::vector<VisibleKeys> keys_up_to;
     std::vector<std::int64_t> above(steps.size(), 0);
     if (layers_as_steps()) {

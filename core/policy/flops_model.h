@@ -16,7 +16,8 @@ namespace ponderscope {
 /// per multiply-add, matrix products only). Recording and replays use the same FlopsModel, which is stored
 /// with the run.
 struct FlopsModel {
-    /// skip: like per_step, but a slot sees only slots of the same step.
+    /// The slots that a slot sees, as in VisibilityRule (core/ponder/choices/run_plan.h). skip: like
+    /// per_step, but a slot sees only slots of the same step.
     enum class Visibility : std::uint8_t { per_step, interleaved, two_dimensional, skip };
     Visibility visibility = Visibility::per_step;
     /// FLOPs of step k = 0..K without attention: a slot's blocks and depth mixing. Step K includes the gate
@@ -25,15 +26,15 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
     std::int64_t input = 0;              ///< FLOPs to make slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, under every rule
+    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, under any rule
     std::int64_t read_out = 0;           ///< FLOPs of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input also runs the head
-    // For stacks whose steps run the middle blocks (methods-released.md section 1). `windows` has the layers
-    // of the steps only; read_out includes the coda's products.
+    // For stacks whose steps run the middle blocks (methods-released.md section 1). Here `windows` has only
+    // the layers that the steps run, and read_out includes the coda's products.
     std::int64_t prelude = 0;        ///< FLOPs of the prelude for each token
     std::int64_t prelude_layers = 0; ///< prelude layers, which attend once for each token
     std::int64_t coda_layers = 0;    ///< coda layers, which attend once for each read-out
-    std::vector<std::int64_t> prelude_windows, coda_windows; ///< of these layers; empty: all 0
+    std::vector<std::int64_t> prelude_windows, coda_windows; ///< as `windows`, for these layers; empty: all 0
     /// With layers as steps: FLOPs of the keys and values of block l for a token that exited below block l.
     /// Empty: steps are pondering steps.
     std::vector<std::int64_t> exited;
@@ -41,12 +42,12 @@ struct FlopsModel {
     [[nodiscard]] bool layers_as_steps() const { return !exited.empty(); }
     [[nodiscard]] std::int64_t max_steps() const { return static_cast<std::int64_t>(steps.size()) - 1; }
 
-    /// FLOPs of every token of a sequence that was computed in \p windows_of_it. \p last_steps: last step of
-    /// each token, from the first token on. \p decides_by_head: the rule needs the read-out after each step
-    /// at which it decides. A context token of a window counts with its steps in the window that reads the
-    /// token out. \p others: last steps of the tokens that each token sees; empty: last_steps. If \p others
-    /// are zeros, a token's FLOPs depend only on its own steps, and are a lower bound over all choices for
-    /// the other tokens.
+    /// Computes the FLOPs of every token of a sequence that ran in \p windows_of_it. \p last_steps: last step
+    /// of each token of the sequence. \p decides_by_head: the rule needs the read-out after each step at
+    /// which it decides. A context token of a window is assumed to have the same last step as in the window
+    /// that reads it out. \p others: last steps of the tokens that a token attends to; empty: last_steps.
+    /// With zeros in \p others, a token's FLOPs depend only on its own steps: a lower bound over all choices
+    /// for the other tokens.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The kinds of policies: what they compare, with what, and after which steps.
+// The kinds of policies: the number that each compares, its threshold, and the steps after which it decides.
 #include "core/base/error.h"
 #include "core/base/splitmix.h"
 #include "core/policy/oracle.h"
@@ -23,8 +23,8 @@ namespace {
 using Absent = PolicyParameter::Absent;
 using Rule = std::unique_ptr<Policy>;
 
-/// A rule that says nothing before a step. \p stops and \p number: as Policy::stops from that step on, and
-/// Policy::per_token of one token.
+/// A rule that stops no token before a given step. `stops` is Policy::stops from this step on, `number` is
+/// Policy::per_token for one token.
 class StepRule final : public Policy {
 public:
     using Stops = std::function<void(const SignalColumns& columns, std::size_t first, std::int64_t k,
@@ -61,8 +61,7 @@ Rule stops_after(std::int64_t n) {
     });
 }
 
-/// Where the signal compares with a threshold, in fp32, as signals are and as the engine compares. NaN never
-/// stops.
+/// Stops a token if `compare` holds for signal and threshold, in fp32 as in the engine. NaN never stops.
 template <typename Compare>
 Rule compares(PolicySignal signal, double threshold, std::int64_t first_step, Compare compare) {
     return std::make_unique<StepRule>(first_step,
@@ -151,7 +150,7 @@ PolicyKind fixed() {
             }};
 }
 
-/// Share of the tokens that run step k >= 1, by a number x in [0, 1].
+/// Share of the tokens that run step k >= 1, as a function of a parameter x in [0, 1].
 using Survival = double (*)(double x, std::int64_t k);
 
 double falls_linearly(double x, std::int64_t k) {
@@ -161,7 +160,7 @@ double falls_geometrically(double x, std::int64_t k) {
     return std::pow(x, static_cast<double>(k));
 }
 
-/// x such that the survivals of steps 1..K add up to \p rate.
+/// The x for which the shares of steps 1..K add up to \p rate, the mean steps.
 double solve(Survival survival, std::int64_t max_steps, double rate) {
     const auto sum = [&](double x) {
         double total = 0;
@@ -180,8 +179,9 @@ double solve(Survival survival, std::int64_t max_steps, double rate) {
     return (low + high) / 2;
 }
 
-/// Random pruning at a wanted mean number of steps (AdaPonderLM's baselines, arXiv 2603.01914). One draw u_t
-/// a token, by SplitMix64 of seed, sequence and position; the token stops at k iff u_t >= a_{k+1}.
+/// Random pruning at a wanted mean number of steps (AdaPonderLM's baselines, arXiv 2603.01914). Each token
+/// has one draw u_t, SplitMix64 of seed, sequence and position. It stops at k iff u_t >= a_{k+1}, the share
+/// of tokens that run step k + 1.
 template <Survival survival>
 Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
     const double rate = spec.has("rate") ? spec.number("rate") : context.learned_rate;
@@ -255,8 +255,8 @@ PolicyKind oracle() {
                 }};
 }
 
-/// CALM's decaying threshold (arXiv 2207.07061) at this place, of a lambda of one:
-/// min(1, max(0, lambda (0.9 + 0.1 e^{-4t/N}))).
+/// CALM's threshold (arXiv 2207.07061) decays with the position t: min(1, max(0, lambda (0.9 + 0.1
+/// e^{-4t/N}))). Returns the factor of lambda.
 double decay(const TokenPlace& place) {
     return 0.9 + 0.1 * std::exp(-4.0 * place.position / place.length);
 }
@@ -369,7 +369,7 @@ PolicyKind second_order() {
                             const float* now =
                                 columns.column(PolicySignal::acceleration, step).data() + first;
                             for (std::size_t i = 0; i < stop.size(); ++i) {
-                                stop[i] = stop[i] != 0 && now[i] < bound ? 1 : 0; // NaN never stops
+                                stop[i] = stop[i] != 0 && now[i] < bound ? 1 : 0; // NaN never stops a token
                             }
                         }
                     });
@@ -406,7 +406,7 @@ PolicyKind argmax_stable() {
             }};
 }
 
-/// The enumerators of PolicySignal by the names of their signals.
+/// The signal names of the enumerators of PolicySignal.
 constexpr const char* known_names[policy_signals] = {
     signal::nll,
     signal::entropy,
@@ -419,15 +419,15 @@ constexpr const char* known_names[policy_signals] = {
     signal::acceleration,
 };
 
-std::mutex guard; ///< of what signal_names() keeps
+std::mutex guard; ///< guards signal_names()
 
-/// Names by number. References to them stay valid.
+/// Signal names by PolicySignal. References to the names stay valid.
 std::deque<std::string>& signal_names() {
     static std::deque<std::string> all(std::begin(known_names), std::end(known_names));
     return all;
 }
 
-/// The first step whose value says something: differences to the step before are 0 at step 0.
+/// The first step at which the signal has a meaning. Differences to the previous step are 0 at step 0.
 std::int64_t first_step_of(PolicySignal signal) {
     switch (signal) {
     case PolicySignal::kl:
@@ -449,7 +449,7 @@ PolicyKind make_signal_kind(PolicySignal signal, bool stops_below) {
                             .meaning = "in the signal's unit",
                             .low = std::numeric_limits<double>::lowest()}},
             .needs = {signal},
-            .causal = signal != PolicySignal::nll && name != signal::rank, // these know the next token
+            .causal = signal != PolicySignal::nll && name != signal::rank, // the others know the next token
             .first_step = first_step_of(signal),
             .make =
                 stops_below ? compares_with_theta<std::less<>> : compares_with_theta<std::greater_equal<>>};

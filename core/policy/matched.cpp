@@ -15,8 +15,8 @@
 namespace ponderscope {
 namespace {
 
-/// The value at \p cost of the line through points with ascending costs; its ends go on flat. Of equal costs
-/// the last.
+/// Linear interpolation at \p cost between points with ascending costs; constant beyond the ends. Of points
+/// with equal costs, the last counts.
 double at_cost(std::span<const double> costs, std::span<const double> values, double cost) {
     const auto right = std::upper_bound(costs.begin(), costs.end(), cost);
     if (right == costs.begin()) {
@@ -37,9 +37,9 @@ bool reaches(std::span<const double> costs, double cost, bool hull) {
     return !costs.empty() && costs.front() <= cost + slack && (hull || costs.back() >= cost - slack);
 }
 
-/// A rule at the wanted costs of one axis, on the sample and on every replicate.
+/// NLL of a rule at the wanted costs of one axis, on the sample and on every bootstrap replicate.
 struct Axis {
-    std::vector<double> values;                  ///< a cost; NaN: not reached
+    std::vector<double> values;                  ///< [costs]; NaN: not reached
     std::vector<std::vector<double>> replicates; ///< [costs][replicates]
 };
 
@@ -63,7 +63,7 @@ class Matcher {
 public:
     Matcher(const RowLayout& rows, const BootstrapOptions& options) : rows_(rows), options_(options) {}
 
-    /// Settles how it is resampled, by the rule's ends.
+    /// Chooses the resampling from the NLL of the rule's last setting and the gain over its first.
     void settle(const MatchedRule& rule) {
         const std::vector<double>& dearest = rule.settings.back().nll;
         std::vector<double> gain = rule.settings.front().nll;
@@ -109,7 +109,7 @@ public:
             const std::vector<double>& cost = cost_of(setting, which);
             costs.push_back(order[s].first);
             nll.push_back(rows_.mean(setting.nll));
-            // Deviations, and of costs in shares of the mean: sums that keep their digits.
+            // Sum deviations from the mean, for costs relative to the mean, to limit rounding errors.
             const double unit = costs[s] > 0 ? costs[s] : 1;
             for (std::size_t i = 0; i < rows_.rows(); ++i) {
                 const double tokens = rows_.weight(i);
@@ -131,7 +131,7 @@ public:
                                    drawn_costs.push_back(costs[s] + unit * total[2 * s] / n);
                                    drawn_nll.push_back(nll[s] + total[2 * s + 1] / n);
                                }
-                               // Costs of neighbours may change places by a hair in a replicate.
+                               // Nearly equal costs may change their order in a replicate.
                                std::partial_sum(drawn_costs.begin(), drawn_costs.end(), drawn_costs.begin(),
                                                 [](double a, double b) { return std::max(a, b); });
                                for (std::size_t c = 0; c < wanted.size(); ++c) {
@@ -164,7 +164,7 @@ void sort_by_steps(std::vector<ScoredSetting>& settings, const RowLayout& rows) 
     settings = std::move(sorted);
 }
 
-/// The corners of the hull.
+/// The points that are corners of the lower convex hull.
 std::vector<MatchedPoint> corners_of(const std::vector<MatchedPoint>& points) {
     std::vector<FrontPoint> places;
     for (const MatchedPoint& one : points) {
@@ -179,10 +179,10 @@ std::vector<MatchedPoint> corners_of(const std::vector<MatchedPoint>& points) {
     return corners;
 }
 
-/// Differences of all rows to one of them at every cost.
+/// NLL of every row minus NLL of a reference row, at every cost.
 struct Differences {
     std::vector<std::vector<Estimate>> each;  ///< [rows][costs]
-    std::vector<std::vector<Estimate>> bands; ///< that hold for all causal rules and costs; NaN for others
+    std::vector<std::vector<Estimate>> bands; ///< simultaneous over causal rules and costs; else NaN
 };
 
 Differences differences_to(const std::vector<MatchedRow>& rows, const std::vector<Axis>& found,
@@ -298,7 +298,7 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
         throw_if_stopped(options.stop);
         MatchedRule one;
         if (i == reference && base.causal) {
-            one = std::move(base); // NOLINT(bugprone-use-after-move): one i is the reference
+            one = std::move(base); // NOLINT(bugprone-use-after-move): only one i is the reference
         } else {
             one = rule(i, wanted);
             sort_by_steps(one.settings, rows);
@@ -399,7 +399,7 @@ MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, co
             specs.push_back(policy_at(kind, value));
         }
         if (specs.empty()) {
-            specs.push_back(PolicySpec::parse("full")); // tokens that all stopped before the rule could
+            specs.push_back(PolicySpec::parse("full")); // all tokens stopped before the rule decides
         }
         for (const PolicySpec& spec : specs) {
             replay(table, spec, result);

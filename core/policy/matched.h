@@ -11,8 +11,8 @@
 namespace ponderscope {
 
 /// The name of the best blind rule. A blind rule ignores the token: one depth for all tokens, or a random
-/// choice between two depths. The best blind rule is the lower convex hull of the fixed depths, so it has the
-/// least NLL at a mean cost of at most c. Random halting always lies on or above the hull.
+/// choice between two depths. The best blind rule is the lower convex hull of the fixed depths, so no other
+/// blind rule with the same mean cost has a lower NLL. Random halting always lies on or above the hull.
 inline constexpr const char* blind_rule = "blind";
 
 /// A rule with its settings from cheapest to most expensive.
@@ -25,8 +25,8 @@ struct MatchedRule {
     bool plain = false;                   ///< a run of a model without pondering steps
 };
 
-/// A rule at a given cost, interpolated between two settings: the mean result of a random choice between both
-/// settings for each token.
+/// The result of a rule at a given cost, interpolated between two settings of the rule. It is the mean result
+/// if each token draws one of the two settings at random.
 struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs per token
     Estimate nll;        ///< nats per token; NaN if the rule does not reach the cost
@@ -53,8 +53,8 @@ struct MatchedCosts {
     std::vector<double> flops; ///< further costs, in addition to the reference's FLOPs at `steps`
 };
 
-/// Rules at equal mean steps and at equal FLOPs. The FLOPs of a column are those of the reference at the
-/// column's steps.
+/// Rules at equal mean steps and at equal FLOPs. All rows have the same costs. The costs in FLOPs are the
+/// reference's FLOPs at the costs in steps, and MatchedCosts::flops.
 struct MatchedComparison {
     std::string reference;
     std::vector<MatchedRow> rows;
@@ -62,11 +62,11 @@ struct MatchedComparison {
 };
 
 /// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1. So only one rule's
-/// settings are in memory at a time. `costs` has all costs of both axes; it is empty for the reference.
-/// Thresholds are found on the same text, so each bootstrap replicate matches the costs again. Intervals
-/// include this uncertainty. Losses do not affect the choice of settings. Cells are marked `better` if one of
-/// the rules is blind_rule. FLOPs beyond the reference's FLOPs are left out. InputError: the reference does
-/// not reach a cost in steps.
+/// settings are in memory at a time. The argument `costs` has all costs of both axes; in the call for the
+/// reference it is empty. Each bootstrap replicate interpolates at the costs again, because the mean costs of
+/// settings come from the same text. Intervals include this uncertainty. Losses do not affect the choice of
+/// settings. `better` needs blind_rule among the rules. Omits FLOPs in \p costs that the reference does not
+/// reach. InputError: the reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
@@ -78,20 +78,19 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     std::span<const ScoredSetting> depths, const RowLayout& rows,
                                     const BootstrapOptions& options);
 
-/// The rules with a cost that a table can replay: the best blind rule, every kind with a threshold (swept
-/// over \p settings values), random halting, and the oracle as a bound. Omits rules over a signal by name
-/// (find_policy_kind), which replayed_rule() also accepts.
+/// The rules that a table can replay at several costs: the best blind rule, every kind with a threshold or
+/// rate, and the oracle as a bound. Omits rules over a signal by name (find_policy_kind), although
+/// replayed_rule() accepts them.
 std::vector<std::string> matched_rules(const ReplayTable& table);
-/// One replayed rule with its settings. The oracle is exact at \p costs. InputError: some token of \p scored
-/// has no NLL under the rule.
+/// A rule, replayed at up to \p settings values of its threshold. For the oracle: also at \p costs.
+/// InputError: some token of \p scored has no NLL under the rule.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 
-/// \p parts - 1 costs that divide the run's range evenly. \p reached: the run's mean steps; K if no token
-/// halted.
+/// The \p parts - 1 costs that divide the range from 0 to \p reached (the run's mean steps) evenly.
 std::vector<double> even_costs(double reached, int parts);
 
-/// For each cost, the two settings around it on the rule's curve, without repeats. For reruns.
+/// The settings to rerun: for each cost, the two settings around it on the rule's curve, without repeats.
 std::vector<std::string> settings_around(const MatchedRow& row, const std::vector<double>& costs);
 
 } // namespace ponderscope

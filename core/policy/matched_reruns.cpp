@@ -13,7 +13,7 @@
 namespace ponderscope {
 namespace {
 
-/// The best blind rule has the reruns of fixed depths.
+/// The kind whose reruns belong to a rule. For the best blind rule: fixed depths.
 std::string kind_of_rule(const std::string& rule) {
     return rule == blind_rule ? "fixed" : rule;
 }
@@ -27,7 +27,7 @@ std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const Ru
     for (const std::string& name : names) {
         rules.push_back({name, {}});
     }
-    for (auto one = runs.rbegin(); one != runs.rend(); ++one) { // the newest first
+    for (auto one = runs.rbegin(); one != runs.rend(); ++one) { // newest first
         if (!is_rerun_of(*one, run, one->policy) || one->text_digest != run.text_digest) {
             continue;
         }

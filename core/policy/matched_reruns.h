@@ -15,14 +15,16 @@ struct RerunRule {
     std::vector<RunInfo> runs;
 };
 
-/// For each causal rule of \p names: its reruns of \p run among \p runs, and the run in which every step ran.
-/// If several reruns have one setting, uses the newest. Rules without a rerun are left out.
+/// For each causal rule of \p names: the runs among \p runs that rerun \p run under the rule, and the run in
+/// which every step ran. If several reruns have the same setting, uses the newest. Omits rules without a
+/// rerun.
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 
 /// compare_matched on reruns instead of replays. \p costs: mean steps, limited to the range of the
-/// reference's reruns. Empty: the steps of all these reruns. \p rerun_trace holds the runs of \p rules,
-/// \p trace the table's run. InputError: a rerun over other tokens; a reference that is not among the rules.
+/// reference's reruns. Empty: the steps of all these reruns. \p rerun_trace: the trace with the runs of
+/// \p rules. \p trace: the trace with the table's run. InputError: a rerun over other tokens; a reference
+/// that is not among the rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
                                  const RunInfo& run, const TraceReader& rerun_trace,
                                  const std::vector<RerunRule>& rules, const std::string& reference,

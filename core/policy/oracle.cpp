@@ -10,7 +10,7 @@
 namespace ponderscope {
 namespace {
 
-/// The step of least NLL + price · cost(k), the first of equals; 0 without a target.
+/// The first step with the least NLL + price · cost(k); 0 without a target.
 template <typename Cost>
 std::int32_t cheapest_step(const SignalColumns& columns, std::size_t token, std::int32_t ran, double price,
                            const Cost& cost) {
@@ -29,7 +29,7 @@ std::int32_t cheapest_step(const SignalColumns& columns, std::size_t token, std:
     return best;
 }
 
-/// No step can be refused without having seen the later ones.
+/// Overrides choose(), because the best step depends on the later steps.
 class OraclePolicy final : public Policy {
 public:
     explicit OraclePolicy(double price) : price_(price) {}
@@ -133,7 +133,7 @@ void Oracle::replay(double price, ReplayResult& result) const {
 std::vector<double> oracle_prices(Oracle::Turns found, int most, std::span<const double> costs) {
     std::sort(found.turns.begin(), found.turns.end(), std::greater<>());
     const double tokens = static_cast<double>(std::max<std::int64_t>(found.tokens, 1));
-    // A vertex of the hull lies between two turns; rounding cannot move one whose price is between theirs.
+    // A corner lies between two turns. A price midway between them selects this corner in spite of rounding.
     std::vector<double> prices, reached{found.base / tokens};
     double spent = found.base;
     for (std::size_t i = 0; i < found.turns.size(); ++i) {

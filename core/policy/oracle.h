@@ -16,29 +16,28 @@ enum class CostAxis : std::uint8_t { steps, flops };
 
 /// The lower convex hull of (mean cost, mean NLL) over all choices of steps for the tokens of a table: a
 /// bound for all rules. At a price lambda every token takes the step with the least NLL + lambda · cost.
-/// These choices together are a point of the hull. Between two neighbouring points, each token draws one of
-/// the two points at random.
+/// These choices together are a point of the hull. Between two neighbouring points of the hull, each token
+/// draws one of the two at random.
 ///
 /// A token's cost depends only on its own steps. If attention reads the steps of other tokens (FlopsModel),
-/// FLOPs assume that all other tokens stop at step 0. No rule costs less, so the hull remains a bound. A
+/// FLOPs assume that all other tokens stop at step 0. No rule has lower FLOPs, so the hull remains a bound. A
 /// token without a target takes step 0.
 class Oracle {
 public:
     /// InputError: CostAxis::flops for a table without a FLOPs model. \p table must outlive the object.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// Corners of the hull, each with its price and the additional cost below this price.
+    /// The prices at which tokens change to a later step: pairs of the price and the additional cost of the
+    /// token at lower prices.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;
         std::vector<std::pair<double, double>> turns;
     };
-    /// The corners of all tokens. With more than 4 million pairs of token and step, the corners of a sample
-    /// of the tokens.
+    /// The changes of all tokens; of a sample if there are more than 4 million pairs of token and step.
     [[nodiscard]] Turns turns() const;
 
-    /// The replay at a price (nats per step, or per FLOP). With CostAxis::flops, `flops` are the FLOPs of the
-    /// bound.
+    /// The replay at a price (nats per step or FLOP). With CostAxis::flops, `flops` are the bound's FLOPs.
     void replay(double price, ReplayResult& result) const;
 
 private:
@@ -53,9 +52,9 @@ private:
 /// The policy kind `oracle`: this bound over steps.
 std::unique_ptr<Policy> oracle_policy(double price);
 
-/// At most \p most prices of points of the hull, from the highest price to 0. Chooses points with evenly
-/// spread costs, both ends, and the two points around each of \p costs. So a line between neighbouring points
-/// lies on the hull.
+/// Prices of points of the hull, from the highest price to 0: up to \p most points with evenly spread costs,
+/// both ends included, and the two points around each of \p costs. The line between these two points lies on
+/// the hull.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

@@ -12,8 +12,7 @@ void Policy::per_token(std::span<const TokenPlace>, std::span<double>) const {}
 
 void Policy::choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
                     std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const {
-    // Blocks that stay in the first cache; every token of a block is asked at every step, from the last to
-    // the first, so that nothing branches and the first stop wins.
+    // A block fits into the L1 cache. In descending steps, the earliest stop wins without a branch.
     constexpr std::size_t block = 1024;
     std::array<double, block> numbers;
     std::array<std::uint8_t, block> stop;

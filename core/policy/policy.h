@@ -19,7 +19,7 @@ namespace ponderscope {
 /// One parameter of a policy.
 struct PolicyParameter {
     enum class Absent : std::uint8_t {
-        refused,  ///< the text must give it
+        refused,  ///< the policy's text must set it
         preset,   ///< defaults to `value`
         from_run, ///< defaults to a value of the run that the policy is applied to
     };
@@ -64,8 +64,8 @@ public:
     virtual void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
                        std::span<const double> numbers, std::span<std::uint8_t> stop) const = 0;
 
-    /// The steps of tokens [first, first + steps.size()). Token i is recorded up to step \p ran[i], so the
-    /// result is min(rule, ran). The oracle, which is not causal, overrides this function.
+    /// The steps of tokens [first, first + steps.size()). Token first + i is recorded up to step \p ran[i],
+    /// so its result is at most ran[i]. The oracle, which is not causal, overrides this function.
     virtual void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
                         std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
 };
@@ -80,8 +80,8 @@ struct PolicyKind {
     std::vector<PolicySignal> needs = {};         ///< recorded signals that the rule reads
     bool causal = true;                           ///< false: a bound, not a policy that can run
     std::int64_t first_step = 0; ///< the first step at which the rule decides, with default parameters
-    /// The number of a token at step k >= first_step that the rule compares with the threshold, in the
-    /// threshold's unit. nullptr: the first signal of `needs`.
+    /// Returns the number that the rule compares with the threshold, for a token at step k >= first_step. Its
+    /// unit is the threshold's. nullptr: the first signal of `needs`.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
                        std::int64_t k) = nullptr;
     /// InputError if the spec does not fit the run ("fixed:n=7" with K = 3).

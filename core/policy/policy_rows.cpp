@@ -19,7 +19,7 @@
 namespace ponderscope {
 namespace {
 
-/// Fills in the differences to \p full of those that are compared with it, all over the same tokens.
+/// Sets the difference of each of \p outcomes to \p full. All differences are over the same tokens.
 void set_against(const ReplayTable& table, const std::vector<float>& full,
                  const std::vector<std::vector<float>>& nll, const std::vector<PolicyOutcome*>& outcomes,
                  const BootstrapOptions& options) {
@@ -123,14 +123,14 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
         }
     };
     const ReplayResult full = replay(table, PolicySpec::parse("full"));
-    // What reruns are set against: full as the model ran it.
-    // Where exits only choose the read-out every step is in the table, and yet the run is read out before.
+    // Reruns are compared with `full` as the model ran it. If exits choose the read-out (KvPolicy::full), the
+    // table has every step, but the run itself is not `full`.
     const bool ran_full = !table.halted && of.run.steps_sum >= static_cast<double>(of.run.max_steps) *
                                                                    static_cast<double>(of.run.scored_tokens);
     std::vector<float> exact_full = ran_full ? table.nll : std::vector<float>();
     double exact_flops = table.halted ? not_a_number : full.mean_flops;
     if (const auto again = rerun_of("full"); again != reruns.end()) {
-        std::string fault; // of the row of full
+        std::string fault; // ignored; a row of `full` reports it
         if (std::optional<RerunDifference> known = compared(full, *again, fault)) {
             exact_full = std::move(known->nll);
             exact_flops = known->mean_flops;
@@ -207,7 +207,7 @@ std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of
 std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
                            const std::vector<double>& values) {
     if (!kind.causal) {
-        return 0; // the bound itself
+        return 0; // the bound at price 0
     }
     if (kind.name != "learned" || !std::isfinite(table.context.own_threshold) || values.empty()) {
         return values.size() / 2;

@@ -47,9 +47,9 @@ struct PolicyRow {
 
 /// A table with a row for each policy. Neighbouring columns have the replay and the rerun of a quantity.
 DataTable table_of(std::span<const PolicyRow> rows);
-/// The window's name of a kind: "CALM margin".
+/// The name of a kind in the window: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< of the kind with this name; without one, \p rule
+std::string title_of(const std::string& rule); ///< the same by name; \p rule if unknown
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 
@@ -64,20 +64,21 @@ struct PolicyRerun {
     StoredRun stored;
 };
 
-/// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns. All
-/// rows are compared with the rerun of `full`, or with the run itself if no token stopped early. Intervals as
-/// in core/stats/front.h: paired, over the tokens that all rows have. InputError: an invalid spec, a run
-/// without the signals of a spec, or traces that do not fit. options.stop throws Cancelled.
+/// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns.
+/// Replays are compared with the replay of `full`, reruns with the rerun of `full`. If `full` was not rerun,
+/// the run itself serves, if all its tokens ran to K. Intervals as in core/stats/front.h: paired, over the
+/// tokens with an NLL in all rows. PolicyRow::fault: a rerun that does not fit. InputError: an invalid spec,
+/// or a run without the signals of a spec. options.stop throws Cancelled.
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);
 
-/// The first position of a slider over \p values (threshold_values) of a kind: the threshold of the model's
-/// own rule, or the middle.
+/// The initial position of a slider over \p values (threshold_values) of a kind. `learned`: the model's own
+/// threshold. A bound: the first value. Other kinds: the middle.
 std::size_t starting_place(const PolicyKind& kind, const ReplayTable& table,
                            const std::vector<double>& values);
 inline constexpr int slider_places = 241;
-/// The policies that a table can replay, each at the first position of its slider.
+/// The policies that a table can replay, each at the initial position of its slider.
 std::vector<std::string> starting_policies(const ReplayTable& table);
 
 } // namespace ponderscope

@@ -25,7 +25,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(spaces) - first + 1);
 }
 
-/// A piece of the user's text for a message.
+/// Quotes a part of the user's text for a message.
 std::string in_quotes(std::string_view text) {
     constexpr std::size_t most = 60;
     std::string cut(text.substr(0, most));
@@ -34,7 +34,7 @@ std::string in_quotes(std::string_view text) {
     return "\"" + cut + (text.size() > most ? "...\"" : "\"");
 }
 
-/// The name of rules over a signal by name, without their keys.
+/// The name of rules over a named signal, without keys.
 constexpr std::string_view signal_rules = "signal";
 constexpr const char* signal_keys = "name, stops, theta";
 
@@ -62,7 +62,7 @@ std::string range_of(const PolicyParameter& parameter) {
                            ? ""
                            : " from " + shortest(parameter.low) + " on");
     }
-    const auto end = [&](double value) { // not 1e+06
+    const auto end = [&](double value) { // 1000000, not 1e+06
         return parameter.whole ? shortest(static_cast<std::uint64_t>(value)) : shortest(value);
     };
     return kind + " from " + end(parameter.low) + " to " + end(parameter.high);
@@ -135,7 +135,7 @@ Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_
     return pairs;
 }
 
-/// Takes `name` and `stops` out of the pairs of a rule over a signal by name.
+/// Removes `name` and `stops` from the pairs of a rule over a named signal, and returns the kind.
 const PolicyKind& take_signal_kind(Pairs& pairs) {
     const auto take = [&](std::string_view key) {
         const auto found =
@@ -160,7 +160,7 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);
 }
 
-/// The kind that a policy's text names, and its other keys.
+/// The kind that a policy's text names, and the remaining pairs.
 std::pair<const PolicyKind&, Pairs> split_policy(std::string_view text) {
     text = trimmed(text);
     if (text.empty()) {
@@ -180,7 +180,7 @@ std::pair<const PolicyKind&, Pairs> split_policy(std::string_view text) {
     return {*kind, std::move(pairs)};
 }
 
-/// The nearest number of twelve significant digits.
+/// Rounds to twelve significant digits.
 double to_twelve_digits(double value) {
     std::array<char, 32> text{};
     const auto end =
@@ -315,8 +315,7 @@ Sweep Sweep::parse(std::string_view text) {
     const auto count = static_cast<std::int64_t>(numbers[2]);
     for (std::int64_t i = 0; i < count; ++i) {
         const double along = static_cast<double>(i) / static_cast<double>(count - 1);
-        // The ends are what was written, to the last bit; between them, what a reader would write: 3.2, not
-        // 3.1999999999999997.
+        // The ends are the given numbers. Values between them are rounded: 3.2, not 3.1999999999999997.
         sweep.values.push_back(i == 0           ? numbers[0]
                                : i == count - 1 ? numbers[1]
                                : ratios

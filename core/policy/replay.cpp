@@ -32,7 +32,7 @@ std::size_t ReplayTable::number_of(const PolicyKind& kind) const {
     if (&kind >= usual.data() && &kind < usual.data() + usual.size()) {
         return static_cast<std::size_t>(&kind - usual.data());
     }
-    std::size_t number = usual.size() + 1; // the best blind rule has the one behind the kinds
+    std::size_t number = usual.size() + 1; // the number after the kinds is the best blind rule's
     for (const PolicyKind* one : kinds()) {
         if (one == &kind) {
             break;

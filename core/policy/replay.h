@@ -22,9 +22,9 @@ struct ReplayTable {
     SignalColumns columns;               ///< all tokens; K = columns.max_steps()
     std::vector<TokenPlace> places;      ///< [tokens]
     std::vector<std::int32_t> ran;       ///< [tokens] K_t: the last recorded step, an upper bound for replays
-    std::vector<float> nll;              ///< [tokens] of the recorded run; NaN without a target
+    std::vector<float> nll;              ///< [tokens] NLL in the recorded run; NaN without a target
     std::vector<std::int64_t> sequences; ///< number of tokens of each sequence
-    std::vector<std::int64_t> clusters;  ///< of each sequence (core/stats/layout.h); empty: a cluster each
+    std::vector<std::int64_t> clusters;  ///< [sequences] (core/stats/layout.h); empty: each is a cluster
     std::optional<FlopsModel> flops;     ///< absent if the trace has none
     std::vector<std::vector<WindowSpan>> windows; ///< windows of each sequence, if `flops` has a value
     std::vector<std::string> by_step;             ///< names of the run's signals over tokens and steps
@@ -51,11 +51,11 @@ struct ReplayTable {
     /// signal that was loaded by name.
     [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
     /// The number of a kind, which selects its colour: the index in policy_kinds(). Rules over a signal have
-    /// the numbers after these.
+    /// larger numbers.
     [[nodiscard]] std::size_t number_of(const PolicyKind& kind) const;
 };
 
-/// The steps of a policy from the recorded signals, without the model. The result is an estimate, which views
+/// The result of a policy that reads the recorded signals, without the model. It is an estimate, which views
 /// label as replay. A rerun differs if halted tokens change the context of other tokens (methods.md 9).
 struct ReplayResult {
     std::vector<std::int32_t> steps; ///< [tokens]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From a trace to columns.
+// Reads the columns of a replay table from a trace.
 #include "core/base/error.h"
 #include "core/base/not_a_number.h"
 #include "core/checkpoint/method_info.h"
@@ -16,23 +16,23 @@
 namespace ponderscope {
 namespace {
 
-/// Signals by step that are no gate or confidence that a caller recorded: a rule reads them only when it is
-/// asked for.
+/// Per-step signals of the recorder that no policy of policy_kinds() needs. They are loaded only on request
+/// (\p also, \p only), unlike signals that a caller recorded.
 constexpr std::string_view common_signals[] = {
     signal::max_probability, signal::rank,          signal::kl_current_previous,
     signal::state_norm,      signal::update_cosine, signal::halting_mass,
 };
 
-/// The rule that a run's tokens were stopped by, or would have been.
+/// The model's own halting rule in a run, even if the run did not apply it.
 struct RunRule {
     std::string signal;
     OwnRule::Form form = OwnRule::Form::value_at_k;
     OwnRule::Stops stops = OwnRule::Stops::below;
-    double threshold = 0; ///< NaN: it never stops
+    double threshold = 0; ///< NaN: the rule never stops a token
 };
 
-/// The run's own rule, else its method's; nothing for a run without, or of a method that this build does not
-/// know.
+/// The rule that the run itself describes, else the rule of its method. No value: the method is unknown or
+/// has no rule.
 std::optional<RunRule> own_rule(const RunInfo& run, const RecordedChoices& chosen) {
     if (chosen.rule) {
         return RunRule{chosen.rule->signal, OwnRule::Form::value_at_k,
@@ -47,7 +47,8 @@ std::optional<RunRule> own_rule(const RunInfo& run, const RecordedChoices& chose
                    chosen.threshold.value_or(not_a_number)};
 }
 
-/// [tokens, width] row-major into columns; \p width may be K where nothing is asked after the last step.
+/// Writes row-major values [tokens, width] to columns. \p width is K instead of K + 1 for a signal without a
+/// value at the last step.
 void transpose(const std::vector<float>& values, std::size_t width, SignalColumns& columns,
                PolicySignal signal, std::size_t first) {
     const std::size_t tokens = values.size() / width;
@@ -60,7 +61,7 @@ void transpose(const std::vector<float>& values, std::size_t width, SignalColumn
     }
 }
 
-/// From what was recorded to what is compared with tau after step k.
+/// Turns the recorded values into the numbers that the rule compares with tau after step k.
 void apply(OwnRule::Form form, SignalColumns& columns) {
     const std::int64_t last = columns.max_steps();
     for (std::int64_t k = 0; k < last; ++k) {
@@ -68,7 +69,7 @@ void apply(OwnRule::Form form, SignalColumns& columns) {
         if (form == OwnRule::Form::product_up_to_k && k > 0) {
             const std::span<float> before = columns.column(PolicySignal::continue_value, k - 1);
             for (std::size_t i = 0; i < now.size(); ++i) {
-                now[i] = before[i] * now[i]; // fp32, in the order in which the engine multiplies
+                now[i] = before[i] * now[i]; // fp32 and the engine's order of products
             }
         }
     }
@@ -86,7 +87,7 @@ private:
         PolicySignal signal;
         std::string name;
     };
-    /// Throws an InputError that begins with the run.
+    /// Throws an InputError whose message begins with the run's name.
     [[noreturn]] void fail(const std::string& what) const;
     void check(const SignalChunk& chunk, const std::string& name) const;
     void choose_columns(const std::vector<PolicySignal>& only, const std::vector<PolicySignal>& also);
@@ -95,7 +96,7 @@ private:
 
     const TraceReader& trace_;
     RunInfo run_;
-    RecordedChoices chosen_; ///< kv full: an exit only chose the read-out, and the steps behind it are there
+    RecordedChoices chosen_; ///< with kv full, steps after the read-out are recorded, too
     ReplayTable table_;
     std::vector<Column> wanted_;
     OwnRule::Form form_ = OwnRule::Form::value_at_k;
@@ -113,7 +114,7 @@ void TableReader::fail(const std::string& what) const {
     throw InputError(table_.run + ": " + what);
 }
 
-/// What steps cost, if the trace says it of a run like this one.
+/// Sets the FLOPs model, if the trace has one that fits the run.
 void TableReader::plan_costs() {
     std::optional<FlopsModel> flops = FlopsModel::from_json(run_.flops_model);
     if (flops && flops->layers_as_steps() == table_.layers_as_steps && flops->max_steps() == run_.max_steps &&
@@ -178,7 +179,7 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
             form_ = rule->form;
         }
     }
-    // Memory only for signals whose first chunk has the size that was promised.
+    // Check the first chunk of each signal before memory is allocated for all tokens.
     for (const Column& column : wanted_) {
         const std::optional<SignalChunk> probe =
             run_.sequences > 0 ? trace_.signal(run_.id, 0, column.name, 0, 1) : std::nullopt;
@@ -220,7 +221,7 @@ void TableReader::read_sequence(const SequenceInfo& sequence, const std::functio
         for (const Column& column : wanted_) {
             const std::optional<SignalChunk> chunk =
                 trace_.signal(run_.id, sequence.number, column.name, begin, end);
-            if (!chunk && is_named(column.signal)) { // sequences may lack a signal of somebody's own
+            if (!chunk && is_named(column.signal)) { // a signal that a caller recorded may be missing
                 for (std::int64_t k = 0; k <= last; ++k) {
                     const std::span<float> values = table_.columns.column(column.signal, k);
                     std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(first), end - begin,

@@ -10,7 +10,7 @@
 namespace ponderscope {
 namespace {
 
-/// Empty: the program that wrote the run did not say.
+/// True also if either text is empty: the program that wrote the run did not store it.
 bool same_if_known(const std::string& one, const std::string& other) {
     return one.empty() || other.empty() || one == other;
 }
@@ -18,7 +18,7 @@ bool same_if_known(const std::string& one, const std::string& other) {
 bool same_start(const RecordedChoices& one, const RecordedChoices& other) {
     return one.initial_state_digest.empty() || other.initial_state_digest.empty()
                ? same_if_known(one.initial_state, other.initial_state)
-               : one.initial_state_digest == other.initial_state_digest; // whatever the file's name
+               : one.initial_state_digest == other.initial_state_digest; // the file's name does not matter
 }
 
 } // namespace
@@ -28,8 +28,7 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
     const RecordedChoices chosen = recorded_choices(candidate);
     const RecordedChoices own = recorded_choices(run);
     const std::string wanted = kv.empty() ? kv_of_rerun(run) : kv;
-    // Where no token stops, every kv shows later tokens the same, except shared: there they see the last step
-    // at every step.
+    // If no token stops, only shared differs: there, later tokens see the last step at every step.
     const bool alike = policy == "full" && chosen.kv != "shared" && wanted != "shared";
     return candidate.policy == policy && candidate.checkpoint_digest == run.checkpoint_digest &&
            candidate.method == run.method && candidate.depth_mixing == run.depth_mixing &&

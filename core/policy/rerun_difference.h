@@ -31,8 +31,8 @@ struct RerunDifference {
 };
 
 /// Whether \p candidate is the rerun of \p run with \p policy ("entropy:theta=1.5"): equal weights, method,
-/// steps, start state, changes (changes_of) and tokens. \p kv: the KV policy for stopped tokens; empty:
-/// kv_of_rerun. Compares only the trace's data about both runs. rerun_difference() compares the tokens.
+/// K, windows, start state, changes (changes_of) and number of tokens. \p kv: the KV policy for stopped
+/// tokens; empty: kv_of_rerun. Reads no tokens; rerun_difference() compares them.
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 

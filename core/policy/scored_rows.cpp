@@ -10,7 +10,7 @@ namespace ponderscope {
 ScoredRows::ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll) {
     const std::span<const float> own[] = {table.nll};
     const std::span<const std::span<const float>> columns = nll.empty() ? own : nll;
-    // Clusters are numbered as they first give a row; a table without clusters has one for each sequence.
+    // Numbers clusters in the order of their first rows. Without clusters, each sequence is a cluster.
     std::map<std::int64_t, std::int64_t> numbers;
     TokenLayout layout;
     for (std::size_t i = 0; i < table.tokens(); ++i) {
@@ -55,7 +55,7 @@ BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& r
     const std::span<const double> series[] = {full, gain};
     BootstrapOptions blocks = options;
     blocks.unit = ResamplingUnit::blocks;
-    BootstrapOptions settled = options; // whether blocks are drawn is up to the rows that are compared
+    BootstrapOptions settled = options; // the compared rows decide whether blocks are drawn
     settled.block = rows.layout().resampling(series, blocks).block;
     settled.block_from_data = true;
     return settled;

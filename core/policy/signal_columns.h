@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). Values
-/// from policy_signals on are other signals of a trace; policy_signal() creates them.
+/// from `policy_signals` on stand for other signals of a trace; policy_signal() creates these values.
 enum class PolicySignal : std::uint16_t {
     nll,     ///< NLL of the read-out; NaN without a target
     entropy, ///< nats
@@ -41,7 +41,7 @@ constexpr bool is_named(PolicySignal signal) {
 struct TokenPlace {
     std::uint32_t sequence = 0; ///< number in the run
     std::uint32_t position = 0; ///< position in the sequence
-    std::uint32_t length = 0;   ///< tokens of the sequence; of a generation: with all new tokens
+    std::uint32_t length = 0;   ///< tokens of the sequence; in a generation, including tokens to come
 };
 
 /// Signals of N tokens. Each step of a signal is a contiguous fp32 column, so that a rule compares whole

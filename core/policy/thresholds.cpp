@@ -10,12 +10,12 @@
 namespace ponderscope {
 namespace {
 
-constexpr int written_digits = 5; ///< of thresholds that are chosen here
+constexpr int written_digits = 5; ///< significant digits of the chosen thresholds
 
 /// The numbers that a rule compares with its threshold.
 struct Compared {
-    std::vector<double> some; ///< a sample: a threshold is a place on a slider, not a statistic
-    double low = std::numeric_limits<double>::infinity(); ///< of all
+    std::vector<double> some; ///< of a sample of tokens, which is enough for a slider
+    double low = std::numeric_limits<double>::infinity(); ///< of all tokens
     double high = -std::numeric_limits<double>::infinity();
 };
 
@@ -99,7 +99,7 @@ PolicySpec policy_at(const PolicyKind& kind, double threshold) {
     if (kind.parameters.empty()) {
         return PolicySpec::parse(kind.name);
     }
-    // Written and parsed: one road for what is typed, recorded and slid.
+    // Writing and parsing gives the same policy as the same text on the command line or in a trace.
     const std::string digits =
         kind.parameters.front().whole ? std::to_string(std::llround(threshold)) : shortest(threshold);
     return PolicySpec::parse(kind.with_keys(kind.parameters.front().key + "=" + digits));
