@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What can be scored: texts, prompts, rows of ids.
+// Makes sequences from texts, prompts, rows of ids and recorded runs.
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
@@ -145,7 +145,7 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
         }
         TokenColumns tokens = trace.tokens(run.id, info.number);
         if (tokens.size() < 2) {
-            break; // a recording that was cut off here
+            break; // the recording ended here
         }
         SequenceInput& sequence = sequences.emplace_back();
         sequence.title = info.title;
@@ -157,7 +157,7 @@ std::vector<SequenceInput> recorded_sequences(const TraceReader& trace, const Ru
         if (!sequence.text.empty()) {
             sequence.begin = std::move(tokens.begin);
             sequence.end = std::move(tokens.end);
-            if (!info.complete) { // what no token was read of is not there
+            if (!info.complete) { // keep only the text of recorded tokens
                 sequence.text.resize(std::min<std::size_t>(sequence.text.size(), sequence.end.back()));
                 std::erase_if(sequence.labels,
                               [&](const TextLabel& label) { return label.end > sequence.text.size(); });

@@ -12,7 +12,7 @@
 namespace ponderscope {
 namespace {
 
-/// A field by its name, or by its place within objects: "meta.author". Null where there is none.
+/// A field by its name, or by its path in nested objects: "meta.author". Null: no such field.
 const nlohmann::json* find_field(const nlohmann::json& object, const std::string& name) {
     if (!object.is_object()) {
         return nullptr;
@@ -30,7 +30,7 @@ const nlohmann::json* find_field(const nlohmann::json& object, const std::string
     return nullptr;
 }
 
-/// What one line says, with the place in every complaint.
+/// The JSON object of one line. Error messages name the line.
 class Line {
 public:
     Line(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {}
@@ -50,7 +50,7 @@ public:
         }
         return *value;
     }
-    /// A text as it is, a number or truth value as JSON writes it.
+    /// A text without change; a number or boolean as in JSON.
     [[nodiscard]] std::string name_in(const nlohmann::json& value, const std::string& field) const {
         if (value.is_string()) {
             return value.get<std::string>();
@@ -104,7 +104,7 @@ private:
     const nlohmann::json& object_;
 };
 
-/// The parser counts lines within the text it was given, which is one line here.
+/// Removes the parser's own line number from its message, because the parser gets one line at a time.
 nlohmann::json parse_line(const std::string& line, const std::string& where) {
     try {
         return parse_json(line, where, {.max_bytes = LineReader::max_line_bytes, .python = true});
@@ -137,7 +137,7 @@ void JsonlSource::go_to_begin() {
 
 void JsonlSource::read_through(const ProgressSink& progress) {
     SequenceInput sequence;
-    // Only the tokens say where a limit lies.
+    // With limit_tokens, all texts are encoded to find the last one.
     while (next_line(sequence, options_.limit_tokens > 0)) {
         notices_.look_at(sequence.text, tokenizer_, options_.reading);
         hash_.update(sequence.text);

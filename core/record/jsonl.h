@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// Options for JSON Lines: one object on each line; blank lines are counted and skipped. A dot in a field's
-/// name reaches into a nested object: meta.author.
+/// Options for JSON Lines: one object on each line. Blank lines are skipped, but count in line numbers. A dot
+/// in a field's name reaches into a nested object: meta.author.
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are detected
     std::string text_field = "text";

@@ -16,14 +16,14 @@ bool is_of_candidates(std::string_view name) {
     return name == signal::candidate_ids || name == signal::candidate_probabilities;
 }
 
-/// The value at each token's last step of a signal [token, step].
+/// The values of a signal [token, step] at each token's last step.
 SignalChunk at_exit(const SignalChunk& by_step, const std::vector<std::int32_t>& steps) {
     const std::vector<float> values = to_floats(by_step);
     const auto width = static_cast<std::size_t>(by_step.shape[1]);
     std::vector<float> exits(steps.size(), std::numeric_limits<float>::quiet_NaN());
     for (std::size_t t = 0; t < exits.size(); ++t) {
         const auto step = static_cast<std::size_t>(std::max(steps[t], 0));
-        // A gate that decides on the step after it has one place less than there are steps.
+        // The gate has no value at step K if it decides only about the next step.
         if (step < width) {
             exits[t] = values[t * width + step];
         }
@@ -59,14 +59,14 @@ std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const
 }
 
 std::int64_t bytes_a_token(const Engine& engine, const RecordOptions& options, std::int64_t tokens) {
-    constexpr std::int64_t row = 75; // of token_row, measured
+    constexpr std::int64_t row = 75; // measured size of a row of token_row
     if (options.kept.scalars) {
-        return packed_token_bytes + static_cast<std::int64_t>(sizeof(float)); // and the gate
+        return packed_token_bytes + static_cast<std::int64_t>(sizeof(float)); // plus the gate
     }
     std::int64_t bytes = row;
     for (const auto& [info, each] : engine.signal_bytes(options.level)) {
         if (info.name == signal::attention) {
-            bytes += each * tokens / 2; // a token sees those before it
+            bytes += each * tokens / 2; // a token has keys of itself and earlier tokens
         } else if (options.kept.candidates || !is_of_candidates(info.name)) {
             bytes += each;
         }

@@ -13,7 +13,7 @@ namespace ponderscope {
 /// gate.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// The signals of an engine that a run stores.
+/// The signals of \p given (those of the engine) that a run stores.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
 /// Removes the other signals from a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);

@@ -16,7 +16,7 @@ namespace ponderscope {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{256} << 10;
-/// How often a read that waits looks whether it shall stop.
+/// Interval in which a waiting read checks the stop token.
 constexpr int patience_ms = 200;
 
 } // namespace
@@ -33,7 +33,7 @@ bool LineReader::read_more() {
         input_end_ -= input_begin_;
         input_begin_ = 0;
     }
-    while (!regular_) { // a pipe may stay silent
+    while (!regular_) { // wait for data, because a pipe may be silent
         pollfd waiting{descriptor_, POLLIN, 0};
         if (::poll(&waiting, 1, patience_ms) != 0) {
             break;
@@ -64,7 +64,7 @@ void LineReader::find_packing() {
                                                        : Packing::none;
     if (packing_ == Packing::gzip) {
         gzip_ = std::make_unique<z_stream>();
-        if (inflateInit2(gzip_.get(), 15 + 16) != Z_OK) { // 16: with a gzip header, and nothing else
+        if (inflateInit2(gzip_.get(), 15 + 16) != Z_OK) { // + 16: accept only a gzip header
             gzip_.reset();
         }
     } else if (packing_ == Packing::zstd) {
@@ -121,7 +121,7 @@ bool LineReader::fill() {
         return true;
     }
     while (decoded_end_ == 0) {
-        // What a decoder still holds comes out without further input.
+        // A decoder that may hold more bytes needs no further input.
         if (input_begin_ == input_end_ && !(inside_ && flushing_) && !read_more()) {
             if (inside_ && !stop_.stop_requested()) {
                 damaged("data that is cut off");

@@ -70,7 +70,7 @@ private:
     std::vector<char> input_, decoded_;
     std::size_t input_begin_ = 0, input_end_ = 0;
     std::size_t decoded_begin_ = 0, decoded_end_ = 0;
-    std::unique_ptr<z_stream_s> gzip_; ///< while gzip is open
+    std::unique_ptr<z_stream_s> gzip_; ///< decoder of gzip data; null: none
     ZSTD_DCtx_s* zstd_ = nullptr;
     bool inside_ = false;   ///< a member or frame has begun and not ended
     bool flushing_ = false; ///< the last call filled the buffer: the decoder may hold more bytes

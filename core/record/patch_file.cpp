@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t most_patches = 100'000;
 
-/// What an object of the file says of a place; what it leaves out is as in \p other.
+/// The place that an object of the file describes. Missing keys: as in \p other.
 StatePlace place_of(const JsonObject& object, const StatePlace& other) {
     StatePlace place = other;
     place.sequence = object.integer("sequence", 0).value_or(other.sequence);

@@ -11,7 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Parts between commas; numbers belong to the list of layers before them.
+/// Splits at commas, except between the layer numbers of a list.
 std::vector<std::string> parts_of(const std::string& text) {
     std::vector<std::string> parts;
     for (const std::string_view part : split_at(text, ',')) {

@@ -14,7 +14,7 @@ namespace ponderscope {
 
 namespace {
 
-/// "jacobi:3" or "exact", as a run keeps it.
+/// The refreshes of a run with `scoring` "jacobi:3"; no value for "exact".
 std::optional<std::int64_t> refreshes_of(const RunInfo& run) {
     constexpr std::string_view prefix = "jacobi:";
     return run.scoring.starts_with(prefix)
@@ -22,7 +22,7 @@ std::optional<std::int64_t> refreshes_of(const RunInfo& run) {
                : std::optional<std::int64_t>();
 }
 
-/// The replay's steps, sequence by sequence.
+/// The replay's steps by sequence and position.
 std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const ReplayResult& replayed) {
     std::vector<std::vector<std::int32_t>> steps;
     auto next = replayed.steps.begin();
@@ -92,7 +92,7 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     } else {
         engine.choose(&RunPlan::rule, prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
     }
-    // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
+    // Call this after the rule is set: pause tokens accept refreshes only with a rule.
     if (run.scoring != engine.scoring()) {
         engine.choose(&RunPlan::refreshes, refreshes_of(run));
     }

@@ -18,7 +18,8 @@ void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const 
 /// policy replaces the model's own rule and reads signals of the rerun itself (methods.md section 9). The
 /// oracle, which needs the next token, runs to the steps of its replay. The rerun is a new run, named "RUN
 /// POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run. \p table: the
-/// run's table. Only level, batch and dtype of \p options have an effect. Throws the errors of record().
+/// run's table. Replaces context, stride, run_name, text_source, text_digest and seed of \p options by values
+/// for the rerun. Throws the errors of record().
 RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& run, const ReplayTable& table,
                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,

@@ -42,7 +42,7 @@ std::string choices_of(const Engine& engine, const SequenceSource* source, const
         choices["prefix"] = *engine.plan().prefix;
     }
     if (config.layers_left_out > 0) {
-        choices["layers"] = config.layers; // the first ones, not all
+        choices["layers"] = config.layers; // only the first layers of the checkpoint run
     }
     if (options.branch) {
         choices["branch"] = to_json(*options.branch);
@@ -96,7 +96,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
                         .dump();
     const std::filesystem::path config_file = checkpoint.folder / "config.json";
     info.config = read_file(config_file);
-    if (!nlohmann::json::accept(info.config)) { // NaN and Infinity, as Python writes them, become null
+    if (!nlohmann::json::accept(info.config)) { // replace Python's NaN and Infinity by null
         info.config = parse_json(info.config, config_file, {.python = true}).dump();
     }
     Notices notices = engine.notices();
@@ -118,7 +118,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
 
 void Appender::append(const Task& task, WindowResult result) {
     if (task.place < sequences_ - (open_ ? 1 : 0)) {
-        return; // in the trace already; it was computed beside one that is not
+        return; // already in the trace; computed because its batch has a new sequence
     }
     const SequenceInput& sequence = *task.sequence;
     if (!open_) {
@@ -139,7 +139,7 @@ void Appender::append(const Task& task, WindowResult result) {
         if (!std::isnan(tokens.nll[i])) {
             nll_sum_ += static_cast<double>(tokens.nll[i]);
             ++scored_;
-        } else if (std::exchange(tokens.rank[i], 0) > 0) { // it has a next token, and NaN has no rank
+        } else if (std::exchange(tokens.rank[i], 0) > 0) { // it has a target; NaN has no rank
             ++lost_;
         }
     }

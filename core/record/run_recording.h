@@ -35,7 +35,7 @@ public:
 
     [[nodiscard]] std::int64_t sequences() const { return sequences_; }   ///< number of begun sequences
     [[nodiscard]] std::int64_t text_bytes() const { return text_bytes_; } ///< bytes of finished texts
-    /// Includes tokens of earlier runs.
+    /// Includes the tokens from before a resume.
     [[nodiscard]] std::int64_t tokens_in_all() const { return tokens_before_ + tokens_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] std::int64_t scored() const { return scored_; }

@@ -19,19 +19,19 @@
 
 namespace ponderscope {
 
-/// A line on its way to its answer.
+/// A request of one line, and the results for its answer.
 struct ScoredRequest {
     enum class Kind : std::uint8_t { loglikelihood, rolling, generate };
     nlohmann::json id;
     std::string error; ///< empty: none
     std::int64_t line = 0;
-    std::int64_t number = 0; ///< of its sequence in the run
+    std::int64_t number = 0; ///< number of its sequence in the run
     Kind kind = Kind::loglikelihood;
     std::shared_ptr<SequenceInput> sequence = std::make_shared<SequenceInput>();
-    std::int64_t scored_from = 0; ///< the first token that is asked for
-    std::string label = {};       ///< of what is asked for
+    std::int64_t scored_from = 0; ///< the first token of the continuation
+    std::string label = {};       ///< of the request
     std::vector<WindowSpan> spans = {};
-    std::vector<WindowResult> results = {}; ///< of `spans`
+    std::vector<WindowResult> results = {}; ///< one for each of `spans`
     // generate_until:
     std::vector<std::string> until = {};
     std::int64_t max_tokens = 0;
@@ -43,14 +43,14 @@ namespace {
 
 using Kind = ScoredRequest::Kind;
 
-/// White space as Python's str.rstrip() has it.
+/// Whether Python's str.rstrip() removes the character.
 bool is_white(char32_t code) {
     return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) || code == 0x85 || code == 0xA0 ||
            code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 ||
            code == 0x202F || code == 0x205F || code == 0x3000;
 }
 
-/// Where the white space at the end of a text begins.
+/// The offset at which the white space at the end of a text begins.
 std::size_t end_without_white_space(std::string_view text) {
     std::size_t end = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -72,8 +72,8 @@ std::vector<std::int32_t> ids_of_json(const JsonObject& object, const char* key,
     return ids;
 }
 
-/// Windows that read out the rows of \p tokens tokens, as many as \p window computes at once; a row's target
-/// may lie behind its window. Without \p last, the row of the last token, which predicts nothing.
+/// Windows of at most \p window tokens that together read out \p tokens tokens. The target of a window's last
+/// token may be outside of the window. \p last: includes the last token, which has no target.
 std::vector<WindowSpan> scoring_windows(std::int64_t tokens, std::int64_t window, bool last) {
     std::vector<WindowSpan> spans;
     if (tokens <= window) {
@@ -93,7 +93,7 @@ std::vector<WindowSpan> scoring_windows(std::int64_t tokens, std::int64_t window
 
 } // namespace
 
-/// The run of the requests; begins with the first of them.
+/// The run that records the requests. It begins with the first request.
 class RequestScorer::Recording {
 public:
     Recording(const RequestScorer& scorer, TraceWriter& writer) : scorer_(scorer), writer_(writer) {}
@@ -169,8 +169,8 @@ std::int32_t RequestScorer::prefix_token() const {
                      "config.json names one. Give a context.");
 }
 
-/// Encodes \p text into the sequence. Tokens behind those of its first \p context bytes are asked for. \p
-/// adds: with what is added to a text.
+/// Encodes \p text into the sequence. Tokens after the first \p context bytes are scored. \p adds: adds the
+/// start token, as for any text.
 void RequestScorer::put_text(ScoredRequest& request, const std::string& text, std::size_t context,
                              bool adds) const {
     if (tokenizer_ == nullptr) {
@@ -190,15 +190,15 @@ void RequestScorer::put_text(ScoredRequest& request, const std::string& text, st
     Encoding whole = encode(text);
     tokenizer_->require_vocabulary(checkpoint_.config.vocab_size, whole);
     if (context > 0) {
-        // The context keeps the tokens that it has alone, as in the harness, also where a token of the whole
-        // text would reach across its end.
+        // As in the harness, the context gets the tokens of its own encoding, even if a token of the whole
+        // text crosses its end.
         const Encoding alone = encode(std::string_view(text).substr(0, context));
         request.scored_from = static_cast<std::int64_t>(alone.ids.size());
         const std::size_t replaced = std::min(alone.ids.size(), whole.ids.size());
         std::copy_n(alone.ids.begin(), replaced, whole.ids.begin());
         std::copy_n(alone.begin.begin(), replaced, whole.begin.begin());
         std::copy_n(alone.end.begin(), replaced, whole.end.begin());
-        if (replaced < whole.ids.size()) { // what such a token took of the text is the next one's
+        if (replaced < whole.ids.size()) { // the next token begins at the end of the context
             whole.begin[replaced] = context;
             whole.end[replaced] = std::max<std::uint64_t>(whole.end[replaced], context);
         }
@@ -207,7 +207,7 @@ void RequestScorer::put_text(ScoredRequest& request, const std::string& text, st
     request.sequence->set_tokens(std::move(whole));
 }
 
-/// Puts the start token before everything.
+/// Inserts the start token at the beginning.
 void put_prefix(ScoredRequest& request, std::int32_t token) {
     SequenceInput& sequence = *request.sequence;
     sequence.ids.insert(sequence.ids.begin(), token);
@@ -217,7 +217,7 @@ void put_prefix(ScoredRequest& request, std::int32_t token) {
     }
 }
 
-/// Leaves tokens out on the left until so many are there.
+/// Removes tokens on the left until \p tokens remain.
 void RequestScorer::keep_last(ScoredRequest& request, std::int64_t tokens) const {
     SequenceInput& sequence = *request.sequence;
     const std::int64_t cut = sequence.length() - tokens;
@@ -231,7 +231,7 @@ void RequestScorer::keep_last(ScoredRequest& request, std::int64_t tokens) const
     }
     sequence.begin.erase(sequence.begin.begin(), sequence.begin.begin() + cut);
     sequence.end.erase(sequence.end.begin(), sequence.end.begin() + cut);
-    // A character of which only the last bytes are left goes, and its tokens stand for nothing.
+    // Remove a character whose first bytes were cut; its remaining tokens get empty spans.
     std::uint64_t first = sequence.begin.front();
     while (first < sequence.text.size() &&
            (static_cast<unsigned char>(sequence.text[first]) & 0xC0) == 0x80) {
@@ -438,7 +438,7 @@ void RequestScorer::score(std::span<ScoredRequest> requests, const std::stop_tok
     const auto ids_of = [](const Part& part) {
         return part.request->sequence->ids_of(part.request->spans[part.span]);
     };
-    // Windows that begin alike become neighbours.
+    // Make windows with a common beginning neighbours, for Engine::score_sharing.
     std::stable_sort(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
         const auto one = ids_of(a);
         const auto other = ids_of(b);
@@ -479,7 +479,7 @@ nlohmann::json RequestScorer::answer_of(const ScoredRequest& request) const {
     for (std::size_t i = 0; i < request.results.size(); ++i) {
         const TokenColumns& tokens = request.results[i].tokens;
         for (std::size_t row = 0; row < tokens.size(); ++row) {
-            // The first row of a window that shares its beginning counts from the window.
+            // tokens.first is relative to the window.
             const std::int64_t place = request.spans[i].begin + tokens.first + static_cast<std::int64_t>(row);
             if (place + 1 < request.scored_from || place + 1 >= request.sequence->length()) {
                 continue;

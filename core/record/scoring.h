@@ -21,8 +21,9 @@ struct ScoredRequest;
 /// request is recorded as a sequence of one run.
 ///
 /// Splits texts as lm-evaluation-harness does. White space at the end of a context belongs to the
-/// continuation. Both are encoded together. An empty context becomes the start token, or the end token if
-/// there is no start token. Text that does not fit is cut on the left. Rolling windows do not overlap.
+/// continuation. Context and continuation are encoded together. An empty context becomes the start token, or
+/// the end token if there is no start token. Text that does not fit is cut on the left. The windows of
+/// loglikelihood_rolling do not overlap.
 class RequestScorer {
 public:
     struct Options {

@@ -39,8 +39,9 @@ public:
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// Adds the reading options of the texts, and planned lengths of texts that ended early, to
-    /// RunInfo::choices. All parts of a run must agree about them. The text digest does not cover them.
+    /// Adds choices that the text digest does not cover to RunInfo::choices: the reading options of the
+    /// texts, and the planned lengths if a sequence is shorter. All shards of a run and resumes need equal
+    /// choices.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 
@@ -59,10 +60,10 @@ public:
     [[nodiscard]] const TextNotices& notices() const { return notices_; }
 
 protected:
-    /// \p name: of the source in messages.
+    /// \p name: the source's name in messages.
     TextSource(std::string name, std::stop_token stop) : stop_(std::move(stop)), name_(std::move(name)) {}
     /// Reads all of \p files once, so that errors are reported before a recording. If one of the files is a
-    /// stream, reads only the first text. Cancelled.
+    /// stream, reads only the first text. A stop request throws Cancelled.
     void start(const std::vector<std::filesystem::path>& files, const ProgressSink& progress);
     [[nodiscard]] bool is_stopped() const { return stop_.stop_requested(); }
 
@@ -71,7 +72,7 @@ protected:
     virtual std::shared_ptr<const SequenceInput> read_next() = 0;
     /// Reads all texts: sets `hash_`, `text_bytes_` and `notices_`.
     virtual void read_through(const ProgressSink& progress) = 0;
-    virtual void look_at(const SequenceInput& first) = 0; ///< notices of a stream
+    virtual void look_at(const SequenceInput& first) = 0; ///< adds notices about a stream's first text
 
     std::stop_token stop_; ///< ends a next() that waits for a silent pipe
     TextNotices notices_;
@@ -82,8 +83,8 @@ private:
     std::string name_;
     std::string digest_;
     std::int64_t skipped_before_ = 0;            ///< skipped texts of the first reading
-    bool ended_ = false;                         ///< no more texts since the begin
-    std::shared_ptr<const SequenceInput> first_; ///< of a stream: the first text, read before the run
+    bool ended_ = false;                         ///< all texts since the begin were read
+    std::shared_ptr<const SequenceInput> first_; ///< for a stream: the first text, read before the run
 };
 
 /// Like record() in session.h, but reads sequences one by one. Memory grows with the batch, not with the

@@ -23,8 +23,7 @@
 namespace ponderscope {
 namespace {
 
-/// SHA-256 of the texts, one after the other. A sequence without a text counts with its ids, as little-endian
-/// int32.
+/// SHA-256 of the texts in order. For a sequence without text: its ids as little-endian int32.
 std::string digest_of(const std::vector<SequenceInput>& sequences) {
     Sha256 hash;
     for (const SequenceInput& sequence : sequences) {
@@ -37,7 +36,7 @@ std::string digest_of(const std::vector<SequenceInput>& sequences) {
     return hash.finish_hex();
 }
 
-/// Sequences that lie in memory.
+/// Sequences in memory.
 class ListSource final : public SequenceSource {
 public:
     explicit ListSource(const std::vector<SequenceInput>& sequences)
@@ -46,7 +45,7 @@ public:
         if (next_ == sequences_.size()) {
             return nullptr;
         }
-        // The caller's: nothing to be deleted.
+        // Without ownership: the sequences belong to the caller.
         return {std::shared_ptr<const SequenceInput>(), &sequences_[next_++]};
     }
     [[nodiscard]] Amount amount() const override {
@@ -137,7 +136,7 @@ std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::i
         take("--record: the states and read-outs", longest * each, room / each, room);
     }
     if (const std::int64_t pair = engine.attention_pair_bytes(); pair > 0) {
-        // Each token is as wide as the window. A batch has a quarter of the room.
+        // Memory grows with the square of the window. A batch may take a quarter of the room.
         const auto fits = static_cast<std::int64_t>(std::sqrt(static_cast<double>(room / pair)));
         take("--attention: the weights", longest * longest * pair, fits, room / 4);
     }
@@ -146,7 +145,7 @@ std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::i
 
 namespace {
 
-/// "x (2)", which a writer calls a second x.
+/// Whether a writer gave this name, like "x (2)", to another run with the wanted name "x".
 bool is_another_of(const std::string& name, const std::string& wanted) {
     if (!name.starts_with(wanted + " (") || !name.ends_with(')')) {
         return false;
@@ -155,7 +154,7 @@ bool is_another_of(const std::string& name, const std::string& wanted) {
     return number.size() > 1 && number.find_first_not_of("0123456789") == number.size() - 1;
 }
 
-/// Empty, or in what a run differs from the one that is wanted.
+/// How a run differs from the wanted recording; empty: no difference.
 std::string difference_from(const TraceReader& reader, const RunInfo& run, const Recording& wanted,
                             const ShardInfo& place) {
     const std::optional<ShardInfo> was = reader.shard(run.id);
@@ -168,15 +167,14 @@ std::string difference_from(const TraceReader& reader, const RunInfo& run, const
     return difference;
 }
 
-/// Chooses a run with this name to resume: the newest incomplete run, else the newest run. No value: no such
-/// run. The run's tokens and (approximate) bytes of text are those of finished sequences. InputError: the
-/// run has other texts, weights or options.
+/// Chooses a run with this name to resume. Prefers equal texts, weights and options, then an incomplete run,
+/// then the newest. No value: no such run. The run's tokens and (approximate) bytes of text are those of
+/// finished sequences. InputError: the chosen run has other texts, weights or options.
 std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const Recording& wanted,
                                      const ShardInfo& place) {
     const TraceReader reader = TraceReader::open(trace);
     std::optional<RunInfo> found;
     std::string difference;
-    // The latest that fits; of those, one that was cut off.
     const auto rank = [](const RunInfo& run, const std::string& differs) {
         return (differs.empty() ? 2 : 0) + (run.complete ? 0 : 1);
     };
@@ -236,7 +234,7 @@ public:
         for (const auto& [signal, rows] : options.generated) {
             signals_.push_back(signal);
         }
-        amount_.total /= options.world; // about
+        amount_.total /= options.world; // approximately
         report_.wanted_name = info_.name;
     }
 
@@ -255,7 +253,6 @@ public:
 
 private:
     [[nodiscard]] std::int64_t batch() const {
-        // No window is longer than the context.
         const std::int64_t known = source_.amount().longest;
         return windows_that_fit(engine_, known > 0 ? std::min(known, shape_.context) : shape_.context,
                                 std::max<std::int64_t>(options_.batch, 1));
@@ -273,7 +270,7 @@ private:
         return tokenizer_ != nullptr ? std::optional(require_start_token(*tokenizer_)) : std::nullopt;
     }
 
-    /// Reads the first sequences, then begins the run or takes it up again.
+    /// Reads the first sequences, then begins or resumes the run.
     void begin() {
         const std::int64_t finished = begun_ ? writer_.resume_run(begun_->id, signals_) : 0;
         tasks_.emplace(source_, shape_.context, shape_.stride, engine_.config().vocab_size,
@@ -288,7 +285,7 @@ private:
         appender_.emplace(writer_, tokenizer_, options_, finished, begun_);
     }
 
-    /// All batches; what ends them before their time is written to the trace.
+    /// Runs all batches. If an error ends them early, stores the error in the trace.
     void compute() {
         try {
             run_in_batches([&](std::size_t begin, std::size_t size) { return tasks_->reach(begin, size); },
@@ -312,7 +309,7 @@ private:
             throw InputError(wrong.id(), std::string(wrong.what()) +
                                              " Earlier sequences are in the trace, marked partial.");
         } catch (const std::exception& failure) {
-            // A GPU that failed, memory of the machine, a full disk: the first line says what, others where.
+            // A GPU error, no memory, a full disk: only the first line of the message names the problem.
             const std::string what = failure.what();
             end_with_fault("The recording ended before its time: " + what.substr(0, what.find('\n')));
             throw;
@@ -377,7 +374,7 @@ private:
         }
     }
 
-    /// What was finished stays; the run says that it is partial, and why.
+    /// Keeps the finished sequences and marks the run partial, with the reason.
     void end_with_fault(const std::string& sentence) {
         try {
             writer_.put_fault(sentence);
@@ -386,7 +383,7 @@ private:
                 writer_.finish();
             }
         } catch (const Error&) {
-            // The disk may be what failed: the writer has said so in the trace, if it could.
+            // The disk may have failed. The writer has stored this in the trace if possible.
         }
     }
 
@@ -417,11 +414,11 @@ private:
     std::vector<SignalInfo> signals_;
     SequenceSource::Amount amount_;
     RecordReport report_;
-    std::optional<RunInfo> begun_; ///< the run that is taken up again
+    std::optional<RunInfo> begun_; ///< the run to resume
     std::optional<Tasks> tasks_;
     std::optional<Appender> appender_;
     std::chrono::steady_clock::time_point started_;
-    std::size_t submitted_ = 0; ///< the task that was tried last
+    std::size_t submitted_ = 0; ///< first task of the last submitted batch
 };
 
 } // namespace

@@ -31,8 +31,8 @@ struct SequenceInput {
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
-    /// The length that decaying bounds use in a generation: tokens of the prompt plus largest number of new
-    /// tokens. 0: the length of `ids`.
+    /// The length that decaying bounds use in a generation: tokens of the prompt plus the largest number of
+    /// new tokens. 0: the length of `ids`.
     std::int64_t planned_length = 0;
 
     void set_tokens(Encoding encoding) {
@@ -48,7 +48,7 @@ struct SequenceInput {
         return std::span(ids).subspan(static_cast<std::size_t>(span.begin),
                                       static_cast<std::size_t>(span.end - span.begin));
     }
-    /// A window for the engine. \p number: of this sequence in the run.
+    /// A window for the engine. \p number: this sequence's number in the run.
     [[nodiscard]] Window window(const WindowSpan& span, std::int64_t number) const {
         return {ids_of(span),
                 span.report_begin - span.begin,
@@ -88,12 +88,13 @@ struct RecordOptions {
     std::string run_name = {}; ///< empty: the checkpoint's folder name
     std::string changes = {};  ///< suffix of the run's name for a changed model, such as "-without-source-3"
     std::string text_source = {}; ///< the input as the user gave it: files, "prompt", an ids file
-    std::optional<std::string> text_digest = std::nullopt; ///< of all texts, if this run has only a part
+    std::optional<std::string> text_digest = std::nullopt; ///< digest of all texts; set if the run has a part
     TextReading reading = {};
     std::uint64_t seed = 0;
     std::string patches = {};                    ///< JSON of the patches (patch_file.h); empty: none
     std::optional<Branch> branch = std::nullopt; ///< the run that a generation continues
-    /// Signals from generating a single sequence, with all rows, besides those from scoring.
+    /// Signals from the generation of a single sequence, with a row for every token. They are stored besides
+    /// the signals from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
     Notices notices = {};   ///< the run's notices, besides the engine's
     std::int64_t rank = 0;  ///< rank of this process in the world that records the run together
@@ -120,16 +121,16 @@ struct RecordReport {
     bool cancelled = false;      ///< ended by the stop token; the run is in the trace, marked partial
 };
 
-/// Fills in the default context and stride of a run. InputError: values that do not fit the model.
 struct WindowShape {
     std::int64_t context = 0;
     std::int64_t stride = 0;
 };
+/// Fills in the default context and stride of a run. InputError: values that do not fit the model.
 WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std::int64_t stride);
 
-/// The number of windows of \p longest tokens that fit into memory, at most \p wanted. Includes the states,
-/// read-outs and attention weights that the plan records. InputError: no window fits; the message names a
-/// context that fits.
+/// The number of windows of \p longest tokens that fit into memory, at most \p wanted. Counts the memory for
+/// the states, read-outs and attention weights that the plan records. InputError: no window fits; the message
+/// names a context that fits.
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// InputError unless there is at least one sequence, each has at least two tokens, and every id is below

@@ -9,7 +9,7 @@
 namespace ponderscope {
 namespace {
 
-/// A group ends without filling its last batch when it has so many: at most a ninth of the time is lost.
+/// After this many full batches a group may end with an unfilled batch, which costs at most 1/9 of the time.
 constexpr std::size_t enough_batches = 8;
 
 } // namespace
@@ -43,7 +43,7 @@ std::size_t Tasks::reach(std::size_t begin, std::size_t size) {
     while (first_ + waiting_.size() <= begin && !ended_) {
         std::vector<Task> group = read_group();
         if (stop_.stop_requested() && !ended_) {
-            break; // stopped, a source says no more than that
+            break; // after a stop the group may be incomplete
         }
         deal(std::move(group));
     }

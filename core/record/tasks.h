@@ -41,7 +41,7 @@ class Tasks {
 public:
     struct Share {
         ShardInfo place;
-        std::int64_t finished = 0; ///< number of sequences in the trace; a batch with no others is skipped
+        std::int64_t finished = 0; ///< number of sequences in the trace; a batch with only these is skipped
         /// Inserted before every window except the first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };
@@ -54,10 +54,8 @@ public:
     void release_until(std::size_t until);
     /// Whether all tasks were read and released.
     [[nodiscard]] bool done() const { return ended_ && waiting_.empty(); }
-    [[nodiscard]] std::int64_t sequences() const {
-        return sequences_;
-    } ///< sequences of the whole run, read
-      ///< so far
+    /// Number of sequences of the whole run that were read so far.
+    [[nodiscard]] std::int64_t sequences() const { return sequences_; }
 
 private:
     [[nodiscard]] std::vector<Task> read_group();

@@ -13,10 +13,11 @@
 namespace ponderscope {
 namespace {
 
-/// What a part is encoded with on either side, and how much of it two parts must agree about.
+/// Bytes of text before and after a part that are encoded with it. Two parts must have the same tokens in
+/// `agreed` bytes around their cut.
 constexpr std::size_t around = 1024;
 constexpr std::size_t agreed = around / 2;
-/// A line that begins earlier than that is not looked at from its beginning.
+/// Encoding begins at the beginning of a line only if the line begins at most this many bytes earlier.
 constexpr std::size_t longest_line = std::size_t{64} << 10;
 
 bool is_white(char c) {
@@ -73,10 +74,10 @@ void TextFiles::fill(std::size_t bytes) {
     const std::size_t wrong = std::min(first_invalid_utf8(fresh), fresh.find('\0'));
     constexpr std::size_t longest_character = 4;
     const bool is_unfinished = !at_end_ && wrong < fresh.size() && fresh[wrong] != '\0' &&
-                               fresh.size() - wrong < longest_character; // looked at again with what follows
+                               fresh.size() - wrong < longest_character; // checked when the rest is read
     if (wrong != std::string_view::npos && !is_unfinished) {
         if (offset_ + valid_ == 0) {
-            check_text(fresh, name_); // says more of how a text begins
+            check_text(fresh, name_); // has more specific errors for the start of a text
         }
         throw InputError(ErrorId::text_bytes, name_, "UTF-8 text without NUL bytes",
                          "another byte at byte " + std::to_string(offset_ + valid_ + wrong),
@@ -88,7 +89,7 @@ void TextFiles::fill(std::size_t bytes) {
 void TextFiles::look_at(const SequenceInput& part) {
     if (part_ == 1) {
         notices_.look_at(part.text, tokenizer_, options_.reading);
-        if (reader_) { // it is not the last
+        if (reader_) { // another part follows
             notices_.add_cut_text(tokenizer_, options_.reading);
         }
     }
@@ -99,7 +100,7 @@ void TextFiles::read_through(const ProgressSink& progress) {
     const auto say = [&](std::int64_t done, std::int64_t total) {
         report_progress(progress, {"reading through " + title_, done, total, "bytes"});
     };
-    while (options_.limit_tokens > 0) { // only the tokens say where a limit lies
+    while (options_.limit_tokens > 0) { // encode all parts to find the limit
         const std::shared_ptr<const SequenceInput> sequence = read_next();
         if (sequence == nullptr) {
             break;
@@ -201,8 +202,8 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     }
     const std::size_t until =
         is_last ? buffer_.size() : utf8_boundary_before(buffer_, begin_ + options_.part_bytes + around);
-    // From the beginning of a line, some way before the part, or else from a token of the part before: tokens
-    // of a long run of one character, or of a word again and again, follow each other from there.
+    // Encode from the beginning of an earlier line, or, if there is none near, from a token of the previous
+    // part. From a token, a long repetition of a character or word gets the same tokens.
     std::size_t from = before_;
     for (std::size_t at = from; at + longest_line > from && at > 0; --at) {
         if (buffer_[at - 1] == '\n' && !is_white(buffer_[at])) {
@@ -243,7 +244,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
         if (from + begin + around > end) {
             break;
         }
-        if (utf8_boundary_before(buffer_, from + begin) == from + begin) { // tokens may split characters
+        if (utf8_boundary_before(buffer_, from + begin) == from + begin) { // not inside a character
             before_ = from + begin;
         }
     }

@@ -58,7 +58,7 @@ private:
 
     TextFilesOptions options_;
     const Tokenizer& tokenizer_;
-    std::size_t tail_; ///< a part that more bytes than this follow is not the last part
+    std::size_t tail_; ///< if more than this many bytes follow a part, another part follows
     std::size_t next_file_ = 0;
     std::unique_ptr<LineReader> reader_; ///< the file that is being read; null: none
     std::string name_;                   ///< name of this file in messages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Texts that are read one after the other, and what is said about them.
+// TextSource, and notices about texts.
 #include "core/base/utf8.h"
 #include "core/record/sequence_source.h"
 
