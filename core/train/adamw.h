@@ -24,7 +24,7 @@ struct AdamWConfig {
 ///   p <- p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps),  t = 1, 2, ...
 /// Vectors and scalars (biases, norms) do not decay.
 ///
-/// Parameters must be fp32 leaves of one device that require gradients. Not thread-safe.
+/// Parameters must be fp32 leaves on one device that require gradients. Not thread-safe.
 class AdamW {
 public:
     AdamW(const NamedTensors& parameters, const AdamWConfig& config);

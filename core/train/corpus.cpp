@@ -20,11 +20,10 @@ namespace ponderscope {
 
 namespace {
 
-/// Part of the digest: raised when texts become other tokens.
+/// A part of the corpus digest. Change it if the same texts get other tokens.
 constexpr std::string_view corpus_format = "ponderscope-tokens-2";
 
-/// Names of the regular files below the recipe's folder that a pattern can mean. A pattern with a slash looks
-/// into sub-folders.
+/// Names of the regular files in a folder, and with \p deep (for patterns with a slash) in its subfolders.
 std::vector<std::string> names_below(const std::filesystem::path& folder, bool deep) {
     std::vector<std::string> names;
     std::error_code error;
@@ -166,7 +165,7 @@ ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_
                          " tokens, fewer than a context of " + std::to_string(context) +
                          " and the token after it; give more text or a shorter context.");
     }
-    // The same number for every phase, so that the counter alone says which epoch it is in.
+    // Every phase has this number of windows, so the counter determines the epoch.
     windows_ = std::max<std::int64_t>((size - (shifted ? context : 1)) / context, 1);
     if (windows_ > std::numeric_limits<std::uint32_t>::max()) {
         throw InputError("The training text has " + std::to_string(size) +

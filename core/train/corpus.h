@@ -28,7 +28,7 @@ struct Corpus {
     std::vector<std::int32_t> train;
     std::vector<std::int32_t> held_out;
     std::vector<CorpusText> texts;
-    double held_out_bytes_per_token = 0; ///< nats per token to bits per byte; 0: no held-out text
+    double held_out_bytes_per_token = 0; ///< bits per byte = nats per token / ln 2 / this; 0: no text
     std::string digest;                  ///< SHA-256 over names, digests of the texts, and tokenizer.json
 };
 
@@ -42,9 +42,9 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
 ///
 /// The stream is cut into windows of `context + 1` tokens. Neighbouring windows share one token, because each
 /// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
-/// new order. An epoch omits fewer than two contexts at its edges. With a stream of two contexts or more, no
-/// epoch uses the last (size modulo `context`) tokens. Without \p shifted every epoch cuts at multiples of
-/// `context`, for a stream of texts of this length.
+/// new order. An epoch omits fewer than two contexts of tokens at the ends of the stream. If the stream has
+/// at least two contexts, its last (size modulo `context`) tokens are never used. Without \p shifted every
+/// epoch cuts at multiples of `context`, for a stream of texts of this length.
 class ContextSampler {
 public:
     /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.

@@ -22,7 +22,7 @@ StepCensus::StepCensus(const Method& method, double threshold)
 
 void StepCensus::add(const ForwardResult& forward, std::int64_t tokens, bool training) {
     tokens_ += tokens;
-    at::Tensor alive; // bool [N]; undefined: whoever has a row
+    at::Tensor alive; // bool [N]: tokens that did not stop; undefined: all rows
     for (std::size_t k = 0; k < forward.steps.size() && k < reached_.size(); ++k) {
         const StepStates& states = forward.steps[k];
         reached_[k] += alive.defined() ? alive.sum().item<std::int64_t>() : states.hidden.size(0);
@@ -63,7 +63,7 @@ double StepCensus::mean_steps() const {
     }
     double sum = 0;
     for (std::size_t k = 1; k < reached_.size(); ++k) {
-        sum += static_cast<double>(reached_[k]); // one step more for each that got there
+        sum += static_cast<double>(reached_[k]); // a token with K_t steps is in K_t terms
     }
     return sum / static_cast<double>(tokens_);
 }

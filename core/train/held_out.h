@@ -12,11 +12,11 @@ namespace ponderscope {
 /// Counts the last steps of the tokens of some forward passes, and averages their gates.
 class StepCensus {
 public:
-    /// \p method may halt or not. If it runs every slot in training (Method::halts_in_training), a token
-    /// counts with the steps that its gates allow. \p threshold: PonderConfig::threshold.
+    /// \p threshold: PonderConfig::threshold. If \p method runs every slot in training (see
+    /// Method::halts_in_training), a token's last step is the step at which its gates would stop it.
     StepCensus(const Method& method, double threshold);
 
-    /// \p forward: a pass over \p tokens tokens without gradients, run with this ForwardForm::training.
+    /// \p forward: a pass over \p tokens tokens without gradients. \p training: its ForwardForm::training.
     void add(const ForwardResult& forward, std::int64_t tokens, bool training);
 
     [[nodiscard]] bool halts() const { return halts_; }

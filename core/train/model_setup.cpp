@@ -20,7 +20,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Endings of the matrices that write into the residual stream, in the layouts that can be trained.
+/// Name endings of the matrices that add to the residual stream, for the trainable architectures.
 constexpr std::array<std::string_view, 4> residual_outputs{
     "attention.dense.weight", "mlp.dense_4h_to_h.weight", "self_attn.o_proj.weight", "mlp.down_proj.weight"};
 
@@ -28,7 +28,7 @@ std::string class_of(const std::string& model_type) {
     return model_type == "llama" ? "LlamaForCausalLM" : "GPTNeoXForCausalLM";
 }
 
-/// Whether the files untie what the config ties.
+/// Whether the config ties embedding and head, but the files have two different tables.
 bool holds_two_tables(const Checkpoint& checkpoint) {
     ParameterLayout layout = parameter_layout(checkpoint.config);
     if (!layout.tied) {
@@ -74,7 +74,7 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
     }
     if (!recipe.document_end.empty()) {
         if (const auto end = tokenizer.id_of(recipe.document_end)) {
-            // GPT-NeoX begins and ends texts with one token; its reader expects both keys.
+            // Like GPT-NeoX, use one token for the start and the end of texts. Its reader needs both keys.
             for (const char* key : {"bos_token_id", "eos_token_id"}) {
                 if (!given(key)) {
                     config[key] = *end;
@@ -82,7 +82,7 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
             }
         }
     }
-    config.erase("dtype"); // the newer name of the same
+    config.erase("dtype"); // the newer name of torch_dtype
     config["torch_dtype"] = recipe.output_dtype == DType::bf16 ? "bfloat16" : "float32";
     return config;
 }

@@ -58,8 +58,8 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     }
 }
 
-/// Interrupted before its first state was there: the trace is the first file that a training makes, the state
-/// comes before weights. It begins again.
+/// Whether a training was interrupted before it saved its first state. It then starts again. A training
+/// writes first the trace, later the state, then the weights.
 bool OutputFolder::has_begun() const {
     std::error_code error;
     return std::filesystem::is_regular_file(trace(), error) && !std::filesystem::exists(weights(), error) &&
@@ -75,7 +75,7 @@ void OutputFolder::prepare() const {
     if (start_ != Start::fresh) {
         return;
     }
-    // The state goes first: without it, what is left of an older training cannot be taken for the new one.
+    // Remove the state first: without it, files of an older training cannot be resumed by mistake.
     std::vector<std::filesystem::path> files{state(), provenance(), weights(), config()};
     for (const char* name : tokenizer_file_names) {
         files.push_back(path_ / name);

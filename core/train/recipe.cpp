@@ -20,14 +20,12 @@ using nlohmann::json;
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr std::int64_t most_context = 1 << 20;
 constexpr std::int64_t most_batch = 1 << 16;
-/// Sequences and tokens of a step are multiplied; this keeps every product far inside 64 bits and inside any
-/// memory.
+/// Limit of context times batch. Products with this number fit into 64 bits.
 constexpr std::int64_t most_tokens_per_step = std::int64_t{1} << 30;
 
 using Keys = std::vector<std::string_view>;
 
-/// Keys of config.json that a recipe may set. A file from elsewhere may carry any number of inert keys; in a
-/// recipe an unknown one is a slip of the pen.
+/// Keys of config.json that a recipe may set. Other keys are errors: in a recipe they are typing mistakes.
 const Keys common_keys({"model_type", "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                         "intermediate_size", "hidden_act", "max_position_embeddings", "tie_word_embeddings",
                         "attention_bias", "initializer_range", "bos_token_id", "eos_token_id", "pad_token_id",
@@ -48,7 +46,7 @@ const Keys& method_keys() {
     return all;
 }
 
-/// Empty for a model_type that recipes have no table for.
+/// Keys of one architecture; empty for a model_type that cannot be trained.
 Keys architecture_keys(const std::string& model_type) {
     if (model_type == "gpt_neox") {
         return {"layer_norm_eps", "rotary_pct", "rotary_emb_base", "use_parallel_residual"};
@@ -100,7 +98,7 @@ std::vector<std::string> texts_in(const JsonObject& object, std::string_view key
     return result;
 }
 
-/// The model of a training that goes on from a checkpoint: everything but the method is the checkpoint's.
+/// The model of a training that starts from a checkpoint. The recipe sets only keys of the method.
 void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe) {
     const auto path = (std::filesystem::is_regular_file(recipe.start)
                            ? std::filesystem::absolute(recipe.start).parent_path()
@@ -138,8 +136,7 @@ void read_model(const JsonObject& model, Recipe& recipe) {
     known.insert(known.end(), method_keys().begin(), method_keys().end());
     known.insert(known.end(), own.begin(), own.end());
     allow_only(model, known);
-    // Require the sizes: their defaults in transformers are those of the original models, and a recipe that
-    // omits them means other ones.
+    // Require the sizes. The defaults of transformers are the sizes of the original models.
     for (const auto* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
         static_cast<void>(model.required_integer(key, 1));
     }
@@ -187,8 +184,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }
 
-/// Keys of the penalty of the method that our own section names; none for methods that public keys choose,
-/// none of which has a penalty.
+/// Keys of the penalty of the method in the "pondering" section. Methods of public keys have no penalty.
 Keys penalty_keys(const Recipe& recipe) {
     const auto section = recipe.model.find("pondering");
     if (section == recipe.model.end() || !section->is_object()) {
@@ -303,7 +299,7 @@ Recipe parse_recipe(std::string_view text, const std::filesystem::path& source) 
 
 namespace {
 
-/// "training.seed=2" as {"training": {"seed": 2}}.
+/// Turns "training.seed=2" into {"training": {"seed": 2}}.
 json change_of(const std::string& text) {
     const std::size_t equal = text.find('=');
     json value = equal == std::string::npos ? json() : json::parse(text.substr(equal + 1), nullptr, false);
@@ -333,7 +329,7 @@ json change_of(const std::string& text) {
 } // namespace
 
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes) {
-    std::vector<json> chain{read_json_file(path)}; // the recipe, what it extends, what that extends, ...
+    std::vector<json> chain{read_json_file(path)}; // the recipe, the recipe that it extends, and so on
     std::vector<std::string> names{path.filename().string()};
     for (;;) {
         const auto source = path.parent_path() / names.back();
@@ -354,7 +350,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     }
     json merged = chain.back();
     for (auto next = std::next(chain.rbegin()); next != chain.rend(); ++next) {
-        // A name and a description are of one recipe.
+        // Name and description are not inherited.
         merged.erase("name");
         merged.erase("description");
         merged.merge_patch(*next);
@@ -426,7 +422,7 @@ nlohmann::json essence(const Recipe& recipe) {
         all["initialization"]["from"] = recipe.start_digest;
     }
     if (!recipe.shifted) {
-        all["training"]["shifted"] = false; // not said where a recipe of before has its fingerprint
+        all["training"]["shifted"] = false; // true is left out, so that older recipes keep their digest
     }
     if (recipe.jacobi_iterations) {
         all["training"]["jacobi_iterations"] = *recipe.jacobi_iterations;

@@ -35,8 +35,8 @@ struct Recipe {
     std::filesystem::path texts;             ///< folder in which the patterns below find files
     std::vector<std::string> train_texts;    ///< file names with * and ?
     std::vector<std::string> held_out_texts; ///< never trained on, even if train_texts name them
-    double held_out_fraction = 0; ///< share at the end of every training text that is also held out
-    std::string document_end;     ///< token that ends each text; empty: none
+    double held_out_fraction = 0;            ///< this share of each training text, at its end, is held out
+    std::string document_end;                ///< token that ends each text; empty: none
 
     std::int64_t steps = 0;   ///< optimiser steps
     std::int64_t context = 0; ///< tokens per sequence
@@ -82,12 +82,11 @@ struct Recipe {
 
 /// Reads and checks a recipe. InputError names the file, the key and the found value; for an unknown key also
 /// the nearest known key. `"extends": "other.json"` applies this recipe to a recipe of the same folder (RFC
-/// 7396: objects are merged, null removes). \p changes are applied last: "training.seed=2", a key with its
-/// sections and a JSON value (other text is a string). InputError: a change without a known key.
+/// 7396: objects are merged, null removes). \p changes are applied last, each SECTION.KEY=VALUE:
+/// "training.seed=2". A value that is not JSON is a string. InputError: a change without a known key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
-/// The same for JSON in memory. \p source is its name in messages, and its folder is the start of relative
-/// paths.
+/// The same for JSON in memory. \p source: the name in messages. Relative paths start at its folder.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 
 /// All values that affect the result, as JSON with defaults and without paths. Recipes with equal JSON train

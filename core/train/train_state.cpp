@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::string_view state_format = "ponderscope-training-1";
 
-/// \p dtype: of all tensors in the file.
+/// Writes all tensors in \p dtype.
 void write_tensors(const std::filesystem::path& path, const NamedTensors& tensors, DType dtype,
                    const std::map<std::string, std::string>& metadata) {
-    std::vector<at::Tensor> stored; // the views' memory
+    std::vector<at::Tensor> stored; // owns the memory of `views`
     std::vector<TensorView> views;
     for (const auto& [name, tensor] : tensors) {
         const at::Tensor& flat =
@@ -100,7 +100,7 @@ void load_train_state(const std::filesystem::path& path, const NamedTensors& par
 }
 
 void save_tensors(const std::filesystem::path& path, const NamedTensors& tensors, DType dtype) {
-    // transformers refuses files that do not say which library's layout they have.
+    // transformers needs this key.
     write_tensors(path, tensors, dtype, {{"format", "pt"}});
 }
 

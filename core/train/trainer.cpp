@@ -26,7 +26,7 @@ std::string dotted(std::string path) {
 
 } // namespace
 
-/// A fresh training replaces what lies in its folder.
+/// InputError: a new training would replace the checkpoint that it starts from.
 void Trainer::require_inputs_elsewhere() const {
     std::error_code not_there;
     if (std::filesystem::equivalent(recipe_.start, folder_.path(), not_there)) {
@@ -82,7 +82,7 @@ void Trainer::resume() {
     seconds_before_ = stored.seconds;
 }
 
-/// Gradients of one optimiser step, and its numbers.
+/// Computes the gradients of one optimiser step. Returns its numbers for the log.
 Trainer::StepNumbers Trainer::forward_backward() {
     optimizer_->zero_gradients();
     std::vector<std::span<const std::int32_t>> windows;
@@ -136,7 +136,7 @@ void Trainer::step() {
     log(rate);
 }
 
-/// Step after step to the end of the recipe.
+/// Runs the remaining steps of the recipe.
 void Trainer::train_on() {
     const std::int64_t total = recipe_.steps * recipe_.tokens_per_step();
     while (counters_.step < recipe_.steps) {
@@ -160,14 +160,14 @@ void Trainer::memory_is_full() {
 }
 
 void Trainer::open_folder(bool fresh) {
-    std::vector<std::pair<std::filesystem::path, std::string>> copies; // of files that may lie in the folder
+    std::vector<std::pair<std::filesystem::path, std::string>> copies; // read before prepare() removes them
     const bool from_folder = std::filesystem::is_directory(recipe_.tokenizer);
     for (const std::filesystem::path& file : tokenizer_.files()) {
         copies.emplace_back(folder_.path() / (from_folder ? file.filename() : "tokenizer.json"),
                             read_file(file));
     }
     folder_.prepare();
-    open_trace(fresh); // first, as OutputFolder::has_begun expects
+    open_trace(fresh); // the first file; see OutputFolder::has_begun()
     write_file_atomically(folder_.config(), config_json_.dump(2) + "\n");
     for (const auto& [file, bytes] : copies) {
         write_file_atomically(file, bytes);
@@ -188,7 +188,7 @@ TrainResult Trainer::run() {
     if (!fresh) {
         resume();
     }
-    const GpuProducts products(precision_); // of the backward pass's threads, too
+    const GpuProducts products(precision_); // also for the threads of the backward pass
     result_.held_out_nll = not_measured;
     open_folder(fresh);
     began_ = Clock::now();

@@ -14,7 +14,7 @@
 
 namespace ponderscope {
 
-/// The treatment of an output folder with content.
+/// What train() does with an output folder that is not empty.
 enum class ExistingOutput : std::uint8_t {
     refuse,   ///< InputError; no file changes
     resume,   ///< continue; a finished training stays as it is, an empty folder starts one
@@ -29,9 +29,9 @@ struct TrainLogRow {
     double learning_rate = 0;
     double gradient_norm = 0;                ///< norm of the last step's gradient, before clipping
     double seconds = 0;                      ///< training time so far, without interruptions
-    std::optional<double> held_out_nll = {}; ///< nats a token
-    /// Penalty on steps, before lambda, and K_t over all tokens; means over the same steps as the loss.
-    /// Absent: the method has no penalty, or no pondering steps.
+    std::optional<double> held_out_nll = {}; ///< nats per token
+    /// The penalty on steps, without the factor lambda, and the mean of K_t over all tokens. Both are
+    /// averaged as the loss is. Absent: the method has no penalty, or no pondering steps.
     std::optional<double> penalty = {}, mean_steps = {};
 };
 
@@ -50,7 +50,7 @@ struct TrainResult {
     std::int64_t steps = 0;
     std::int64_t tokens = 0;     ///< trained tokens
     std::int64_t parameters = 0; ///< elements; a tied table counts once
-    double loss = 0;             ///< nats per token, mean over the steps of the log's last rows
+    double loss = 0;             ///< nats per token, mean over the steps of the log's last row
     double held_out_nll = 0;     ///< nats per token, held-out text, stored weights in fp32; NaN: no text
     std::int64_t held_out_tokens = 0;
     double seconds = 0;            ///< training time, without interruptions
@@ -58,10 +58,11 @@ struct TrainResult {
     bool already_complete = false; ///< resumed a finished training; no step ran
 };
 
-/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout: - config.json,
-/// model.safetensors and the files of the tokenizer; - training.json, the origin of the weights: recipe,
-/// texts with digests, tokens, time, loss, held-out NLL; - training.ponder: the log, TrainingTrace; -
-/// training_state.safetensors, until the training is finished: weights, moments, position in the data.
+/// Trains a model by a recipe and writes a checkpoint folder in Hugging Face layout:
+///   config.json, model.safetensors and the files of the tokenizer
+///   training.json: recipe, texts with digests, tokens, time, loss, held-out NLL
+///   training.ponder: the log (TrainingTrace)
+///   training_state.safetensors, until the training is finished: weights, moments, position in the data
 ///
 /// Updates the folder every `checkpoint.every` steps and when the training stops. Writes each file under a
 /// temporary name and renames it, so an interruption leaves the last complete state. On a CPU with the same
@@ -70,8 +71,8 @@ struct TrainResult {
 /// The loss is the cross-entropy of the output, plus the method's penalty, if any.
 ///
 /// InputError: an invalid recipe, text, tokenizer or folder. All checks precede changes to the folder.
-/// EnvironmentError. Cancelled. CheckFailed: the loss or a gradient became infinite or NaN. The message names
-/// step and tensor, and the last saved state stays.
+/// EnvironmentError: the folder cannot be written. Cancelled: a stop request. CheckFailed: the loss or a
+/// gradient became infinite or NaN. The message names step and tensor, and the last saved state stays.
 TrainResult train(const Recipe& recipe, const TrainOptions& options);
 
 } // namespace ponderscope

@@ -28,20 +28,21 @@
 
 namespace ponderscope {
 
-/// The config.json that a training writes: the recipe's model with added keys (for new models vocab_size,
-/// max_position_embeddings and architectures; start and end tokens, torch_dtype). If the start checkpoint
-/// ties its tables in the config but not in the files, the new config does not tie them.
+/// The config.json that a training writes: the recipe's model, start and end tokens, and torch_dtype; for a
+/// new model also vocab_size, max_position_embeddings and architectures. If the start checkpoint ties its
+/// tables in the config but not in the files, the new config does not tie them.
 nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer);
 
 /// InputError: this program does not train the checkpoint's method.
 void require_trainable(const Checkpoint& start);
 
-/// Reads this config.json. InputError names the recipe, also if the tokenizer has more tokens than the model,
-/// or the context exceeds its positions. The result includes the notices of the config's reader.
+/// Reads \p config, the result of complete_config(). InputError, which names the recipe: an invalid config, a
+/// tokenizer with more tokens than the model, or a context beyond its positions. The result includes the
+/// notices of the config's reader.
 ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, const Tokenizer& tokenizer);
 
-/// The model's tensors with the recipe's initialisation: normal with its standard deviation. Matrices that
-/// add to the residual stream are divided by sqrt(2 L), so that the stream's variance does not grow with
+/// The model's tensors, initialised by a normal distribution with the recipe's standard deviation. Matrices
+/// that add to the residual stream are divided by sqrt(2 L), so that the stream's variance does not grow with
 /// depth (Radford et al. 2019).
 ParameterLayout starting_layout(const Recipe& recipe, const ModelConfig& config);
 

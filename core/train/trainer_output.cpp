@@ -18,7 +18,7 @@
 
 namespace ponderscope {
 
-/// The line of the last step is left to run(): it carries the final measurement.
+/// Adds a row to the log if it is due. finish() adds the row of the last step, with the final measurement.
 void Trainer::log(double rate) {
     const bool last = counters_.step == recipe_.steps;
     const bool measured = !last && !corpus_.held_out.empty() && recipe_.evaluate_every > 0 &&
@@ -42,7 +42,7 @@ void Trainer::log(double rate) {
         append(row);
         return;
     }
-    // Short, and not to be cut off: the line would be missing after a resume.
+    // Without a stop token: a stop here would lose the row. The measurement is short.
     const HeldOut there = measure(training_form(), recipe_.evaluate_windows, half_, {});
     row.held_out_nll = there.nll;
     append(row, &there);
@@ -105,8 +105,8 @@ void Trainer::open_trace(bool fresh) {
                                              [this](const std::string& sentence) { notice(sentence); });
 }
 
-/// Brings the folder up to date. While the training is not finished, the model file comes before the state,
-/// and the state is what a resumed training believes; at the end the state goes last.
+/// Updates the folder. During the training it writes the state before the model; a resume reads only the
+/// state. At the end it removes the state after it has written the model.
 void Trainer::save(bool complete) {
     require_finite_weights();
     if (!complete) {
@@ -164,7 +164,7 @@ nlohmann::json Trainer::provenance(bool complete) const {
               {"torch", TORCH_VERSION}}}};
 }
 
-/// Weights and training.json.
+/// Writes the weights and training.json.
 void Trainer::save_model(bool complete) {
     save_tensors(folder_.weights(), model_->parameters().items(), recipe_.output_dtype);
     result_.steps = counters_.step;
@@ -174,7 +174,7 @@ void Trainer::save_model(bool complete) {
     write_file_atomically(folder_.provenance(), provenance(complete).dump(2) + "\n");
 }
 
-/// What is measured at the end is what a reader of the file will run.
+/// Rounds the weights to the output dtype, so that the final measurement uses the stored weights.
 void Trainer::round_weights() {
     const at::NoGradGuard no_grad;
     const auto type = scalar_type_of(recipe_.output_dtype);
@@ -184,7 +184,7 @@ void Trainer::round_weights() {
     }
 }
 
-/// The last measurement, of the weights as they are stored.
+/// Measures the held-out text with the stored weights, adds the last row of the log and saves.
 void Trainer::finish() {
     round_weights();
     TrainLogRow row = row_of_last_steps(recipe_.learning_rate_at(counters_.step - 1));

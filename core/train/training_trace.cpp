@@ -11,7 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-/// The newest training of that recipe in a trace; 0: none.
+/// Id of the newest training with this recipe in a trace; 0: none.
 std::int64_t training_of(const std::filesystem::path& path, const std::string& recipe) {
     std::int64_t found = 0;
     for (const TrainingInfo& training : TraceReader::open(path).trainings()) {

@@ -27,7 +27,7 @@ public:
 
     /// Adds a row of the log. \p census: statistics on the held-out text at this step, added if present.
     void append(const TrainLogRow& row, const StepCensus* census);
-    /// No data can be added afterwards. \p fault: why the training ended early; empty: it did not.
+    /// No row can be added afterwards. \p fault: why the training ended early; empty: all steps ran.
     void end(const std::string& fault = {});
 
 private:
