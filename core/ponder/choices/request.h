@@ -20,8 +20,8 @@ enum class RecordLevel : std::uint8_t { basic, steps, nll };
 struct Window {
     std::span<const std::int32_t> ids;
     std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) are read out; others are context
-    std::int64_t report_end = 0;   ///< a token's target is the window's next id, the last token's is `next`
-    // The window's location in its text. Only halting rules that depend on positions read it.
+    std::int64_t report_end = 0; ///< a token's target is the id after it; `next` for the window's last token
+    // The window's location in its text, for start states, patches and halting rules that read positions.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: its index in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
@@ -31,7 +31,8 @@ struct Window {
 /// Appends rows [first, first + count) of \p chunk to \p all, which is empty or has the same type and shape.
 void append_rows(SignalChunk& all, const SignalChunk& chunk, std::size_t first, std::size_t count);
 
-/// The results of a window's reported tokens. `tokens.begin/end` are empty. The caller knows the spans.
+/// The results of a window's reported tokens. `tokens.begin/end` are empty, because only the caller knows the
+/// spans.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kv_names[] = {"full", "per_step", "shared", "skip"};
 
-/// What a list on a command line may name: some of \p begin to \p end - 1.
+/// A list of numbers on the command line, from `begin` to `end` - 1.
 struct MemberRange {
     std::string option; ///< "--attention"
     std::string what;   ///< "layers"
@@ -24,8 +24,8 @@ struct MemberRange {
     std::int64_t end = 0;
 };
 
-/// `all`, or numbers and ranges as in 0,3-5; ascending, each once. InputError: anything else, a number that
-/// is not in the range.
+/// Parses `all`, or numbers and ranges as in 0,3-5. Returns ascending numbers without repeats. InputError:
+/// other text, or a number outside of the range.
 std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange& range) {
     if (text == "all") {
         std::vector<std::int64_t> all(static_cast<std::size_t>(range.end - range.begin));
@@ -59,7 +59,7 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
     return {chosen.begin(), chosen.end()};
 }
 
-/// "0, 3-5".
+/// Writes numbers as "0, 3-5".
 std::string members_in_words(const std::vector<std::int64_t>& members) {
     std::string text;
     for (std::size_t i = 0; i < members.size();) {

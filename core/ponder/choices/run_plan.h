@@ -21,8 +21,8 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// The keys and values of a token t' stopped at K_t' that later tokens see under the per-step rule
-/// (methods-released.md section 1). Each choice is computed exactly. The results differ.
+/// Under the per-step rule: the slot of token t', stopped at K_t', that step k of later tokens attends to
+/// (methods-released.md section 1). Each choice is computed exactly, but results differ between choices.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, and exits choose the read-out only
     per_step, ///< (t', min(k, K_t'))
@@ -33,8 +33,8 @@ std::string to_string(KvPolicy policy);
 std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
 /// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10).
-/// Each layer and head costs an extra product. A score holds the weights of all its windows in memory, each
-/// as wide as the longest window.
+/// Each layer and head costs an extra product. While a batch is scored, the weights of all its windows are in
+/// memory, each as wide as the longest window.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
@@ -64,19 +64,20 @@ void require_single_stream(const ModelConfig& config, const std::string& what);
 /// the router. `probabilities`: also the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
-/// Choices for an engine's computation, and recorded data besides the level. Engine::use checks a plan.
+/// Choices of an engine's computation and of data to record beyond the level. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< replaces the method's own rule; nullptr: the method's rule
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: the authors' choice; per_step under another rule
+    std::optional<KvPolicy> kv = {}; ///< absent: full if the method's own exits select, else per_step
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
     /// Number of first tokens of every text that see each other in both directions (HRM-Text). Their NLL is
-    /// NaN, because they are not predicted. Absent: none in a score. In a generation, the prompt if the model
-    /// was trained in this way (config.released.prefix_lm).
+    /// NaN, because they are not predicted. Absent: 0 in scoring. In generation: the length of the prompt if
+    /// the model was trained in this way (config.released.prefix_lm) and the plan has neither `kv` nor
+    /// `rule`; else 0.
     std::optional<std::int64_t> prefix = {};
     /// The blocks of a vanilla model are its steps (methods.md section 9). Every block is read out. Halting
     /// rules choose the exit.
@@ -98,9 +99,9 @@ struct RunPlan {
     /// Whether a slot needs the last step of all earlier tokens, although the per-step rule itself sets no
     /// order.
     [[nodiscard]] bool sequential(const Method& method) const;
-    /// Whether each pass computes the slots of all tokens.
+    /// Interleaved rule: whether one pass is not enough, because inputs depend on states or tokens may stop.
     [[nodiscard]] bool iterates(const Method& method) const;
-    /// Whether the plan may have `refreshes`, even if its visibility rule needs none.
+    /// Whether the plan may have `refreshes`. Also true for pause tokens under any `rule`.
     [[nodiscard]] bool counts_refreshes(const Method& method) const;
 };
 

@@ -16,8 +16,8 @@ Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
       options_(parts.generation_options(cache != nullptr)),
       wish_(wish),
       device_(cuda_kernels(parts.device)) {
-    options_.plan.refreshes = std::nullopt; // what is kept in the cache is exact
-    options_.plan.attention = {};           // of a text, not of what is being written
+    options_.plan.refreshes = std::nullopt; // the cache holds exact keys and values
+    options_.plan.attention = {};           // recorded in scoring only
     options_.plan.states = std::nullopt;
     options_.plan.lens = false;
     options_.read_out_every_step = wish.level == RecordLevel::steps;
@@ -29,7 +29,7 @@ Decoder::Decoder(const EngineParts& parts, StepCache* cache, Wish wish)
     }
 }
 
-/// Whether this run asks for what the last one did: it was of single tokens of the same sequences, too.
+/// Whether operations and memory equal those of the last run: one token each of the same sequences.
 bool Decoder::repeats(const TokenBatch& batch) const {
     return device_ != nullptr && batch.single() && batch_.single() && batch.first_rows == batch_.first_rows &&
            batch.cos.is_same(batch_.cos);
@@ -63,7 +63,7 @@ const NewestTokens& Decoder::run(TokenBatch batch, std::span<const Window> windo
 }
 
 bool Decoder::capture() {
-    options_.stop = nullptr; // a capture that is left in the middle is of no use to anybody
+    options_.stop = nullptr; // a stop would leave the capture incomplete
     try {
         graph_ = device_->capture(parts_.device, [this] { compute(); });
         if (wish_.graphs != nullptr) {
@@ -106,7 +106,7 @@ void Decoder::compute() {
         return;
     }
     if (recorder != nullptr && recorder->output.argmax.defined()) {
-        newest_.likeliest = recorder->output.argmax; // of what was recorded, the last tokens
+        newest_.likeliest = recorder->output.argmax; // the recorder reports only the last tokens
         return;
     }
     HeadRequest request;

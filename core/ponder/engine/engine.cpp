@@ -33,7 +33,7 @@ Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& chec
     }
 }
 
-/// A gate or router that is not a number would stop or keep every token without a word.
+/// A gate or router with NaN weights would stop or keep every token without an error.
 void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) {
     for (const TensorSpec& spec : method_tensors(checkpoint.config)) {
         if (!at::isfinite(parameters.at(spec.name)).all().item<bool>()) {
@@ -66,7 +66,7 @@ void EngineParts::place(TokenBatch& batch, std::span<const Window> windows) cons
 StepsOptions EngineParts::steps_options() const {
     StepsOptions options;
     options.plan = plan;
-    options.stop = &ScopedStop::current(); // of this thread, which is the one that runs them
+    options.stop = &ScopedStop::current(); // this thread runs the steps
     return options;
 }
 
@@ -167,8 +167,8 @@ const RunPlan& Engine::plan() const {
 
 namespace {
 
-/// What the model or another choice of the plan rules out. \p method: the one that runs. \p before: the plan
-/// that runs now.
+/// InputError: the model or another choice of the plan excludes a choice. \p method: the method with this
+/// plan. \p before: the old plan.
 void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& method, const RunPlan& before) {
     const auto refuse = [](bool wrong, const std::string& sentence, ErrorId id = ErrorId::input_invalid) {
         if (wrong) {
@@ -217,7 +217,7 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
            "--record experts needs a model with a mixture of experts, and " + to_string(config.architecture) +
                " has none. Leave experts out.",
            ErrorId::usage_unsuited);
-    // A step is one layer: its attention, its state, its read-out.
+    // With layers as steps, a step records one state and one read-out: those of its layer.
     const bool layers = plan.layers_are_steps;
     refuse(layers && !plan.attention.none(),
            "Sequence attention cannot be recorded if the layers of a vanilla model are its steps; record the "
@@ -286,7 +286,7 @@ void Engine::check_attention(RecordLevel level) const {
 
 namespace {
 
-/// Bytes of what is recorded on request: sequence attention, or all else.
+/// Bytes of the signals that are recorded on request: only sequence attention, or all others.
 std::int64_t requested_bytes(const EngineParts& parts, bool attention) {
     std::int64_t bytes = 0;
     for (const RecordedSignal& one :
@@ -404,7 +404,7 @@ std::vector<WindowResult> Engine::collect(PendingPtr pending) const try {
 std::shared_ptr<const HaltingRule> rule_of(const PolicySpec& spec, Engine& engine) {
     const std::string text = spec.text();
     if (text == "learned") {
-        return nullptr; // the method's own rule needs no questions, and nothing halting none either
+        return nullptr; // the method's own rule
     }
     if (engine.config().ponder.method == MethodKind::vanilla) {
         engine.choose(&RunPlan::layers_are_steps, true);

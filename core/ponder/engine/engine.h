@@ -49,9 +49,9 @@ struct GraphUse {
 
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
-    double temperature = 0; ///< 0 = greedy (lowest id of equals)
+    double temperature = 0; ///< 0: greedy; of equal logits, the lowest id
     std::int64_t top_k = 0; ///< number of most likely tokens to sample from; 0: all
-    double top_p = 1;       ///< then keep the smallest set of most likely tokens with this probability
+    double top_p = 1;       ///< nucleus (top-p) sampling among these tokens; 1: all
     /// A random number depends on the seed, the sequence's number in the run and the position (token_draw).
     /// The composition of batches has no effect.
     std::uint64_t seed = 0;
@@ -92,8 +92,8 @@ public:
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
     /// The plan of all later runs. The default has the method's own choices and the config's number of
-    /// refreshes. Without such a number, public configs get 3 refreshes, and our "pondering" sections get
-    /// exact scoring. Generation is always exact and records neither attention nor states.
+    /// refreshes. If the config has no such number: 3 refreshes for public keys, exact scoring for a
+    /// "pondering" section. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the
     /// old plan stays.
@@ -105,7 +105,7 @@ public:
         changed.*choice = std::move(value);
         use(std::move(changed));
     }
-    // Texts of the plan that are stored with a run.
+    // The plan as texts, which are stored with a run.
     [[nodiscard]] std::string policy() const;             ///< "learned", "full", "fixed:n=2"
     [[nodiscard]] std::string scoring() const;            ///< "exact", "jacobi:3"
     [[nodiscard]] std::string kv() const;                 ///< "full", ...; empty: not applicable
@@ -133,7 +133,7 @@ public:
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
     /// Bytes of the recorded attention weights between two tokens, in all steps; 0: not recorded.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
-    [[nodiscard]] Notices notices() const;        ///< of weights and precision
+    [[nodiscard]] Notices notices() const;        ///< about weights and precision
     [[nodiscard]] std::int64_t max_steps() const; ///< K
     /// The JSON of core/policy/flops_model.h that is stored with a run.
     [[nodiscard]] std::string flops_model() const;
@@ -147,8 +147,9 @@ public:
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
     /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
-    /// once. Windows do not share tokens if a result depends on the number or length of its sequence, if
-    /// slots are refreshed in passes, or if attention, states or layers are recorded.
+    /// once. Windows share no tokens in these cases: results depend on the sequence's number or length; the
+    /// plan has a prefix or KvPolicy::skip, or iterates() is true; there are patches; attention, states,
+    /// layers or experts are recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
@@ -170,7 +171,7 @@ public:
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
     /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
     /// are the prompt's index in \p prompts and the read-out that chose the token, with the token's NLL and
-    /// rank. False ends the generation. Returns the new ids without the prompts.
+    /// rank. If it returns false, the generation ends. generate() returns the new ids without the prompts.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

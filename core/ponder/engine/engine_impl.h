@@ -20,9 +20,9 @@ namespace ponderscope {
 
 /// Tokens of earlier runs that precede the windows of a run, in the order of the windows.
 struct EarlierTokens {
-    StepCache* cache = nullptr;                        ///< their keys and values; nullptr: no earlier tokens
-    std::vector<std::int64_t> past = {};               ///< their number
-    std::vector<std::int64_t> rows = {};               ///< first row in a segment of the cache
+    StepCache* cache = nullptr;          ///< keys and values of these tokens; nullptr: no earlier tokens
+    std::vector<std::int64_t> past = {}; ///< number of these tokens
+    std::vector<std::int64_t> rows = {}; ///< first row in a segment of the cache
     std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t, if the method halts
 };
 
@@ -34,7 +34,7 @@ struct EngineParts {
     Notices notices;
     RunPlan plan;
     mutable int batches_under_way = 0;
-    std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; nullptr: does not
+    std::unique_ptr<const Method> layer_steps; ///< replaces a vanilla model's method; null: no layer steps
 
     StartState start;
     std::filesystem::path folder; ///< the checkpoint's folder
@@ -58,15 +58,15 @@ struct EngineParts {
     void refuse_attention_by_token(RecordLevel level) const;
     /// The options of all runs of this engine.
     [[nodiscard]] StepsOptions steps_options() const;
-    /// The options of a generation. \p cached: earlier tokens are in a cache. The config decides which of
-    /// their loops a token sees, unless the plan or a halting rule does.
+    /// The options of a generation. \p cached: earlier tokens are in a cache. Then a config with last_loop_kv
+    /// selects KvPolicy::shared, unless the plan has `kv` or tokens may halt.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: an id outside of the vocabulary, or a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
-    /// Engine::submit. \p listen may wrap or replace the recorder, which is the listener. \p result receives
-    /// the results.
+    /// Engine::submit. \p listen may change the options, for example replace the listener, which is the
+    /// recorder. \p result receives the result of the run.
     [[nodiscard]] Engine::PendingPtr submit(std::span<const Window> windows, RecordLevel level,
                                             const std::function<void(StepsOptions& options)>& listen = {},
                                             StepsResult* result = nullptr,
@@ -75,7 +75,7 @@ struct EngineParts {
 
 struct Engine::Impl : EngineParts {};
 
-/// InputError if the plan has refreshes.
+/// InputError: the plan has refreshes, so that patches cannot be applied exactly.
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method);
 
 class Engine::Pending {

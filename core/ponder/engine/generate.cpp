@@ -21,17 +21,17 @@ namespace ponderscope {
 
 namespace {
 
-/// Orders ids by their logits, the likeliest first; of equal logits the lower id comes first.
+/// Orders ids by descending logits. Of equal logits, the lower id comes first.
 struct Likelier {
     const float* logits;
-    /// What is no number cannot be drawn, and would leave a sort without an order.
+    /// NaN counts as -infinity: it cannot be drawn, and sorting needs an order.
     [[nodiscard]] float logit(std::int32_t id) const {
         return std::isnan(logits[id]) ? -std::numeric_limits<float>::infinity() : logits[id];
     }
     bool operator()(std::int32_t a, std::int32_t b) const {
         return logit(a) != logit(b) ? logit(a) > logit(b) : a < b;
     }
-    /// The \p count likeliest of all ids.
+    /// The \p count most likely ids.
     [[nodiscard]] std::vector<std::int32_t> first(std::int64_t count, std::int64_t vocabulary) const {
         std::vector<std::int32_t> order(static_cast<std::size_t>(vocabulary));
         std::iota(order.begin(), order.end(), 0);
@@ -41,12 +41,12 @@ struct Likelier {
     }
 };
 
-/// The ids that are drawn from, the likeliest first: softmax(logits / temperature), cut to the top_k most
-/// likely ids and of those to the smallest set whose share of their probability reaches top_p.
+/// The ids to draw from, in descending probability softmax(logits / temperature): of the top_k most likely
+/// ids, the smallest set with at least the share top_p of their total probability.
 struct SamplingSet {
     std::vector<std::int32_t> ids;
     std::vector<double> weights;
-    double total = 0; ///< of the weights
+    double total = 0; ///< sum of the weights
 
     SamplingSet(const float* logits, std::int64_t vocabulary, const GenerateOptions& options) {
         const bool greedy = options.temperature <= 0;
@@ -77,7 +77,7 @@ struct SamplingSet {
         }
         return ids.back();
     }
-    /// Probability that draw() gives \p id.
+    /// Probability that draw() returns \p id.
     [[nodiscard]] double share(std::int32_t id) const {
         const auto found = std::find(ids.begin(), ids.end(), id);
         return found == ids.end() ? 0 : weights[static_cast<std::size_t>(found - ids.begin())] / total;
@@ -114,7 +114,7 @@ void report_sampling(const SamplingSet& set, const float* logits, std::int64_t v
     readout.signals.push_back(one_row(signal::sampling_after, DType::f32, after));
 }
 
-/// One call of generate: which sequences still grow, and what they are made of.
+/// One call of generate().
 class Generation {
 public:
     Generation(const EngineParts& impl, const std::vector<std::vector<std::int32_t>>& prompts,
@@ -156,7 +156,7 @@ public:
                 wanted = step() && !options_.stop.stop_requested();
                 report_progress(options_.progress, {"generating", n + 1, options_.max_new_tokens, "tokens"});
             }
-        } catch (const Cancelled&) { // within a token
+        } catch (const Cancelled&) { // stopped within a token
             if (!options_.stop.stop_requested()) {
                 throw;
             }
@@ -169,7 +169,7 @@ public:
     }
 
 private:
-    /// Angles that change with the length of the sequence make K of earlier tokens change too.
+    /// False if rotation angles change with the sequence's length, because earlier keys then change.
     [[nodiscard]] bool cacheable() const {
         const ModelConfig& config = impl_.model.config();
         const std::int64_t shortest = *std::min_element(prompt_.begin(), prompt_.end());
@@ -185,7 +185,7 @@ private:
     }
 
     void make_cache() {
-        (void)impl_.backbone().rotation({longest()}); // the table that all steps share
+        (void)impl_.backbone().rotation({longest()}); // computes the table that all steps share
         const bool interleaved = impl_.method().visibility() == VisibilityRule::interleaved;
         const std::int64_t slots = interleaved ? impl_.method().max_steps() + 1 : 1;
         std::int64_t total = 0;
@@ -199,7 +199,7 @@ private:
                                        static_cast<std::int64_t>(prompt_.size())));
     }
 
-    /// Computes the tokens that no run has seen yet and chooses the next one of every live sequence.
+    /// Runs the tokens that are not in the cache and chooses the next token of every unfinished sequence.
     bool step() {
         std::vector<std::span<const std::int32_t>> fresh;
         std::vector<std::int64_t> past;
@@ -244,8 +244,8 @@ private:
             if (on_token_ && wanted) {
                 rate(chosen[row], logits.defined() ? logits[static_cast<std::int64_t>(row)] : logits,
                      readouts[row].tokens);
-                // At level nll without logits, max_probability is not computed, so a NaN here is no fault of
-                // the model.
+                // At level nll without logits, max_probability is not computed. The NLL is then NaN even if
+                // the model's numbers are valid.
                 const bool rated = logits.defined() || level_ != RecordLevel::nll;
                 if (rated && std::isnan(readouts[row].tokens.nll.at(0))) {
                     throw InputError(ErrorId::checkpoint_numbers, no_numbers);
@@ -292,7 +292,7 @@ private:
         return batch;
     }
 
-    /// Counting a token's FLOPs needs how far the tokens before it went.
+    /// Stores K_t of the new tokens, because the FLOPs of later tokens depend on it.
     void remember_steps(const at::Tensor& steps, const std::vector<std::int64_t>& lengths) {
         if (!steps.defined()) {
             return;
@@ -319,15 +319,15 @@ private:
         return {first, first + ids.size(0)};
     }
 
-    /// Fills in NLL and rank of the chosen token, which was not known at the read-out. \p logits: fp32 [V]
-    /// that it was drawn from; undefined: it has the largest probability.
+    /// Sets NLL and rank of the chosen token, which the read-out did not know. \p logits: fp32 [V], its
+    /// logits; undefined: it has the largest probability.
     static void rate(std::int32_t id, const at::Tensor& logits, TokenColumns& readout) {
         readout.nll.at(0) = logits.defined() ? (logits.logsumexp(0) - logits[id]).item<float>()
                                              : -std::log(readout.max_probability.at(0));
         readout.rank.at(0) = logits.defined() ? 1 + (logits > logits[id]).sum().item<std::int32_t>() : 1;
     }
 
-    /// \p logits: fp32 [S, V]. \p sets: receives what was drawn from.
+    /// \p logits: fp32 [S, V]. \p sets: receives the sampling set of each sequence.
     [[nodiscard]] std::vector<std::int32_t> draw(const at::Tensor& logits,
                                                  std::vector<SamplingSet>& sets) const {
         std::vector<std::int32_t> chosen;
@@ -344,16 +344,16 @@ private:
 
     const EngineParts& impl_;
     const GenerateOptions& options_;
-    std::optional<RecordLevel> level_; ///< of what on_token_ is told; absent: nobody listens
+    std::optional<RecordLevel> level_; ///< record level for on_token_; absent: no callback
     const Engine::TokenCallback& on_token_;
     std::vector<std::vector<std::int32_t>> ids_;
     std::vector<std::int64_t> past_;               ///< tokens of each sequence whose K/V are in the cache
-    std::vector<std::vector<std::int32_t>> steps_; ///< K_t of those tokens, where the method halts
+    std::vector<std::vector<std::int32_t>> steps_; ///< K_t of these tokens, if the method halts
     std::vector<std::int64_t> prompt_;
     std::vector<std::size_t> live_;
     std::optional<StepCache> cache_;
     std::optional<Decoder> decoder_;
-    std::vector<std::int64_t> first_rows_; ///< where each sequence's room begins in a segment of the cache
+    std::vector<std::int64_t> first_rows_; ///< first row of each sequence in a segment of the cache
 };
 
 } // namespace

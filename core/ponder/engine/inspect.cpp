@@ -33,7 +33,7 @@ NamedArray to_array(const at::Tensor& tensor, std::vector<std::int64_t> shape) {
     return array;
 }
 
-/// Collects what the forward says, beside the recorder. Tokens that did not run a step have NaN there.
+/// Collects all tensors of a forward pass and passes them to the recorder. Steps that did not run: NaN.
 class Inspector final : public RunListener {
 public:
     Inspector(std::int64_t batch, std::int64_t tokens) : batch_(batch), tokens_(tokens) {}
@@ -55,10 +55,10 @@ public:
         if (layer >= 0) {
             full += ".layer" + std::to_string(layer);
         }
-        // The listener owns nothing that it hears: what waits for its tokens' numbers is copied.
+        // Copy the tensor, whose memory may be reused before step_ran() tells its tokens.
         waiting_.emplace_back(std::move(full), tensor.clone());
         if (name == "initial_state" || name == "prelude") {
-            waiting_.back().first = name; // once a token
+            waiting_.back().first = name; // one value a token, without a step
         }
         if (name == "expected_embedding") {
             place(mixed_tokens_);
@@ -104,7 +104,7 @@ private:
                                          : std::numeric_limits<double>::quiet_NaN();
                 all = at::full(whole, empty, tensor.options());
             }
-            all.index_copy_(0, tokens, tensor); // tokens may come one after the other
+            all.index_copy_(0, tokens, tensor); // a step's tokens may arrive in several calls
         }
         waiting_.clear();
     }
@@ -113,7 +113,7 @@ private:
     std::int64_t tokens_;
     RunListener* recorder_ = nullptr;
     at::Tensor mixed_tokens_;
-    std::map<std::string, at::Tensor> whole_; ///< of all tokens
+    std::map<std::string, at::Tensor> whole_; ///< by name, with rows for all tokens
     std::vector<std::pair<std::string, at::Tensor>> waiting_;
 };
 
@@ -183,7 +183,7 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
         put("steps", columns.steps, length);
         put("flops", columns.flops, length);
         for (const auto& [name, chunk] : result.signals) {
-            // A last token has no target: as in the reference files, signals of targets end before it.
+            // As in the reference files, signals that need a target have no row for the last token.
             const std::int64_t rows = of_target.contains(name) ? length - 1 : length;
             NamedArray& array = arrays["signal." + name];
             if (array.shape.empty()) {

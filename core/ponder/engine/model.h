@@ -60,7 +60,7 @@ public:
     [[nodiscard]] ForwardResult forward(const PackedBatch& batch, const ForwardForm& form = {}) const;
 
 private:
-    std::unique_ptr<Parameters> parameters_; ///< the others refer to it
+    std::unique_ptr<Parameters> parameters_; ///< backbone and method refer to it
     std::unique_ptr<Backbone> backbone_;
     std::unique_ptr<Method> method_;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Windows that begin alike: their common tokens are computed once, and every window goes on from a copy of
-// the keys and values that those left.
+// Scores windows with common first tokens, which run once. Each window continues with a copy of their K/V.
 #include "core/model/device.h"
 #include "core/ponder/engine/engine.h"
 #include "core/ponder/engine/engine_impl.h"
@@ -15,7 +14,7 @@
 namespace ponderscope {
 namespace {
 
-/// Windows [begin, end) of a batch, the first `shared` tokens of which are computed once.
+/// Windows [begin, end) of a batch. Their first `shared` tokens are equal and run once.
 struct Stem {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -23,18 +22,17 @@ struct Stem {
     [[nodiscard]] bool branches() const { return end - begin > 1; }
 };
 
-/// Tokens that both windows begin with, without the last token of the shorter one: every window keeps a token
-/// of its own to compute.
+/// Number of first tokens that two windows can share.
 std::int64_t common_tokens(const Window& a, const Window& b) {
     const std::size_t most = std::min(a.ids.size(), b.ids.size());
     const auto differ =
         std::mismatch(a.ids.begin(), a.ids.begin() + static_cast<std::ptrdiff_t>(most), b.ids.begin());
     const auto same = static_cast<std::size_t>(differ.first - a.ids.begin());
-    // The last shared token predicts the next one, which must be the same too.
+    // The last shared token's target, the next token, must be equal, too.
     return static_cast<std::int64_t>(std::min(same, most)) - 1;
 }
 
-/// Neighbours join a stem as long as that saves tokens.
+/// Joins neighbouring windows to stems as long as this saves tokens.
 std::vector<Stem> stems_of(std::span<const Window> windows) {
     std::vector<Stem> stems;
     for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -111,13 +109,13 @@ public:
     }
 
 private:
-    /// The shared tokens of every stem, in the room of its first window, and copies of what they left in the
-    /// rooms of the others. The results are of all stems; empty where a stem shares nothing.
+    /// Runs the shared tokens of every stem in the cache rows of its first window, and copies the rows to the
+    /// other windows. Returns a result for each stem; empty if it shares no tokens.
     std::vector<WindowResult> run_beginnings() {
         std::vector<Window> beginnings;
         std::vector<std::int64_t> rows;
         std::vector<std::size_t> which;
-        std::vector<std::int64_t> columns(windows_.size(), 0); // of the counts, one more: no token yet
+        std::vector<std::int64_t> columns(windows_.size(), 0); // columns of `counts`; 0: no token yet
         for (std::size_t s = 0; s < stems_.size(); ++s) {
             if (!stems_[s].branches()) {
                 continue;
@@ -170,7 +168,7 @@ private:
         return of_stems;
     }
 
-    /// In every segment of every layer.
+    /// Copies \p count rows in every segment of every layer.
     void copy_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
         for (std::int64_t l = 0; l < parts_.backbone().config().layers; ++l) {
             const std::int64_t segments = cache_->rows.k(l).size(0) / cache_->segment_rows;
@@ -199,11 +197,11 @@ private:
     RecordLevel level_;
     std::optional<StepCache> cache_;
     std::int64_t rows_a_token_ = 1;
-    std::vector<std::int64_t> first_rows_;              ///< of each window's room in a segment
+    std::vector<std::int64_t> first_rows_;              ///< first row of each window in a segment
     std::vector<std::vector<std::int32_t>> stem_steps_; ///< K_t of each stem's shared tokens
 };
 
-/// Whether a token's result is the same in every window that has the same tokens before it.
+/// Whether equal first tokens have equal results in all windows.
 bool may_share(const EngineParts& parts, std::span<const Window> windows) {
     const RunPlan& plan = parts.plan;
     const ModelConfig& config = parts.model.config();
@@ -216,7 +214,7 @@ bool may_share(const EngineParts& parts, std::span<const Window> windows) {
     const bool rescaled = std::any_of(windows.begin(), windows.end(), [&](const Window& window) {
         return static_cast<std::int64_t>(window.ids.size()) > alike;
     });
-    // Where tokens are skipped, sliding windows are counted in tokens of the own cache.
+    // With skipped tokens and sliding windows, StepCache::seen would have to be copied, too.
     const bool skips = plan.stops(parts.method()) && plan.kv_policy(parts.method()) == KvPolicy::skip;
     return plan.prefix.value_or(0) == 0 && !skips && !by_place && !by_start && !recorded_on_request &&
            !rescaled && !plan.iterates(parts.method());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Engine: states that are put in the place of others, and where they are taken from.
+// The functions of Engine that read and replace states.
 #include "core/base/error.h"
 #include "core/model/device.h"
 #include "core/ponder/engine/engine_impl.h"
@@ -18,7 +18,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Keeps the states at chosen places of a run on its device until the run has ended.
+/// Collects the states at chosen places during a run, on the run's device.
 class StateCatcher final : public RunListener {
 public:
     StateCatcher(std::span<const StatePlace> places, std::span<const Window> windows, at::Device device)
@@ -58,7 +58,7 @@ public:
         take(slots.step, StatePlace::end_of_step, slots.hidden);
     }
 
-    /// In the order of the places.
+    /// The states, in the order of the places; empty: the token did not run the step.
     [[nodiscard]] std::vector<std::vector<float>> states() const {
         std::vector<std::vector<float>> all(count_);
         for (const auto& [where, group] : groups_) {
@@ -82,7 +82,7 @@ private:
     using Where = std::pair<std::int64_t, std::int64_t>; ///< layer, step
     struct Group {
         std::vector<std::size_t> places;
-        at::Tensor tokens;      ///< int64 [places], numbers of their tokens in the run
+        at::Tensor tokens;      ///< int64 [places], indices of the tokens in the run
         at::Tensor states, ran; ///< fp32 [places, d], bool [places]
     };
 
@@ -110,7 +110,7 @@ private:
 
     std::size_t count_;
     std::map<Where, Group> groups_;
-    at::Tensor tokens_; ///< of the step that runs; undefined: all
+    at::Tensor tokens_; ///< tokens of the current step; undefined: all
 };
 
 } // namespace
@@ -126,10 +126,10 @@ void refuse_patches_of_passes(const RunPlan& plan, const Method& method) {
 
 std::int64_t Engine::token_room() const {
     const RunPlan& plan = impl_->plan;
-    // What is kept, and the same on its way to the trace.
+    // The recorded values, and a copy on its way to the trace.
     std::int64_t bytes = 2 * token_bytes();
     if (impl_->method().visibility() == VisibilityRule::interleaved) {
-        // All slots are computed together: their layers' states are there until the last pass is known.
+        // A pass computes all slots together, so the states of all layers stay in memory until the last pass.
         const std::int64_t layers = plan.lens     ? config().layers
                                     : plan.states ? static_cast<std::int64_t>(plan.states->layers.size())
                                                   : 0;
