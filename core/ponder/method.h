@@ -47,15 +47,14 @@ struct Decision {
     std::vector<std::pair<const char*, at::Tensor>> notes;
 };
 
-/// The expected embedding Σ_v softmax(head(h) / temperature)_v · W_emb[v] of a slot, for the next slot's
-/// input.
+/// Options of a slot's expected embedding Σ_v softmax(head(h) / temperature)_v · W_emb[v] for next_input().
 struct MixtureWish {
     double temperature = 1.0;
     std::int64_t top_k = 0; ///< 0: the whole vocabulary
 };
 
 /// A pondering method. It defines the input of slot (t, k), the visibility, the tokens that get a next slot,
-/// the mass of each state in the output, and its own signals. Immutable. All tensors may need gradients.
+/// the mass of each state in the output, and its own signals. Immutable. All tensors may require gradients.
 class Method {
 public:
     explicit Method(const ModelConfig& config);

@@ -17,7 +17,7 @@ namespace ponderscope {
 struct TokenPlaces {
     at::Tensor sequence; ///< number of the sequence in the run, from 0
     at::Tensor position; ///< position in the sequence, from 0
-    at::Tensor length;   ///< tokens of the sequence; in a generation the prompt and the most new tokens
+    at::Tensor length;   ///< tokens of the sequence; in a generation, including tokens to come
 };
 
 /// The data for a halting decision: whether slot (t, k+1) runs after slot (t, k), k < K. n rows, in the order
@@ -26,7 +26,7 @@ struct HaltingQuestion {
     const Slots& slots;          ///< step, tokens, input, hidden (h^k)
     const Decision& decision;    ///< the method's own decision: `value` is the gate, `go_on` its choice
     at::Tensor readout;          ///< [n, d]: the head's input if the token stopped at k
-    at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0, or unless the rule looks back
+    at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0 or without looks_back()
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined in the same cases
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
     const TokenPlaces& places; ///< places of all N tokens: index with `slots.tokens` (undefined: all tokens)

@@ -31,7 +31,7 @@ public:
                needs(PolicySignal::acceleration);
     }
 
-    /// Found by asking: a policy that reads places gives equal positions of two sequences other numbers.
+    /// Compares the policy's numbers for equal positions in two sequences of different lengths.
     [[nodiscard]] bool reads_places() const override {
         std::vector<TokenPlace> one;
         std::vector<TokenPlace> other;
@@ -54,8 +54,8 @@ public:
         const std::vector<PolicySignal>& wanted = spec_.kind->needs;
         std::vector<at::Tensor> looked_at = places_of(question);
         if (!wanted.empty()) {
-            // What the rule was told before travels with the tokens, [n, steps so far * signals], and behind
-            // it the last move of the state where one is compared with the next.
+            // The carry has the signals of earlier steps, [n, steps so far * signals]. For acceleration, the
+            // last update of the state follows.
             const auto width = static_cast<std::int64_t>(wanted.size());
             at::Tensor history, move;
             if (question.carry.defined()) {
@@ -101,8 +101,8 @@ private:
         return std::find(wanted.begin(), wanted.end(), signal) != wanted.end();
     }
 
-    /// The wanted signals of this step, fp32 [n] each, in the order of the kind's needs. \p move: h^{k-1} -
-    /// h^{k-2} where the rule looks at it and there is one; that of this step afterwards.
+    /// The signals of this step, fp32 [n] each, in the order of the kind's `needs`. \p move: for acceleration
+    /// the update h^{k-1} - h^{k-2}, replaced by h^k - h^{k-1}; may be undefined.
     [[nodiscard]] std::vector<at::Tensor> measure(const HaltingQuestion& question, at::Tensor& move) const {
         HeadResult read;
         if (needs(PolicySignal::entropy) || needs(PolicySignal::margin) || needs(PolicySignal::argmax) ||
@@ -153,7 +153,7 @@ private:
                                                                         : question.decision.value)
                                       .to(at::kFloat));
                 break;
-            default: // NLL and signals by name, refused when the rule was made
+            default: // NLL and signals by name: policy_halting() refuses them
                 signals.push_back(nothing);
                 break;
             }
@@ -161,7 +161,7 @@ private:
         return signals;
     }
 
-    /// The parts of each TokenPlace, int64 [n].
+    /// Sequence, position and length of each token, int64 [n].
     static std::vector<at::Tensor> places_of(const HaltingQuestion& question) {
         std::vector<at::Tensor> parts{question.places.sequence, question.places.position,
                                       question.places.length};
@@ -195,7 +195,7 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
             "replayed (ponderscope policy); to run it, apply the rule in your own code and record that run.");
     }
     PolicyContext context;
-    // The steps of a vanilla model are its blocks (layer_steps.h).
+    // In a vanilla model the blocks are the steps (layer_steps.h).
     context.max_steps =
         config.ponder.method == MethodKind::vanilla ? config.layers - 1 : config.ponder.max_steps;
     if (context.max_steps == 0) {

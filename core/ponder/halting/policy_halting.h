@@ -10,10 +10,10 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// A policy as halting rule of a run (methods.md section 9, "Rerun"): the same rule as in replays, on the
-/// run's own signals, once a step. The engine makes the read-outs that the rule needs. InputError: the oracle
-/// (it needs the next token), or a policy that does not fit the model: learned without a gate or router,
-/// fixed beyond K, random pruning without a rate.
+/// The halting rule that applies a policy to a run (methods.md section 9, "Rerun"). After each step it
+/// applies the same rule as replays, to the run's own signals. The engine makes the read-outs that the rule
+/// needs. InputError: the oracle (it needs the next token), or a policy that does not fit the model: learned
+/// without a gate or router, fixed beyond K, random pruning without a rate.
 std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config);
 
 } // namespace ponderscope

@@ -13,8 +13,7 @@ namespace ponderscope {
 
 namespace {
 
-/// AdaPonderLM (arXiv 2603.01914, methods.md section 5): PonderLM's recurrence with a gate a step and a
-/// token.
+/// AdaPonderLM (arXiv 2603.01914, methods.md section 5): PonderLM's recurrence with a gate after each slot.
 ///   s^i = sigmoid(fc_out_i · gelu(fc_in_i · h^i));   slot (t, i+1) runs iff s^i >= tau;   E^{i+1} = E^i +
 ///   s^i · c·expected embedding
 class AdaPonderLm final : public Method {
@@ -61,13 +60,13 @@ std::string gate(std::int64_t step) {
 
 std::vector<TensorSpec> AdaPonderLm::tensors(const ModelConfig& config) {
     const std::int64_t d = config.embed_dim;
-    const std::int64_t width = 4 * d; // where training starts; files may have another
+    const std::int64_t width = 4 * d; // width of a new gate; a file may have another
     std::vector<TensorSpec> specs;
     for (std::int64_t i = 0; i < config.ponder.max_steps; ++i) {
         specs.push_back({gate(i) + "fc_in.weight", {width, d}, TensorSpec::Init::normal, 0.02, {}, 0});
         specs.push_back({gate(i) + "fc_in.bias", {width}, TensorSpec::Init::constant, 0.0, {}, 0});
         specs.push_back({gate(i) + "fc_out.weight", {1, width}, TensorSpec::Init::normal, 0.02, {}, 1});
-        // Open at the start of training: every token goes on.
+        // The gates begin open: every token continues.
         specs.push_back({gate(i) + "fc_out.bias", {1}, TensorSpec::Init::constant, 2.0, {}, -1});
     }
     return specs;
@@ -105,8 +104,8 @@ Decision AdaPonderLm::decide(const Slots& slots) const {
     return decision;
 }
 
-/// Mean of the n smallest values in the pool of all gates of the batch, tokens x K, n = floor(k_s pool +
-/// 0.5); a gate that was not asked, because its token had halted, is in the pool as the constant 0.
+/// Mean of the n smallest of the batch's tokens x K gate values, n = floor(k_s tokens K + 0.5). After a token
+/// halted, its remaining gates count as the constant 0.
 at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
     std::vector<at::Tensor> asked;
     for (const StepStates& states : run.states) {
@@ -124,12 +123,12 @@ at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
         static_cast<std::int64_t>(std::floor(run.settings.gate_share * static_cast<double>(pool) + 0.5));
     const std::int64_t wanted = std::min(smallest - (pool - values.numel()), values.numel());
     if (wanted <= 0) {
-        return none; // the constants alone are as many
+        return none; // the n smallest values are constants
     }
     const at::Tensor all = values.detach();
     const double cutoff = std::get<0>(at::kthvalue(all, wanted)).item<double>();
     const auto below = (all < cutoff).sum().item<std::int64_t>();
-    // Each of the values equal to the cutoff counts for a share, so that there are n of them.
+    // Values equal to the cutoff count partly, so that the weights sum to n.
     const double tie_share = static_cast<double>(wanted - below) / (all == cutoff).sum().item<double>();
     const at::Tensor chosen = values * (values < cutoff) + values * (values == cutoff) * tie_share;
     return chosen.sum() / static_cast<double>(smallest);

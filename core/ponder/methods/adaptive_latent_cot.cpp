@@ -12,11 +12,10 @@ namespace ponderscope {
 
 namespace {
 
-/// Adaptive latent chain of thought (arXiv 2602.08220, methods.md section 7): two-dimensional visibility, a
-/// slot reads the state of the one before it, and a router decides after each.
+/// Adaptive latent chain of thought (arXiv 2602.08220, methods.md section 7): two-dimensional visibility. A
+/// slot reads the state of the previous slot. A router decides after each slot.
 ///   g_k = sigmoid(w·h^k + b);   r_0 = 1, r_{k+1} = r_k g_k;   slot (t, k+1) runs iff r_{k+1} >= tau
-///   masses: r_k (1 - g_k) for k < K_t, and r_{K_t} at K_t (`remainder` "drop": r (1 - g) there too when K_t
-///   < K)
+///   masses: r_k (1 - g_k) for k < K_t, and r_{K_t} at K_t (`remainder` "drop": also r (1 - g), if K_t < K)
 class AdaptiveLatentCot final : public Method {
 public:
     AdaptiveLatentCot(const ModelConfig& config, const Parameters& parameters);
@@ -37,7 +36,7 @@ public:
     [[nodiscard]] std::int64_t decision_flops(std::int64_t) const override { return 2 * hidden_size_; }
 
 private:
-    Fp32Linear router_; ///< one row for all steps, or K: row k decides after step k
+    Fp32Linear router_; ///< one row for all steps, or K rows: row k decides after step k
 };
 
 std::vector<TensorSpec> AdaptiveLatentCot::tensors(const ModelConfig& config) {
@@ -84,7 +83,7 @@ Decision AdaptiveLatentCot::decide(const Slots& slots) const {
     if (config_.remainder == Remainder::drop) {
         decision.mass_stop = decision.mass_on;
     } else {
-        decision.mass_stop = reach; // undefined at step 0: 1
+        decision.mass_stop = reach; // undefined at step 0, which means 1
     }
     if (halts()) {
         decision.go_on = decision.carry >= config_.threshold;
@@ -92,8 +91,8 @@ Decision AdaptiveLatentCot::decide(const Slots& slots) const {
     return decision;
 }
 
-/// Mean over tokens with a next token of the sum of sg(pi_k)^beta r_k g_k over the decisions taken, the
-/// refused one included; pi_k is the probability of the next token by the state itself, without a gradient.
+/// Mean, over tokens with a target, of the sum of pi_k^beta r_k g_k over the token's decisions, including the
+/// decision to stop. pi_k: the target's probability in the read-out of h^k, without gradient.
 at::Tensor AdaptiveLatentCot::penalty(const TrainingRun& run) const {
     at::Tensor reach = at::ones({run.tokens}, run.head.head.options().dtype(at::kFloat).requires_grad(false));
     at::Tensor sum = at::zeros_like(reach);

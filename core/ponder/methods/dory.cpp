@@ -5,8 +5,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Dory's loops: x^k = core(u(x^{k-1}) + e), e what the input layers left. The state
-/// before the first loop is e itself.
+/// Dory's loops: x^k = core(u(x^{k-1}) + e), where e is the output of the input layers and x^{-1} = e.
 class DoryLoops final : public Recurrent {
 public:
     using Recurrent::Recurrent;

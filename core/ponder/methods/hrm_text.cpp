@@ -7,9 +7,9 @@ namespace ponderscope {
 
 namespace {
 
-/// HRM-Text: a step is a cycle of passes through the low stack and one through the high stack, which the
-/// backbone runs over both states side by side, [n, 2d]. h^k is the high state; the low one is carried from
-/// cycle to cycle.
+/// HRM-Text: a step is a cycle of passes through the low stack and one pass through the high stack. The
+/// backbone runs the cycle on both states side by side, [n, 2d]. h^k is the high state; the next cycle also
+/// gets the low state.
 class HrmText final : public Method {
 public:
     HrmText(const ModelConfig& config, const Parameters& parameters)

@@ -5,11 +5,10 @@ namespace ponderscope {
 
 namespace {
 
-/// The stack applied K + 1 times to its own output (methods.md section 4): what goes on is the residual
-/// stream, and the final norm comes once, before the head. Read-outs of earlier passes go through it too, so
-/// that they are what the model would say had it stopped there.
+/// The stack, applied K + 1 times to its own output (methods.md section 4). The next pass gets the residual
+/// stream without the final norm. Each read-out applies the final norm, as if the pass were the last.
 ///   x^0 = c·emb(x);   x^{k+1} = layers(x^k);   h^k = norm(layers(x^k))
-/// Nanbeige applies the norm after every pass, and its output is what goes on: x^{k+1} = h^k.
+/// Nanbeige gives the normed state to the next pass: x^{k+1} = h^k.
 class Looped final : public Method {
 public:
     explicit Looped(const ModelConfig& config) : Method(config) {}

@@ -10,9 +10,9 @@ namespace ponderscope {
 namespace {
 
 /// Ouro / LoopLM (arXiv 2510.25741, methods-released.md section 2). The normed state enters the next pass.
-///   z^k = w·h^k + b;   lambda_k = sigmoid(z^k);   p_k = lambda_k Π_{j<k} (1 - lambda_j), the last p what is
-///   left;   cdf_k = p_0 + ... + p_k, in fp32;   a token is read out at the first k with cdf_k >= tau, else
-///   at K; `early_exit_step` is a step for all of them
+///   z^k = w·h^k + b;   lambda_k = sigmoid(z^k);   p_k = lambda_k Π_{j<k} (1 - lambda_j), and p_K =
+///   Π_{j<K} (1 - lambda_j);   cdf_k = p_0 + ... + p_k, in fp32;   a token is read out at the first k with
+///   cdf_k >= tau, else at K;   `early_exit_step` instead reads out every token at this step
 class Ouro final : public Method {
 public:
     Ouro(const ModelConfig& config, const Parameters& parameters)
@@ -84,7 +84,7 @@ private:
     static constexpr const char* probability = "exit_probability";
     static constexpr const char* cumulative = "exit_cdf";
     std::optional<std::int64_t> exit_step_; ///< every token is read out at this step
-    Fp32Linear gate_;                       ///< in bf16 a sigmoid is 1 from a logit of about 6 on
+    Fp32Linear gate_;                       ///< fp32, because in bf16 a sigmoid is 1 from logit 6 on
 };
 
 } // namespace

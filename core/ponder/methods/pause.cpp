@@ -7,8 +7,9 @@ namespace ponderscope {
 
 namespace {
 
-/// Pause tokens (methods.md section 4): after every token K tokens more, all with its position, and the
-/// logits from the last. What enters them is known beforehand, so that one pass computes everything exactly.
+/// Pause tokens (methods.md section 4): each token is followed by K pause tokens at the same position, and
+/// the last of them gives the logits. All inputs are known in advance, so one pass computes everything
+/// exactly.
 class Pause final : public Method {
 public:
     Pause(const ModelConfig& config, const Parameters&, const Backbone& backbone)

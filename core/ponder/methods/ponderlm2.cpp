@@ -7,10 +7,10 @@ namespace ponderscope {
 
 namespace {
 
-/// PonderLM-2 (arXiv 2509.23184, methods.md section 4): K latent thoughts between a token and the next, each
-/// reading the last state of the one before; logits from the last.
+/// PonderLM-2 (arXiv 2509.23184, methods.md section 4): K latent thoughts follow each token. Each reads the
+/// state of the previous slot. The last gives the logits.
 ///   slot (t, 0) reads c·emb(x_t);   slot (t, k+1) reads h^k_t, or with `interpolation` c times its expected
-///   embedding, over the `interpolation_topk` largest logits where `interpolation_use_topk` says so
+///   embedding; with `interpolation_use_topk`, over the `interpolation_topk` largest logits only
 class PonderLm2 final : public Method {
 public:
     explicit PonderLm2(const ModelConfig& config) : Method(config) {}

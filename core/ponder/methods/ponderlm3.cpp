@@ -12,8 +12,8 @@ constexpr const char* router_bias = "pondering.router.bias";
 constexpr const char* probability = "router_probability";
 constexpr const char* log_tail_mass = "router_log_tail_mass";
 
-/// PonderLM-3 (arXiv 2603.02023, methods.md section 6): PonderLM-2's slots with a router that looks at h^0
-/// and says at once how far a token goes.
+/// PonderLM-3 (arXiv 2603.02023, methods.md section 6): PonderLM-2's slots. A router reads h^0 and determines
+/// all decisions of the token.
 ///   z = W h^0 + b;   s = softmax(z);   log w_k = logsumexp_{j>=k} z_j - logsumexp_j z_j
 ///   slot (t, k) runs iff w_k >= tau, and every query adds log w_k to the logit of its key
 ///   masses: s_k for k < K_t;  at K_t: w_{K_t} (`remainder` "last") or s_{K_t} ("drop")
@@ -34,10 +34,10 @@ public:
 
     [[nodiscard]] Decision decide(const Slots& slots) const override {
         Decision decision;
-        // What is carried: [n, 2, K + 1], log s and log w of the token.
+        // The carry is log s and log w of each token, [n, 2, K + 1].
         if (slots.step == 0) {
             const at::Tensor z = router_(slots.hidden);
-            // Never 1 - cumsum: the log-sum-exp form stays finite.
+            // Use log-sum-exp instead of 1 - cumsum, because it stays finite.
             const at::Tensor tail = at::logcumsumexp(z.flip(1), 1).flip(1);
             const at::Tensor all = tail.narrow(1, 0, 1);
             decision.carry = at::stack({z - all, tail - all}, 1);
@@ -67,7 +67,7 @@ public:
         at::Tensor sum = at::zeros({}, router_.weight().options().requires_grad(false));
         for (const StepStates& states : run.states) {
             if (states.value.defined()) {
-                sum = sum + states.value.sum(); // w of the step after
+                sum = sum + states.value.sum(); // `value` is w_{k+1}
             }
         }
         return sum / static_cast<double>(run.tokens);

@@ -5,8 +5,8 @@ namespace ponderscope {
 
 namespace {
 
-/// PonderLM as the PonderLM-2 code base has it for GPT-NeoX (methods.md section 4): what is added to the
-/// input is the last state itself, neither scaled nor mixed with the vocabulary.
+/// PonderLM in the PonderLM-2 code for GPT-NeoX (methods.md section 4). It adds the last state itself to the
+/// input, without scale and without an expected embedding.
 ///   E^0 = emb(x);   E^{k+1} = E^k + h^k
 class PonderLmHidden final : public Method {
 public:

@@ -7,10 +7,9 @@ namespace ponderscope {
 
 namespace {
 
-/// PonderLM as the PonderLM-2 code base has it for Llama (methods.md section 4): every step starts again from
-/// the embedding.
-///   E^{k+1} = E^0 + c·Σ_v softmax(head(h^k))_v · W_emb[v]        E^k + ... with
-///   `residual_interpolated_embeds`
+/// PonderLM in the PonderLM-2 code for Llama (methods.md section 4). Every step restarts from the embedding.
+///   E^{k+1} = E^0 + c·Σ_v softmax(head(h^k))_v · W_emb[v]
+///   with `residual_interpolated_embeds`: E^k instead of E^0
 class PonderLmReset final : public Method {
 public:
     explicit PonderLmReset(const ModelConfig& config) : Method(config) {}

@@ -16,9 +16,9 @@ std::string gate_name(const std::string& name) {
 }
 
 /// Think-at-Hard (arXiv 2511.08577, methods-released.md section 6).
-///   slot (t, k + 1) reads Σ_v softmax(S^k over its n largest)_v · W_emb[v], S^k = L^0 + ... + L^k the
-///   running sum of the logits, and runs through the adapted weights;   it runs iff sigmoid(gate) > tau;
-///   S^{K_t} is the output, and since the head is linear that is head(h^0 + ... + h^{K_t})
+///   S^k = L^0 + ... + L^k, the sum of the logits so far;   slot (t, k + 1) runs iff sigmoid(gate) > tau
+///   it reads Σ_v softmax(the n largest of S^k)_v · W_emb[v] and uses the adapted weights
+///   output: S^{K_t} = head(h^0 + ... + h^{K_t}), because the head is linear
 class ThinkAtHard final : public Method {
 public:
     ThinkAtHard(const ModelConfig& config, const Parameters& parameters, const Backbone& backbone);
@@ -47,7 +47,7 @@ public:
                  "Iteration gate",
                  "Sigmoid of Think-at-Hard's gate: a token runs again where it exceeds the threshold."}};
     }
-    /// The mixture; the logits that it reads are those of the read-out that decides.
+    /// The head and the mixture.
     [[nodiscard]] std::int64_t input_flops() const override {
         return 2 * vocab_size_ * hidden_size_ + 2 * config_.top_k * hidden_size_;
     }
@@ -66,14 +66,14 @@ private:
     };
     struct Block {
         Norm norm;
-        Linear widen, narrow, change; ///< change undefined: the width stays
+        Linear widen, narrow, change; ///< `change` undefined: equal widths
     };
     [[nodiscard]] at::Tensor largest_logits(const at::Tensor& sum) const;
     [[nodiscard]] at::Tensor gate(const at::Tensor& states, const at::Tensor& logits) const;
 
     ThinkAtHardConfig tah_;
     double threshold_;
-    std::vector<std::int64_t> blocks_wanted_; ///< of gate_layers: those between input and final norm
+    std::vector<std::int64_t> blocks_wanted_; ///< the blocks in gate_layers, without input and final norm
     std::int64_t layers_;
     HeadWeights head_;
     Norm input_norm_, output_norm_;
@@ -134,7 +134,7 @@ ThinkAtHard::ThinkAtHard(const ModelConfig& config, const Parameters& parameters
       layers_(config.layers),
       head_(backbone.head()) {
     const auto tensor = [&](const std::string& name) {
-        return parameters.at(gate_name(name)).to(at::kFloat); // decisions are fp32 in every dtype
+        return parameters.at(gate_name(name)).to(at::kFloat); // decisions are made in fp32
     };
     const auto linear = [&](const std::string& name) -> Linear {
         Linear one{tensor(name + ".weight"), tensor(name + ".bias")};

@@ -15,7 +15,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Queries whose weights are there at once.
+/// Queries whose weights are in memory together.
 constexpr std::int64_t queries_at_once = 64;
 
 class AttentionRecorder final : public PartRecorder {
@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    /// Rows keep what a halted token left in them, so that what is known of them lives on from pass to pass.
+    /// Stores the token and step of each K/V row. Rows of halted tokens keep those of earlier passes.
     void learn_rows(const Attending& attending, const at::Tensor& tokens) {
         const at::Tensor steps =
             attending.steps.defined() ? attending.steps : at::full_like(tokens, attending.step);
@@ -79,10 +79,10 @@ private:
         row_step_ = row_step_.index_copy(0, attending.rows, steps);
     }
 
-    /// Weights [b, heads, key_steps * back] of some queries.
+    /// Attention weights of b queries, [b, heads, key_steps * back].
     [[nodiscard]] at::Tensor weights(const Attending& attending, const at::Tensor& queries,
                                      const at::Tensor& ranges, const at::Tensor& tokens) const {
-        // The rows that one of these queries sees, range by range, and which of them each query sees.
+        // For each range: the rows that at least one query sees, and a mask of the rows that each query sees.
         const at::Tensor begin = ranges.select(2, 0);
         const at::Tensor end = ranges.select(2, 1);
         const at::Tensor none = begin.ge(end);
@@ -104,7 +104,7 @@ private:
         }
         const at::Tensor keys = at::cat(rows);
         const std::int64_t group = attending.query.size(1) / attending.keys.size(1);
-        // [heads, b, d_h] against [heads, d_h, rows].
+        // [heads, b, d_h] times [heads, d_h, rows].
         const at::Tensor query =
             attending.query.index_select(0, queries).index_select(1, heads_).to(at::kFloat).transpose(0, 1);
         const at::Tensor key = attending.keys.index_select(0, keys)
@@ -126,19 +126,19 @@ private:
             (tokens.unsqueeze(1) - row_token_.index_select(0, keys)).clamp(0, longest_ - 1);
         const at::Tensor column =
             key_steps_ > 1 ? back + row_step_.index_select(0, keys) * longest_ : back; // [b, rows]
-        // What a query does not see has the weight 0, wherever it is added.
+        // Rows that a query does not see have weight 0, so their column does not matter.
         return at::zeros({shares.size(0), shares.size(1), key_steps_ * longest_}, shares.options())
             .scatter_add_(2, column.unsqueeze(0).expand_as(shares), shares)
             .transpose(0, 1);
     }
 
     AttentionChoice choice_;
-    at::Tensor values_;               ///< [M, step, layer, head, key step where there are several, back]
+    at::Tensor values_;               ///< [M, step, layer, head, (key step,) back]
     std::int64_t longest_;            ///< tokens of the longest sequence
     std::int64_t key_steps_;          ///< K + 1 unless the visibility is per step
     at::Tensor heads_;                ///< int64 [heads]
-    at::Tensor place_;                ///< int64 [N]: among the M, -1; undefined: all are reported
-    at::Tensor row_token_, row_step_; ///< int64 [R]: whose keys the rows hold
+    at::Tensor place_;                ///< ReportedTokens::place
+    at::Tensor row_token_, row_step_; ///< int64 [R]: token and step of each K/V row
 };
 
 } // namespace

@@ -24,8 +24,8 @@ void PartRecorder::put(at::Tensor column, const at::Tensor& values) const {
 
 namespace {
 
-/// Reads out every layer at every step through the final norm and the head (the logit lens), as soon as it
-/// has run, so that states do not accumulate.
+/// Reads out every layer at every step through the final norm and the head (the logit lens). It does so as
+/// soon as the layer ran, so that states do not accumulate.
 class LensRecorder final : public PartRecorder {
 public:
     LensRecorder(const Backbone& backbone, const SignalTensors& signals, at::Tensor targets)
@@ -66,7 +66,7 @@ private:
     at::Tensor targets_;
 };
 
-/// The choices of the routers of mixtures of experts.
+/// Records what the routers of mixtures of experts choose.
 class RouterRecorder final : public PartRecorder {
 public:
     RouterRecorder(ExpertsConfig config, bool by_step, const SignalTensors& signals)
@@ -137,7 +137,7 @@ private:
     at::Tensor values_;
 };
 
-/// The weights of depth mixing, which are computed anyway.
+/// Records the weights of depth mixing, which the run computes anyway.
 class DepthRecorder final : public PartRecorder {
 public:
     DepthRecorder(const ModelConfig& config, const SignalTensors& signals)
@@ -149,11 +149,11 @@ public:
 
     void on_tensor(std::string_view name, std::int64_t, std::int64_t layer,
                    const at::Tensor& tensor) override {
-        // Made for listeners: nobody writes to it again.
+        // Keep the tensor without a copy: it is made for listeners and not overwritten.
         waiting_[{std::string(name), layer}] = tensor;
     }
 
-    /// Puts what was heard since the last step to this one and its tokens.
+    /// Writes the tensors since the last call to this step and its tokens.
     void step_ran(const Slots& slots) override {
         if (!rows_.empty) {
             place(slots.hidden.size(0), slots.step);
@@ -164,7 +164,7 @@ public:
 private:
     void place(std::int64_t slots, std::int64_t step) {
         if (config_.depth.kind == DepthMixing::depth_attention) {
-            // A layer without sources says nothing: its own value is all there is.
+            // A layer without sources sends no tensor. Its own value has the weight 1.
             for (std::int64_t l = 0; l < config_.layers; ++l) {
                 if (depth_sources(config_, step, l).empty()) {
                     const at::Tensor target = signals_.at(signal::depth_weights)
@@ -178,7 +178,7 @@ private:
         }
         for (const auto& [heard, tensor] : waiting_) {
             if (tensor.size(0) != slots) {
-                continue; // another pass's
+                continue; // a tensor of another pass
             }
             const auto& [name, layer] = heard;
             const at::Tensor rows = recorded(tensor);
@@ -186,7 +186,7 @@ private:
             if (config_.depth.kind == DepthMixing::depth_attention) {
                 put(target, spread(step, layer, rows));
             } else if (config_.depth.kind == DepthMixing::attnres) {
-                // The running stream is the last column, whatever the number of snapshots so far.
+                // The running stream is always the last column, even if there are fewer snapshots so far.
                 const std::int64_t count = rows.size(1) - 1;
                 put(target.narrow(1, 0, count), rows.narrow(1, 0, count));
                 put(target.select(1, target.size(1) - 1), rows.select(1, count));
@@ -196,9 +196,8 @@ private:
         }
     }
 
-    /// Weights of a layer's sources and its own value, [n, head, source], in the columns where they belong:
-    /// [n, column, head]. Neighbours travel together: anchors, recent layers and the own value each have
-    /// theirs side by side.
+    /// Moves the weights of a layer's sources and its own value, [n, head, source], to the signal's columns,
+    /// [n, column, head]. Copies sources with consecutive columns together.
     [[nodiscard]] at::Tensor spread(std::int64_t step, std::int64_t layer, const at::Tensor& weights) const {
         std::vector<std::int64_t> places;
         for (const DepthSourceId& source : depth_sources(config_, step, layer)) {

@@ -18,9 +18,9 @@ namespace ponderscope {
 
 /// The M tokens, of N in a run, that are read out. `tokens` undefined: all tokens.
 struct ReportedTokens {
-    at::Tensor tokens;        ///< int64 [M], ascending
-    at::Tensor others;        ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;         ///< int64 [N]: index among the M tokens, -1: context; undefined if `tokens` is
+    at::Tensor tokens; ///< int64 [M], ascending
+    at::Tensor others; ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;  ///< int64 [N]: index among the M tokens, -1: context; as `tokens`, may be undefined
     std::int64_t count = 0;   ///< M
     at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
     std::int64_t longest = 0; ///< tokens of the longest window

@@ -13,20 +13,20 @@ namespace ponderscope {
 
 namespace {
 
-/// What the end of a step leaves.
+/// Describes the state at the end of a step.
 std::string name_of_states(const ModelConfig& config, const Method& method) {
     return method.layers_are_steps() ? "residual stream after the block"
            : config.recurs()         ? "state after the core's blocks"
                                      : "state after the final norm";
 }
 
-/// Snapshots that Block AttnRes has taken when the stack ends, the embedding included.
+/// Number of Block AttnRes's snapshots at the end of the stack, including the embedding.
 std::int64_t snapshots(const ModelConfig& config) {
     const std::int64_t layers_a_block = (config.depth.block_size + 1) / 2;
     return 1 + config.layers / layers_a_block;
 }
 
-/// What depth mixing weighs.
+/// Signals of depth mixing: the weights of its sources.
 std::vector<RecordedSignal> depth_signals(const ModelConfig& config, std::int64_t steps) {
     const std::int64_t sublayers = 2 * config.layers;
     switch (config.depth.kind) {
@@ -77,13 +77,13 @@ std::vector<RecordedSignal> depth_signals(const ModelConfig& config, std::int64_
                  {steps, sublayers + 1, snapshots(config) + 1}}};
     }
     case DepthMixing::none:
-    case DepthMixing::denseformer: // its weights are parameters: the same for every token
+    case DepthMixing::denseformer: // its weights are parameters, equal for all tokens
         break;
     }
     return {};
 }
 
-/// Layers that the steps run, read out at every step.
+/// Signals of the layers of a step, each read out at every step.
 std::vector<RecordedSignal> lens_signals(const ModelConfig& config, std::int64_t steps) {
     std::vector<std::string> labels;
     for (std::int64_t layer = config.core_begin(); layer < config.core_end(); ++layer) {
@@ -116,7 +116,7 @@ std::vector<RecordedSignal> lens_signals(const ModelConfig& config, std::int64_t
 
 struct RouterSignal {
     const char* name;
-    const char* axis; ///< behind the layer; nullptr: none
+    const char* axis; ///< axis after the layer; nullptr: none
     const char* unit;
     const char* title;
     const char* what;
@@ -143,7 +143,7 @@ std::vector<RecordedSignal> router_signals(const ModelConfig& config, const Meth
     for (const std::int64_t layer : experts.layers) {
         layers.push_back(std::to_string(layer));
     }
-    // Expert ids as bytes, if they and did_not_run fit into one.
+    // Expert ids take one byte if the ids and did_not_run fit.
     const DType id = experts.count <= 128 ? DType::i8 : DType::i16;
     std::vector<RecordedSignal> signals;
     for (const RouterSignal& one : router_table) {
@@ -169,7 +169,7 @@ std::vector<RecordedSignal> router_signals(const ModelConfig& config, const Meth
             declared.info.axes.emplace_back(one.axis);
             declared.shape.push_back(of_all ? experts.count : experts.chosen);
         }
-        declared.on_request = declared.half = declared.sparse = true; // layers behind an exit do not run
+        declared.on_request = declared.half = declared.sparse = true; // layers above an exit do not run
     }
     return signals;
 }
@@ -198,8 +198,8 @@ RecordedSignal state_signal(const StateChoice& choice, const ModelConfig& config
     return declared;
 }
 
-/// `layer` and `head` count the chosen ones, `back` the tokens from the query's to the key's; a query may see
-/// more than one slot of a token.
+/// Axes `layer` and `head` index the chosen layers and heads. `back` is the distance from query to key in
+/// tokens. `key_step` exists if a query may see several slots of a token.
 RecordedSignal attention_signal(const AttentionChoice& choice, const Method& method) {
     const std::int64_t steps = method.max_steps() + 1;
     RecordedSignal declared{{signal::attention,
@@ -231,7 +231,7 @@ bool reads_steps_anyway(const Method& method, const RunPlan& plan) {
 }
 
 std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer) {
-    // opt's blocks are wider than what goes in and comes out.
+    // In OPT, blocks may be wider than a step's input and output.
     return layer == StatePlace::end_of_step && !method.layers_are_steps() ? config.embed_dim
                                                                           : config.hidden_size;
 }
@@ -291,7 +291,7 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
     }
     const std::string states = name_of_states(config, method);
     if (level == RecordLevel::steps && method.max_steps() > 0) {
-        // A stack with a start state has something before its first step.
+        // With a start state, step 0 has a previous state.
         const std::string first =
             config.has_state_before() ? "; at step 0 to the state before it." : "; 0 at " + unit + " 0.";
         declare(signal::kl_previous_current, "nats", "D_KL(p_k−1 ‖ p_k)",
@@ -325,7 +325,7 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
         const bool asked = own.name != signal::gate || method.max_steps() > 0 || method.values_last_step();
         if (asked && (own.name != signal::expected_nll || level == RecordLevel::steps)) {
             RecordedSignal& declared = signals.emplace_back(RecordedSignal{std::move(own), {}});
-            if (declared.info.axes.size() > 1) { // the last step asks nothing
+            if (declared.info.axes.size() > 1) { // a gate may have no value at the last step
                 const bool fewer = declared.info.name == signal::gate && !method.values_last_step();
                 declared.shape = {fewer ? method.max_steps() : steps};
             }
@@ -343,7 +343,7 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
             .axes = {"token", "iteration"};
         signals.back().shape = {refreshes};
     }
-    if (!method.layers_are_steps()) { // there a step has weights of its own layer only
+    if (!method.layers_are_steps()) { // with layers as steps, a step has one layer
         append(depth_signals(config, steps));
     }
     if (plan.states) {

@@ -13,10 +13,11 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    std::vector<std::int64_t> shape; ///< of a token; attention's last axis: 1, in a run the longest window
-    bool on_request = false;         ///< recorded only on request, with a cost of its own
-    bool half = false;               ///< fp16 also on the device; integer signals stay integers
-    bool sparse = false;             ///< unwritten entries are NaN or did_not_run; false: 0
+    /// Shape of a token's values. The last axis of attention is 1 here, and the longest window in a run.
+    std::vector<std::int64_t> shape;
+    bool on_request = false; ///< recorded only on request, with a cost of its own
+    bool half = false;       ///< fp16 also on the device; integer signals stay integers
+    bool sparse = false;     ///< unwritten entries are NaN or did_not_run; false: 0
 
     [[nodiscard]] std::int64_t token_bytes() const; ///< uncompressed bytes in the trace
 };

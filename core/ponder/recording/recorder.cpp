@@ -14,12 +14,12 @@ namespace ponderscope {
 
 namespace {
 
-/// Writes \p values at places of [M, d], or all of it.
+/// Returns \p all, [M, d], with \p values in the rows \p place; undefined \p place: in all rows.
 at::Tensor replaced(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) {
     return place.defined() ? all.index_copy(0, place, values) : values;
 }
 
-/// What a read-out gives, by the signal of its step.
+/// The values of a read-out, with the names of the per-step signals.
 std::array<std::pair<const char*, at::Tensor>, 10> by_signal(const HeadResult& result) {
     return {{{signal::nll, result.nll},
              {signal::entropy, result.entropy},
@@ -117,7 +117,7 @@ void Recorder::keep(const HeadResult& result, const at::Tensor& place, std::int6
 
 const RecordedRows& Recorder::rows_of(const at::Tensor& tokens) {
     if (rows_ && tokens.is_same(rows_of_)) {
-        return *rows_; // a step asks several times, and each answer may wait for the device
+        return *rows_; // computing the rows again may wait for the device
     }
     rows_of_ = tokens;
     if (reported_.count == 0) {
@@ -176,7 +176,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
             put(name, rows.place, slots.step, select_rows(values, rows.local));
             continue;
         }
-        // Known of all steps at once, run or not (SignalInfo::every_step).
+        // Values for all steps, even for steps that do not run (SignalInfo::every_step).
         for (Signal& entry : signals_) {
             if (entry.info.name == name) {
                 entry.values = replaced(entry.values, rows.place, select_rows(values, rows.local));
@@ -196,12 +196,12 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
             (slots.step > 0 ? select_rows(state_, rows.place) : select_rows(slots.before, rows.local))
                 .to(at::kFloat);
         const at::Tensor norm = wide.norm(2, 1);
-        // A start state of zeros has no direction.
+        // The cosine with a start state of zeros is NaN; store 0.
         put(signal::cosine, rows.place, slots.step,
             at::nan_to_num((wide * before).sum(1) / (norm * before.norm(2, 1))));
         put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
         const at::Tensor update = wide - before;
-        // A state before step 0 makes the first update.
+        // With a state before step 0, step 0 is the first update.
         if (slots.step > (backbone_.config().has_state_before() ? 0 : 1)) {
             const at::Tensor last = select_rows(update_, rows.place);
             put(signal::update_cosine, rows.place, slots.step,
@@ -237,7 +237,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
     }
 }
 
-/// Rows of tokens that run their first step: of all tokens together, or of some after the others.
+/// Stores rows at a token's first step. Tokens come in one call or in several calls.
 at::Tensor Recorder::kept(const at::Tensor& all, const at::Tensor& place, const at::Tensor& values) const {
     if (!place.defined()) {
         return values;
@@ -247,7 +247,7 @@ at::Tensor Recorder::kept(const at::Tensor& all, const at::Tensor& place, const 
     return whole.index_copy(0, place, values);
 }
 
-/// Where the most likely token last changed, and how often. \p last: int64 [M], K_t; undefined: K.
+/// Computes prediction_depth and answer_flips. \p last: int64 [M], K_t; undefined: K.
 void Recorder::follow_answers(const at::Tensor& last) {
     const at::Tensor* answers = find(signal::argmax);
     at::Tensor* depth = find(signal::prediction_depth);
@@ -267,7 +267,7 @@ void Recorder::follow_answers(const at::Tensor& last) {
     flips->copy_(changed.logical_and(ran.narrow(1, 1, width - 1)).sum(1));
 }
 
-/// As if every token stopped here; those that come back a step later had gone on.
+/// Stores each token's mass as if the token stopped here. If it continues, the next call replaces this mass.
 void Recorder::put_masses(const RecordedRows& rows, const Slots& slots, const Decision& decision) {
     if (slots.step > 0) {
         put(signal::halting_mass, rows.place, slots.step - 1, select_rows(mass_on_, rows.place));
@@ -301,7 +301,7 @@ at::Tensor Recorder::expected_embedding(const Slots& slots, const HeadWeights& h
         keep(result, rows.place, slots.step);
         return result.mixture;
     }
-    // Tokens that are context only need the mixture and nothing else.
+    // Tokens that are only context need the mixture, but no read-out.
     const HeadResult result = read_out(slots.hidden.index_select(0, rows.local), head, wanted);
     keep(result, rows.place, slots.step);
     at::Tensor others = reported_.others;
@@ -343,7 +343,7 @@ void Recorder::finish(const StepsResult& result) {
 
 void Recorder::read_output(const StepsResult& result) {
     const at::Tensor last =
-        steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor(); // K_t of the M
+        steps.defined() ? select_rows(steps, reported_.tokens) : at::Tensor(); // K_t of the M tokens
     if (at::Tensor* all = find(signal::expected_nll); all != nullptr && expected_.defined()) {
         if (!steps.defined() || all_ran) {
             HeadRequest of_mean;
@@ -355,7 +355,7 @@ void Recorder::read_output(const StepsResult& result) {
         }
     }
     if (extra_steps_) {
-        // Every step was read out when it ran; the output's is that of K_t.
+        // Every step was read out already; the output is the read-out of step K_t.
         const auto of_last = [&](const char* name) {
             const at::Tensor& all = *find(name);
             return last.defined() ? all.gather(1, last.unsqueeze(1)).select(1, 0)
@@ -380,7 +380,7 @@ void Recorder::read_output(const StepsResult& result) {
     }
 }
 
-/// Every token's last read-out goes to its own step. \p last: int64 [M].
+/// Writes the output's read-out of each token to its step K_t. \p last: int64 [M].
 void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
     const auto put_one = [&](const char* name, const at::Tensor& values) {
         at::Tensor* all = find(name);
@@ -395,13 +395,13 @@ void Recorder::put_last(const HeadResult& result, const at::Tensor& last) {
     };
     for (const auto& [name, values] : by_signal(result)) {
         const bool divergence = name == signal::kl_previous_current || name == signal::kl_current_previous;
-        // A token without a step before its last one has no divergence.
+        // A token with K_t = 0 has no previous step; store 0.
         put_one(name, divergence && values.defined() ? at::where(last > 0, values, at::zeros_like(values))
                                                      : values);
     }
 }
 
-/// Behind each token's last step.
+/// Sets entries after each token's last step to NaN or did_not_run.
 void Recorder::set_unrun_steps_to_nan() {
     const at::Tensor last = select_rows(steps, reported_.tokens).unsqueeze(1);
     for (Signal& entry : signals_) {
@@ -412,7 +412,7 @@ void Recorder::set_unrun_steps_to_nan() {
         at::Tensor behind = at::arange(entry.values.size(1), last.options()).unsqueeze(0) > last;
         at::Tensor values = entry.values;
         if (info.storage == SignalStorage::trimmed) {
-            values = values.select(-1, 0); // the last axis ends in zeros; every token has its first entry
+            values = values.select(-1, 0); // mark only `back` 0, because trimming removes zeros
         }
         while (behind.dim() < values.dim()) {
             behind = behind.unsqueeze(-1);

@@ -48,7 +48,7 @@ ReportedTokens reported_tokens(std::span<const Window> windows, at::Device devic
             }
             places.push_back(static_cast<std::int64_t>(tokens.size()));
             tokens.push_back(first + t);
-            // Inside a prefix nothing is predicted.
+            // Tokens of a prefix are not predicted.
             const bool predicts = window.first + t + 1 >= prefix;
             const std::int64_t next =
                 t + 1 < length ? window.ids[static_cast<std::size_t>(t + 1)] : window.next;
@@ -83,7 +83,7 @@ ScoreTransfer::ScoreTransfer(const Recorder& recorder, std::vector<ReportedWindo
         tensors.push_back(recorder.steps);
     }
     for (const Recorder::Signal& entry : recorder.signals()) {
-        // Candidates' probabilities and weights of sources are read by people: half the bytes say as much.
+        // Convert on the device, so that fp16 signals need half the copy.
         tensors.push_back(entry.values.to(scalar_type_of(entry.info.dtype)));
         fields_.push_back({entry.info.name, entry.values.sizes().slice(1).vec(), entry.info.dtype});
     }
@@ -99,8 +99,8 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
     const float* max_probability = has_distribution_ ? copy_->floats(next++) : nullptr;
     const std::int32_t* steps = has_steps_ ? copy_->integers(next++) : nullptr;
     std::vector<WindowResult> results;
-    std::int64_t row = 0;   // among the reported
-    std::int64_t token = 0; // among all
+    std::int64_t row = 0;   // index among the reported tokens
+    std::int64_t token = 0; // index among all tokens
     for (ReportedWindow& window : windows_) {
         const std::int64_t count = window.report_end - window.report_begin;
         const std::int64_t all = window.past + window.length;
@@ -112,7 +112,7 @@ std::vector<WindowResult> ScoreTransfer::collect(const FlopsModel& cost, bool de
         }
         std::vector<std::int64_t> flops(all_steps.size());
         const WindowSpan whole{0, all, window.past + window.report_begin, window.past + window.report_end};
-        // Where an exit only chose the read-out, every step was paid for.
+        // If exits only choose the read-out, every step ran and costs FLOPs.
         const std::vector<std::int32_t> every(all_ran_ ? all_steps.size() : 0,
                                               static_cast<std::int32_t>(cost.max_steps()));
         cost.count(all_ran_ ? every : all_steps, decides_by_head, {&whole, 1}, flops);

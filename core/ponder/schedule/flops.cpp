@@ -11,8 +11,8 @@ namespace ponderscope {
 
 namespace {
 
-/// Scores and mixture of every KV head of a layer, over its sources and its own value; a layer without
-/// sources mixes nothing.
+/// FLOPs of depth attention in a layer: for each KV head, scores and mixture over the sources and the own
+/// value. 0 without sources.
 std::int64_t mixing_flops(const ModelConfig& config, std::int64_t pass, std::int64_t layer) {
     if (config.depth.kind != DepthMixing::depth_attention) {
         return 0;
@@ -21,15 +21,15 @@ std::int64_t mixing_flops(const ModelConfig& config, std::int64_t pass, std::int
     return sources == 0 ? 0 : 4 * config.kv_heads * config.head_dim * (sources + 1);
 }
 
-/// What joins the sublayers of one pass in the cross-layer baselines, beside the matrices that
-/// Backbone::block_matrix_elements counts (the maps of mHC are among them).
+/// FLOPs that mHC, Block AttnRes or DenseFormer add to one pass, without the matrices that
+/// Backbone::block_matrix_elements counts (such as mHC's maps).
 std::int64_t joining_flops(const ModelConfig& config) {
     const std::int64_t d = config.hidden_size;
     const DepthMixingConfig& depth = config.depth;
     std::int64_t total = 0;
     switch (depth.kind) {
     case DepthMixing::mhc: {
-        // A sublayer's input, the mixing of the streams and writing back; the reduction once.
+        // For each sublayer: its input, the mixing of the streams, writing back. Once: the reduction.
         const std::int64_t n = depth.streams;
         return 2 * config.layers * (2 * n * d + 2 * (n * n + n) * d) + 2 * n * d;
     }
@@ -80,7 +80,7 @@ FlopsModel flops_model(const Backbone& backbone, const Method& method, const Run
     model.input = method.input_flops();
     model.input_reads_out = method.mixture().has_value();
     if (method.layers_are_steps()) {
-        // Above its exit a token leaves keys and values, and where they are mixed its query weighs them.
+        // Blocks above an exit compute the token's keys and values, with depth attention also its query.
         const bool mixes = config.depth.kind == DepthMixing::depth_attention;
         const std::int64_t heads = 2 * config.kv_heads + (mixes ? config.query_heads : 0);
         for (std::int64_t l = 0; l < config.layers; ++l) {

@@ -88,7 +88,7 @@ private:
     std::map<std::pair<std::string, std::int64_t>, at::Tensor> dense_; ///< [tokens * slots, ...], by layer
 };
 
-/// One run. Slots are kept dense, [N, K + 1, ...], whatever a token has of them; passes pack what is there.
+/// One run. Tensors of slots are dense, [N, K + 1, ...]. Passes pack the slots that exist.
 class InterleavedRun {
 public:
     InterleavedRun(const Backbone& backbone, const Method& method, const TokenBatch& batch,
@@ -147,14 +147,14 @@ private:
 
     using Hear = DenseTaps::Hear;
 
-    /// The stack over all slots of all tokens, behind the rows in use where rows are kept.
+    /// Runs the stack over all slots of all tokens. With a cache, their rows follow the rows in use.
     void pass(Hear hear) {
         const at::Tensor& sequence = batch_.space.sequence;
         const InterleavedRows rows = interleaved_rows(
             count_, sequence,
             known_count_ > 0 ? std::optional(sequence.size(0) * known_count_) : std::nullopt);
         const at::Tensor& tokens = rows.tokens;
-        const at::Tensor index = tokens * slots_a_token_ + rows.steps; // into the dense form
+        const at::Tensor index = tokens * slots_a_token_ + rows.steps; // in the dense tensors
         Pass pass = pass_of(batch_, tokens, options_);
         pass.tap = taps_.of_pass(tokens, rows.steps, hear);
         at::Tensor bias;
@@ -193,7 +193,7 @@ private:
         }
     }
 
-    /// K/V of slots that see so many rows of their sequence, their own the last, go into the cache.
+    /// Lets a pass write K/V to the cache. \p visible: number of rows that each slot sees, its own row last.
     void keep_rows(Pass& pass, const at::Tensor& begin, const at::Tensor& visible, const at::Tensor& bias) {
         pass.kv = &cache_->rows;
         pass.rows = begin + visible - 1;
@@ -218,7 +218,7 @@ private:
         return options_.cache != nullptr ? begin : begin * slots_a_token_;
     }
 
-    /// The stack over slots, by token, then step.
+    /// Runs the stack over slots, ordered by token, then step, and applies patches.
     [[nodiscard]] at::Tensor run_patched(const at::Tensor& input, Pass& pass, const at::Tensor& tokens,
                                          const at::Tensor& steps) const {
         const RunPatches* patches = options_.patches;
@@ -231,8 +231,8 @@ private:
         return patches->apply_to_slots(backbone_.run(input, pass), tokens, steps, StatePlace::end_of_step);
     }
 
-    /// The pass over what all slots have become, for those who want its attention: it gives the states that
-    /// are there already, which stay what they are.
+    /// If the listener still needs attention: runs one pass over the final slots. Its states are the known
+    /// states, which are kept.
     void attend_once_more() {
         if (options_.cache != nullptr || !taps_.lacks_attention()) {
             return;
@@ -242,8 +242,8 @@ private:
         hidden_ = states;
     }
 
-    /// Slots and inputs as the last pass's states make them. How far inputs of slots that are still there
-    /// have moved: fp32 [N].
+    /// Makes slots and inputs from the states of the last pass. Returns the largest change of each token's
+    /// inputs, over slots that existed before: fp32 [N].
     at::Tensor refresh() {
         const at::Tensor had = count_;
         count_ = at::ones_like(had);
@@ -268,7 +268,7 @@ private:
             put(inputs_, k + 1, tokens, walk.slots().input);
             put_bias(walk.key_bias(), k + 1, tokens);
             set_count(tokens, k + 2);
-            // Only slots that this pass had can be asked on.
+            // Only slots of the last pass have a state for the next decision.
             if (known_count_ > 0) {
                 if (k + 2 > known_count_) {
                     break;
@@ -288,7 +288,7 @@ private:
         return at::GradMode::is_enabled() && (all.requires_grad() || values.requires_grad());
     }
 
-    /// dense[tokens, k] = values: in place where no graph is recorded.
+    /// dense[tokens, k] = values, in place unless a graph is recorded.
     static void put(at::Tensor& dense, std::int64_t k, const at::Tensor& tokens, const at::Tensor& values) {
         at::Tensor column = dense.select(1, k);
         if (records_graph(dense, values)) {
@@ -319,11 +319,11 @@ private:
         tokens.defined() ? all.index_copy_(0, tokens, largest) : all.copy_(largest);
     }
 
-    /// All tokens together: the growth of slots, then so many refreshes, then the pass that counts.
+    /// Runs all tokens together: K refreshes in which slots grow, \p refreshes more, then the final pass.
     void run_counted(std::int64_t refreshes) {
         const std::int64_t growth = method_.max_steps();
         const std::int64_t longest = *std::max_element(batch_.lengths.begin(), batch_.lengths.end());
-        // After that many refreshes nothing can move any more, whatever the weights.
+        // After longest · K refreshes all inputs are final.
         if (longest <= std::numeric_limits<std::int32_t>::max() / slots_a_token_) {
             refreshes = std::min(refreshes, longest * growth);
         }
@@ -341,7 +341,7 @@ private:
         pass(Hear::all);
     }
 
-    /// The first token of every sequence, side by side, then the second, until all are final.
+    /// Runs the first token of every sequence together, then the second token, and so on.
     void run_exactly() {
         std::optional<StepCache> own;
         if (cache_ == nullptr) {
@@ -366,7 +366,7 @@ private:
         cache_ = options_.cache;
     }
 
-    /// These tokens (int64 [n], one of a sequence; undefined: all), a slot of each at a time.
+    /// Runs these tokens slot by slot. \p tokens: int64 [n], at most one of each sequence; undefined: all.
     void run_column(const at::Tensor& tokens) {
         Walk walk(parts(nullptr));
         walk.begin(tokens, select_rows(inputs_.select(1, 0), tokens));
@@ -397,7 +397,7 @@ private:
         }
     }
 
-    /// Goes through what the slots have become, step by step, as the other rules do while they compute.
+    /// Walks over the final slots step by step, so that listeners get the same calls as under other rules.
     StepsResult report_slots() {
         StepsResult result;
         Walk walk(parts(options_.listener));
@@ -443,12 +443,12 @@ private:
     std::int64_t slots_a_token_;
     bool halts_;
     DenseTaps taps_;
-    StepCache* cache_;             ///< where rows are kept; nullptr: a pass holds all there is to see
-    at::Tensor used_;              ///< int64 [S], rows of final slots, with a cache
+    StepCache* cache_;             ///< nullptr: slots see only rows of their own pass
+    at::Tensor used_;              ///< int64 [S], rows of final slots in the cache
     at::Tensor inputs_, hidden_;   ///< [N, K + 1, d]
     at::Tensor bias_;              ///< fp32 [N, K + 1] or undefined
     at::Tensor count_;             ///< int64 [N]: slots that each token has
-    std::int64_t known_count_ = 0; ///< the same number for all, where the host knows it; 0: it does not
+    std::int64_t known_count_ = 0; ///< slots of every token; 0: unequal or unknown to the host
     std::vector<at::Tensor> differences_;
 };
 

@@ -24,7 +24,7 @@ std::int64_t last_block(const ModelConfig& config) {
     return config.layers - 1;
 }
 
-/// What the blocks' queries see, and where their keys go.
+/// The K/V rows that a block writes, and the rows that its queries see.
 class LayerRows {
 public:
     LayerRows(const TokenBatch& batch, StepCache* cache, bool halts) : causal_(batch.causal_blocks()) {
@@ -39,7 +39,7 @@ public:
         }
     }
 
-    /// \p queries: int64 [m], the tokens that are still in; undefined: all.
+    /// \p queries: int64 [m], the tokens that have not exited; undefined: all.
     void prepare(const at::Tensor& queries, Pass& pass) const {
         pass.queries = queries;
         pass.kv = kv_;
@@ -85,8 +85,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
     }
     Walk walk({method, backbone.head(), batch.size(), rule, &batch.places, options.listener,
                [&](const at::Tensor& state, const Slots&) { return backbone.final_norm(state); }});
-    // The row of a token that exited stays as it was at its exit: blocks above compute its keys and values
-    // from it.
+    // A token's row stays unchanged after its exit: later blocks compute its keys and values from this row.
     at::Tensor stream = backbone.enter(backbone.embed(batch.ids), pass);
     walk.begin({}, stream);
     bool anybody = true;
@@ -119,7 +118,7 @@ StepsResult run_layers(const Backbone& backbone, const Method& method, const Tok
         anybody = walk.goes_on();
         if (!anybody) {
             if (options.cache == nullptr) {
-                break; // nobody will see the keys above
+                break; // no later token needs keys of later blocks
             }
             continue;
         }

@@ -9,7 +9,7 @@ namespace ponderscope {
 
 RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows,
                        at::Device device) {
-    // A token may be context in one window and read out in another: it is patched in both.
+    // A token may be in several windows. It is patched in each of them.
     std::map<Where, std::map<std::int64_t, const StatePatch*>> found;
     std::int64_t first = 0;
     for (std::size_t i = 0; i < windows.size(); ++i) {
@@ -39,7 +39,8 @@ RunPatches::RunPatches(std::span<const StatePatch> patches, std::span<const Wind
 
 namespace {
 
-/// \p keys: int64 [n] ascending, of the rows of \p states; \p wanted: int64 [m].
+/// Replaces the rows of \p states whose key is in \p wanted (int64 [m]) by \p others. \p keys: int64 [n],
+/// ascending, the keys of the rows.
 at::Tensor replaced(const at::Tensor& states, const at::Tensor& keys, const at::Tensor& wanted,
                     const at::Tensor& others) {
     const at::Tensor place = at::searchsorted(keys, wanted).clamp_max(keys.size(0) - 1);
@@ -65,7 +66,7 @@ at::Tensor RunPatches::apply_to_slots(at::Tensor states, const at::Tensor& token
                                       std::int64_t layer) const {
     for (auto group = groups_.lower_bound({layer, 0}); group != groups_.end() && group->first.first == layer;
          ++group) {
-        // A key that orders slots by token, then step, as they lie.
+        // A key in the order of the slots: by token, then step.
         constexpr std::int64_t more_than_steps = std::int64_t{1} << 20;
         const at::Tensor wanted = group->second.tokens * more_than_steps + group->first.second;
         states = replaced(states, tokens * more_than_steps + steps, wanted, group->second.states);

@@ -23,7 +23,7 @@ namespace {
 
 const char* const tensor_name = "initial_state";
 
-/// initial_state [B, T, d] of a safetensors file, in fp32.
+/// Reads `initial_state` [B, T, d] from a safetensors file, as fp32.
 at::Tensor read_states(const std::filesystem::path& path, const ModelConfig& config) {
     const SafetensorsFile file = SafetensorsFile::open(path);
     const std::string expected = std::string("a tensor ") + tensor_name + " of shape [sequences, tokens, " +
@@ -94,7 +94,7 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
 }
 
 bool StartState::is_zero(const ModelConfig& config) const {
-    // Where the config begins with zeros, random states have no deviation to be drawn with.
+    // With deviation 0 in the config, random states are zeros.
     return kind_ == Kind::zero || (kind_ == Kind::random && config.sandwich.state_deviation == 0.0);
 }
 
@@ -127,7 +127,7 @@ at::Tensor StartState::states(std::span<const Window> windows, const ModelConfig
         } else {
             const std::uint64_t of_sequence = splitmix64(seed_, static_cast<std::uint64_t>(sequence));
             auto* values = part.mutable_data_ptr<double>();
-            // u uniform on (2Φ(-3) - 1, 2Φ(3) - 1): erfinv gives a normal cut at three deviations.
+            // erfinv(u), u uniform on (2Φ(-3) - 1, 2Φ(3) - 1), is a normal variable cut at 3 deviations.
             const double reach = std::erf(3.0 / std::numbers::sqrt2);
             at::parallel_for(0, length, 16, [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t t = begin; t < end; ++t) {

@@ -26,7 +26,7 @@ public:
     /// The states of all tokens of the windows, fp32 [N, d], on the CPU. InputError: the file has no row for
     /// a token.
     [[nodiscard]] at::Tensor states(std::span<const Window> windows, const ModelConfig& config) const;
-    /// Whether equal positions of two sequences start from equal states.
+    /// Whether all start states are zero.
     [[nodiscard]] bool is_zero(const ModelConfig& config) const;
     [[nodiscard]] std::string text(const ModelConfig& config) const; ///< "random:0", "zero", the file's path
     /// Digest of a file's states; empty without a file.

@@ -48,7 +48,7 @@ bool RunPlan::counts_refreshes(const Method& method) const {
 
 namespace {
 
-/// The sliding windows of the steps' layers, each once.
+/// The sliding windows of the steps' layers, without repeats.
 std::vector<std::int64_t> windows_of(const ModelConfig& config) {
     std::vector<std::int64_t> windows;
     for (std::int64_t l = config.core_begin(); l < config.core_end(); ++l) {
@@ -60,7 +60,7 @@ std::vector<std::int64_t> windows_of(const ModelConfig& config) {
     return windows;
 }
 
-/// Where the slots' K/V go and what they see: nothing is kept where a pass holds all there is to see.
+/// The K/V rows that a pass writes, and the rows that its slots see. None if slots see only their own pass.
 class KeptRows {
 public:
     KeptRows(const Backbone& backbone, const Method& method, const TokenBatch& batch, StepCache* cache,
@@ -107,8 +107,8 @@ public:
                          cache != nullptr ? cache->counts : at::Tensor(), skips, windows, seen);
     }
 
-    /// Blocks that lie outside of the steps, whose tokens have one row each: the prelude's, and the coda's
-    /// where \p step is not a segment of its own. \p tokens: int64 [n]; undefined: all.
+    /// For the prelude's and the coda's blocks. A token has one row in a segment. \p step: the segment; 0
+    /// unless the coda has one for each step. \p tokens: int64 [n]; undefined: all.
     void prepare_outside(const at::Tensor& tokens, std::int64_t step, Pass& pass) const {
         if (cache_ == nullptr) {
             TORCH_CHECK(!tokens.defined(), "blocks outside of the steps run all tokens together");
@@ -142,7 +142,7 @@ public:
         }
         pass.rows = rows.rows;
         if (cache_ == nullptr && !slots.tokens.defined() && (slots.step == 0 || own_segments_ == 1)) {
-            // While everybody runs, rows lie as the tokens do: plainly causal, windows included.
+            // As long as all tokens run, rows are in the order of tokens: causal, also with sliding windows.
             see_all_in_order(pass);
             return;
         }
@@ -154,7 +154,7 @@ public:
         pass.visibility.causal = batch_.causal_blocks(planner_->segment(slots.step));
     }
 
-    /// After the last step that ran: the steps that no token reached see the same rows.
+    /// Call it after the last step that ran. Prepares the segments of steps that no token reached.
     void finish(std::int64_t last_step, std::int64_t max_steps) {
         for (std::int64_t step = last_step + 1; step <= max_steps; ++step) {
             if (copies_) {
@@ -166,7 +166,7 @@ public:
     }
 
 private:
-    /// Rows lie as the tokens do.
+    /// For rows in the order of tokens.
     void see_all_in_order(Pass& pass) const {
         Visibility plain;
         plain.causal = batch_.causal_blocks();
@@ -177,7 +177,7 @@ private:
         see(pass, with_prefix(visible_ranges(plain, batch_.size(), prefix_.device()).to(at::kInt), {}));
     }
 
-    /// Tokens of a prefix see all of it: rows up to its end.
+    /// Extends the ranges of a prefix's tokens to the end of the prefix.
     [[nodiscard]] at::Tensor with_prefix(const at::Tensor& ranges, const at::Tensor& tokens) const {
         if (!prefix_.defined()) {
             return ranges;
@@ -192,8 +192,8 @@ private:
         pass.visibility.most_rows = longest_ * ranges.size(1);
     }
 
-    /// A token that halted is seen by later steps with its last K/V: every new token's rows go on to the next
-    /// segment, and those that are active overwrite theirs.
+    /// Copies the rows of this run's tokens from the previous segment. Active tokens overwrite theirs; halted
+    /// tokens keep their last K/V.
     void carry_rows(KvRows& kv, std::int64_t step) {
         for (std::size_t i = 0; i < batch_.lengths.size(); ++i) {
             const std::int64_t row = batch_.first_rows[i] + batch_.past[i];
@@ -210,8 +210,7 @@ private:
     std::optional<StepRowPlanner> planner_;
     at::Tensor prefix_; ///< int64 [N]: tokens of the token's sequence that see each other; undefined: none
     std::int64_t longest_;
-    /// What single tokens see is said by numbers on the device, as those of the next run will say it of
-    /// theirs.
+    /// In decoding on a GPU: ranges are tensors on the device, so that a captured step can read new ones.
     bool on_device_;
     bool copies_ = false;
     bool plain_ = false;
@@ -248,7 +247,7 @@ TokenBatch TokenBatch::make(const Backbone& backbone,
         total += length;
     }
     const RotationTable table = backbone.rotation(whole);
-    // Rows: positions, rotation rows, ids, [first row of the sequence, its number].
+    // Planes: positions, rotation rows, ids, and with plan_rows the sequence's first row and number.
     at::Tensor host =
         at::empty({plan_rows ? 5 : 3, total}, at::TensorOptions(at::kLong).pinned_memory(!device.is_cpu()));
     auto* next = host.mutable_data_ptr<std::int64_t>();
@@ -293,7 +292,7 @@ Schedule schedule_of(const Backbone& backbone, const Method& method, const Steps
     if (method.layers_are_steps()) {
         return Schedule::layers;
     }
-    // A token's coda sees where the tokens before it stopped.
+    // A token's coda attends to the coda's rows of earlier tokens, which exist after these tokens stopped.
     const HaltingRule* rule = options.plan.rule.get();
     const bool by_token = options.plan.sequential(method)
                               ? !options.chunks
@@ -304,8 +303,7 @@ Schedule schedule_of(const Backbone& backbone, const Method& method, const Steps
 
 namespace {
 
-/// Whether the coda runs after every step because that step is read out. Without a coda the head reads the
-/// states themselves.
+/// Whether a model with a coda runs the coda after every step, for a read-out.
 bool reads_each_step(const Backbone& backbone, const Method& method, const StepsOptions& options) {
     const RunPlan& plan = options.plan;
     return backbone.config().recurs() && (options.read_out_every_step || plan.selects(method) ||
@@ -320,9 +318,8 @@ StepCache make_step_cache(const Backbone& backbone, const Method& method, const 
     const RunPlan& plan = options.plan;
     const bool per_step = method.visibility() == VisibilityRule::per_step;
     const bool interleaved = method.visibility() == VisibilityRule::interleaved;
-    // Interleaved slots lie one after the other, those of other rules in a segment a step. Where layers are
-    // steps a block writes to its own layer's rows only, and where a token's last step is all that is seen of
-    // it the steps before need no rows: one segment does.
+    // One segment is enough if slots are interleaved, if layers are steps (a block writes only rows of its
+    // own layer), or if later tokens see only a token's last step. Otherwise each step has a segment.
     const bool one = interleaved || method.layers_are_steps() || plan.sequential(method);
     const std::int64_t steps = method.max_steps() + 1;
     const std::int64_t segments = one ? 1 : steps;

@@ -22,7 +22,7 @@ class RunPatches;
 
 /// The packed tokens of one run with the data of a pass. N tokens of S sequences.
 struct TokenBatch {
-    /// int64 [planes, N]: the tensors below, copied from the host together
+    /// int64 [planes, N]: one plane for each int64 tensor below, copied from the host together
     at::Tensor numbers;
     at::Tensor ids;                       ///< int64 [N]
     at::Tensor positions;                 ///< int64 [N]
@@ -87,8 +87,7 @@ struct StepsOptions {
     bool chunks = false; ///< under KvPolicy::shared: the tokens of a run go through each step together
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
-    /// int64 [N]: numbers of the batch's tokens in the larger run of listener and patches. Undefined: equal
-    /// numbers.
+    /// int64 [N]: each token's index in the larger run of listener and patches. Undefined: the same index.
     at::Tensor numbers = {};
 };
 
@@ -119,8 +118,8 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
 
 /// Runs all slots of all tokens under the interleaved rule, in which every slot of token t comes before token
 /// t + 1 (methods.md sections 4 and 6). core/README.md describes the three orders. With a cache, the K/V of
-/// the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in use). Taps: `embeds` and
-/// `hidden` of the result by step, and the taps of the passes that computed the result.
+/// the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in use). The listener gets
+/// `embeds` and `hidden` of the final slots step by step, and the tensors of the passes that computed them.
 StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                             const StepsOptions& options);
 

@@ -12,9 +12,9 @@ namespace ponderscope {
 
 namespace {
 
-/// The tokens at \p place, counted from the beginning of this run, of the sequences that reach so far.
+/// The tokens at one place, counted from the beginning of this run, of all sequences that are long enough.
 struct Part {
-    at::Tensor tokens; ///< int64 [m], numbers in the run
+    at::Tensor tokens; ///< int64 [m], indices in the run
     TokenBatch batch;
 };
 
@@ -38,7 +38,7 @@ Part part_at(const TokenBatch& batch, std::int64_t place, std::int64_t segment_r
     part.batch.rotation_rows = pick(batch.rotation_rows);
     part.batch.cos = batch.cos;
     part.batch.sin = batch.sin;
-    // Sequences keep their numbers when shorter ones have ended: the cache counts their rows by them.
+    // Keep the sequences' numbers even after shorter sequences ended, because StepCache::counts uses them.
     part.batch.space = {segment_rows, pick(batch.space.sequence_row), pick(batch.space.sequence),
                         pick(batch.space.position)};
     part.batch.places = {pick(batch.places.sequence), pick(batch.places.position), pick(batch.places.length)};

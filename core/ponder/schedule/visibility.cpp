@@ -9,10 +9,10 @@ namespace ponderscope {
 
 namespace {
 
-/// For sorted \p sequence [N] and counts [N]: how much of its own sequence lies before each token.
+/// For each token, the sum of \p counts [N] over earlier tokens of its sequence. \p sequence [N] is sorted.
 at::Tensor before_in_sequence(const at::Tensor& counts, const at::Tensor& sequence) {
     const at::Tensor before = at::cumsum(counts, 0) - counts;
-    // The sequence's first token is found by its number, so that nothing is read back to the host.
+    // Find each sequence's first token on the device, without a copy to the host.
     const at::Tensor first = at::searchsorted(sequence, sequence);
     return before - before.index_select(0, first);
 }
@@ -71,7 +71,7 @@ StepRows StepRowPlanner::next(const at::Tensor& tokens) {
             seen.index_copy_(0, space_.sequence_row + space_.position, before + active);
             for (const std::int64_t window : windows_) {
                 const at::Tensor last =
-                    select_rows(space_.position, tokens) - window; // outside of the window
+                    select_rows(space_.position, tokens) - window; // last position outside of the window
                 const at::Tensor outside = seen.index_select(0, sequence_row + last.clamp_min(0));
                 result.window_ranges.emplace_back(
                     window, as_ranges({begin + outside.masked_fill(last < 0, 0)}, {rows + 1}));

@@ -39,15 +39,16 @@ struct StepRows {
 /// per_step: a token's row in the step's segment is its position in the sequence. With one segment (segments
 /// = 1), each step overwrites the rows of its active tokens. So a halted token keeps the row of its last
 /// step. With a segment for each step, the rows of the previous step are copied first (KvRows::copy). A
-/// generation needs this, because step k of a later token reads min(k, K_t'). two_dimensional: segment k
-/// holds the active tokens of step k without gaps, and a query reads one range in each of the k+1 segments.
+/// generation needs this, because step k of a later token reads token t' at step min(k, K_t').
+/// two_dimensional: segment k holds the active tokens of step k without gaps, and a query reads one range in
+/// each of the k+1 segments.
 class StepRowPlanner {
 public:
     /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
     /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
-    /// per_step, and a query sees only slots of its own step, which are contiguous. \p windows and \p seen
-    /// are for skips with sliding windows, which count tokens. \p seen, int64 [segments, segment_rows], has
-    /// the number of slots up to each position.
+    /// KvPolicy::skip. A query sees only slots of its own step, whose rows are contiguous. \p windows and
+    /// \p seen are needed if \p skips and layers have sliding windows, because a window's width is in tokens.
+    /// \p seen, int64 [segments, segment_rows]: the number of slots up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});

@@ -46,7 +46,7 @@ void Readout::add(const Slots& slots, const Decision& decision, const at::Tensor
     } else if (!slots.tokens.defined()) {
         output_ = stopped;
     } else {
-        // Rows of tokens that stopped earlier stay what they were.
+        // Tokens that stopped earlier keep their rows.
         output_ = at::index_copy(output_.defined() ? output_ : empty_like(stopped), 0, slots.tokens, stopped);
     }
     if (!mixes_ || slots.last) {
@@ -87,7 +87,7 @@ void Walk::ran(const at::Tensor& hidden, const at::Tensor& stream) {
     slots_.hidden = hidden;
     slots_.stream = stream;
     {
-        const GpuProducts exact(Precision::float32); // a rounded gate near its threshold flips
+        const GpuProducts exact(Precision::float32); // rounding could flip a gate near its threshold
         decision_ = parts_.method.decide(slots_);
     }
     stopped_ = readout_.if_stopped(slots_, decision_);

@@ -66,8 +66,8 @@ struct WalkParts {
     RunListener* listener = nullptr;
     /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
-    bool selects = false; ///< a stopped token keeps running but is read out at its last step
-    /// int64 [N]: numbers of the tokens in the larger run of the listener. Undefined: equal numbers.
+    bool selects = false; ///< a stopped token runs on, but is read out at the step of its stop
+    /// int64 [N]: the index of each token in the listener's larger run. Undefined: the same index.
     at::Tensor numbers = {};
 };
 
