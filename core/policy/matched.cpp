@@ -63,7 +63,7 @@ class Matcher {
 public:
     Matcher(const RowLayout& rows, const BootstrapOptions& options) : rows_(rows), options_(options) {}
 
-    /// Chooses the resampling from the NLL of the rule's last setting and the gain over its first.
+    /// Determines the resampling from the NLL of the rule's last setting and its gain over the first setting.
     void settle(const MatchedRule& rule) {
         const std::vector<double>& dearest = rule.settings.back().nll;
         std::vector<double> gain = rule.settings.front().nll;

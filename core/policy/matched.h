@@ -19,7 +19,7 @@ inline constexpr const char* blind_rule = "blind";
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: the rule is a bound
-    bool hull = false;  ///< use the lower convex hull of the settings, made non-increasing
+    bool hull = false;  ///< use the settings' lower convex hull, where NLL never rises
     std::vector<ScoredSetting> settings;
     std::vector<ScoredSetting> for_flops; ///< settings for comparison at equal FLOPs; empty: `settings`
     bool plain = false;                   ///< a run of a model without pondering steps
@@ -61,12 +61,13 @@ struct MatchedComparison {
     Resampling resampling;
 };
 
-/// Compares rules. Calls \p rule(i, costs) once for \p reference, then for i = 0..rules-1. So only one rule's
-/// settings are in memory at a time. The argument `costs` has all costs of both axes; in the call for the
-/// reference it is empty. Each bootstrap replicate interpolates at the costs again, because the mean costs of
-/// settings come from the same text. Intervals include this uncertainty. Losses do not affect the choice of
-/// settings. `better` needs blind_rule among the rules. Omits FLOPs in \p costs that the reference does not
-/// reach. InputError: the reference does not reach a cost in steps.
+/// Compares rules. Calls \p rule(i, costs) first for \p reference, then for the other i in 0..rules-1, and
+/// again for a reference that is a bound. So few settings are in memory at a time. The argument `costs` has
+/// all costs of both axes; in the call for the reference it is empty. Each bootstrap replicate interpolates
+/// at the costs again, because the mean costs of settings come from the same text. Intervals include this
+/// uncertainty. Losses do not affect the choice of settings. `better` needs blind_rule among the rules. Omits
+/// FLOPs in \p costs that the reference does not reach. InputError: the reference does not reach a cost in
+/// steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,

@@ -106,7 +106,7 @@ std::span<const PolicyKind> policy_kinds();
 /// one object, which lives until the program ends. Thread-safe.
 const PolicyKind& signal_kind(PolicySignal signal, OwnRule::Stops stops);
 /// A kind by its name ("entropy"; for rules over a signal also "signal:name=gate", without `stops`). nullptr:
-/// unknown name. InputError: another mistake in the name of a rule over a signal.
+/// unknown name. InputError: wrong keys in the name of a rule over a signal.
 const PolicyKind* find_policy_kind(std::string_view name);
 
 /// Makes the rule of a spec for a run.

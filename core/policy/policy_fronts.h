@@ -30,7 +30,7 @@ struct PolicyFront {
     std::size_t number = 0; ///< index of the kind in the list of all kinds; selects the colour
     bool causal = true;
     std::vector<PolicyPoint> points;   ///< sorted by mean steps; for the best blind rule, the fixed depths
-    std::optional<CostAxis> axis = {}; ///< the only axis on which this bound holds
+    std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which it holds
 };
 
 /// Returns the front of the best blind rule, then of every kind whose signals the run has (replayed at

@@ -21,7 +21,7 @@ struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats; mean over tokens with a target
     double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
-    /// saved share of the FLOPs of `full`; NaN if `flops` is NaN, and for a rerun without a rerun of `full`
+    /// Saved share of the FLOPs of `full`; NaN: the FLOPs of the policy or of `full` are unknown.
     double saved = 0;
     /// NLL minus the NLL of `full`, both replayed or both rerun; NaN: no result for `full`
     Estimate difference = {};
@@ -65,10 +65,11 @@ struct PolicyRerun {
 };
 
 /// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns.
-/// Replays are compared with the replay of `full`, reruns with the rerun of `full`. If `full` was not rerun,
-/// the run itself serves, if all its tokens ran to K. Intervals as in core/stats/front.h: paired, over the
-/// tokens with an NLL in all rows. PolicyRow::fault: a rerun that does not fit. InputError: an invalid spec,
-/// or a run without the signals of a spec. options.stop throws Cancelled.
+/// Replays are compared with the replay of `full`, reruns with the rerun of `full`. Without a rerun of
+/// `full`, they are compared with the run itself if all its tokens ran to K. Intervals as in
+/// core/stats/front.h: paired, over the tokens with an NLL in all rows. A rerun over other tokens sets
+/// PolicyRow::fault. InputError: an invalid spec, or a run without the signals of a spec. options.stop throws
+/// Cancelled.
 std::vector<PolicyRow> policy_rows(const ReplayTable& table, const StoredRun& of,
                                    const std::vector<std::string>& specs,
                                    const std::vector<PolicyRerun>& reruns, const BootstrapOptions& options);

@@ -74,10 +74,10 @@ struct ReplayResult {
 /// One pass over the columns: milliseconds for 100,000 tokens. Throws the errors of require() and
 /// make_policy().
 ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
-/// Fills in the rest of \p result from the recorded read-outs at the steps in `result.steps` ([tokens]). \p
-/// by_head: the choice of steps needed the head.
+/// Fills in the rest of \p result from the recorded read-outs at the steps in `result.steps` ([tokens]).
+/// \p by_head: choosing the steps needed the head.
 void read_replay(const ReplayTable& table, bool by_head, ReplayResult& result);
-/// The same, reusing the memory of \p result; for sliders.
+/// replay() that reuses the memory of \p result; for sliders.
 void replay(const ReplayTable& table, const PolicySpec& spec, ReplayResult& result);
 
 } // namespace ponderscope

@@ -28,12 +28,12 @@ public:
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
     /// If \p options draw whole clusters, joins the tokens of each cluster into one row. Settings of a long
-    /// run then take little memory. Call it before the first use.
+    /// run then take little memory. Call it before of().
     void add_up_clusters(const BootstrapOptions& options);
 
     [[nodiscard]] const std::vector<std::size_t>& tokens() const { return tokens_; } ///< indices in the table
     [[nodiscard]] const RowLayout& layout() const { return layout_; }
-    /// \p column: a value for each token of the table.
+    /// The values of \p column for the rows. \p column has a value for each token of the table.
     template <typename T>
     [[nodiscard]] std::vector<double> of(const std::vector<T>& column) const {
         std::vector<double> values(layout_.rows());
@@ -55,9 +55,9 @@ private:
     RowLayout layout_;
 };
 
-/// \p options with the block length for all reports of this run. The NLL of the last step and the total gain
-/// of the steps determine the length, so it does not depend on the policies. Returns \p options unchanged if
-/// they set a length, or if rows are clusters.
+/// \p options with the block length for all reports of this run. The NLL of the last step and its difference
+/// to step 0 determine the length, so policies have no effect on it. Returns \p options unchanged if they set
+/// a length, or if rows are clusters.
 BootstrapOptions with_block_of_run(const ReplayTable& table, const ScoredRows& rows,
                                    const BootstrapOptions& options);
 

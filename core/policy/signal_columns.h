@@ -27,12 +27,12 @@ enum class PolicySignal : std::uint16_t {
 };
 inline constexpr std::size_t policy_signals = 9;
 
-/// The value for the trace signal \p name. The same name gives the same value until the program ends. Both
-/// functions are thread-safe.
+/// The value for the trace signal \p name. The same name gives the same value until the program ends. This
+/// function and name_of() are thread-safe.
 PolicySignal policy_signal(std::string_view name);
 /// The name of a signal in a trace; empty for continue_value, whose signal depends on the method.
 const std::string& name_of(PolicySignal signal);
-/// Whether the value was made by policy_signal().
+/// Whether policy_signal() created the value, so that it is not an enumerator.
 constexpr bool is_named(PolicySignal signal) {
     return static_cast<std::size_t>(signal) >= policy_signals;
 }

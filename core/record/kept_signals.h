@@ -15,7 +15,7 @@ inline constexpr const char* exit_gate = "exit_gate";
 
 /// The signals of \p given (those of the engine) that a run stores.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
-/// Removes the other signals from a window's result.
+/// Removes the signals that are not kept from a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);
 
 /// Approximate bytes per token in the trace for a text of \p tokens tokens, uncompressed and without the

@@ -88,7 +88,8 @@ struct RecordOptions {
     std::string run_name = {}; ///< empty: the checkpoint's folder name
     std::string changes = {};  ///< suffix of the run's name for a changed model, such as "-without-source-3"
     std::string text_source = {}; ///< the input as the user gave it: files, "prompt", an ids file
-    std::optional<std::string> text_digest = std::nullopt; ///< digest of all texts; set if the run has a part
+    /// Digest of all texts, if this run has only a part of the texts.
+    std::optional<std::string> text_digest = std::nullopt;
     TextReading reading = {};
     std::uint64_t seed = 0;
     std::string patches = {};                    ///< JSON of the patches (patch_file.h); empty: none

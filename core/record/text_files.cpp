@@ -203,7 +203,7 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     const std::size_t until =
         is_last ? buffer_.size() : utf8_boundary_before(buffer_, begin_ + options_.part_bytes + around);
     // Encode from the beginning of an earlier line, or, if there is none near, from a token of the previous
-    // part. From a token, a long repetition of a character or word gets the same tokens.
+    // part. Starting at a token gives the same tokens even in a long repetition of a character or word.
     std::size_t from = before_;
     for (std::size_t at = from; at + longest_line > from && at > 0; --at) {
         if (buffer_[at - 1] == '\n' && !is_white(buffer_[at])) {

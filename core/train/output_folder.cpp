@@ -58,8 +58,8 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     }
 }
 
-/// Whether a training was interrupted before it saved its first state. It then starts again. A training
-/// writes first the trace, later the state, then the weights.
+/// Whether a training was interrupted before it saved its first state. Such a training starts again. A
+/// training writes first the trace, later the state, then the weights.
 bool OutputFolder::has_begun() const {
     std::error_code error;
     return std::filesystem::is_regular_file(trace(), error) && !std::filesystem::exists(weights(), error) &&

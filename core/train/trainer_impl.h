@@ -113,7 +113,7 @@ private:
     void resume();
     struct StepNumbers {
         double loss = 0;    ///< cross-entropy, nats per token
-        double penalty = 0; ///< before lambda
+        double penalty = 0; ///< without the factor lambda
         double mean_steps = 0;
     };
     [[nodiscard]] StepNumbers forward_backward();
@@ -125,8 +125,8 @@ private:
         return form;
     }
     void step();
-    /// Measures windows that are evenly spread over the held-out text; at most \p most_windows, 0: all. \p
-    /// half: products in bf16. Cancelled.
+    /// Measures windows that are evenly spread over the held-out text; at most \p most_windows, 0: all.
+    /// \p half: products in bf16. A stop request throws Cancelled.
     [[nodiscard]] HeldOut measure(const ForwardForm& form, std::int64_t most_windows, bool half,
                                   const std::stop_token& stop) const;
     void open_trace(bool fresh);
@@ -145,7 +145,7 @@ private:
     [[noreturn]] void memory_is_full();
     void train_on();
     void finish();
-    /// The last row of the log that a resumed training keeps. The row after all steps is written again.
+    /// Step of the last log row that a resumed training keeps. It writes the row of the last step again.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {
