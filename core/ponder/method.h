@@ -91,7 +91,7 @@ public:
     [[nodiscard]] virtual bool adapts(std::int64_t /*step*/) const { return false; }
     /// Whether next_input reads Slots::stream.
     [[nodiscard]] virtual bool wants_stream() const { return false; }
-    /// Interleaved rule: next_input does not read the states, so all slots run in one pass.
+    /// Interleaved rule: next_input does not read the states, so all slots can run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
     /// Empty: next_input does not need an expected embedding.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }

@@ -21,7 +21,7 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// Under the per-step rule: the slot of token t', stopped at K_t', that step k of later tokens attends to
+/// Under the per-step rule: the slot of an earlier token t' to which slot (t, k) attends. t' stopped at K_t'
 /// (methods-released.md section 1). Each choice is computed exactly, but results differ between choices.
 enum class KvPolicy : std::uint8_t {
     full,     ///< (t', k): every step runs, and exits choose the read-out only
@@ -66,7 +66,7 @@ enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
 /// Choices of an engine's computation and of data to record beyond the level. Engine::use checks a plan.
 struct RunPlan {
-    std::shared_ptr<const HaltingRule> rule; ///< replaces the method's own rule; nullptr: the method's rule
+    std::shared_ptr<const HaltingRule> rule; ///< halting rule; nullptr: the method's own rule
     /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
@@ -88,7 +88,7 @@ struct RunPlan {
     std::string start_state = {};
 
     // The effects of the plan on a method (schedule/steps.cpp).
-    /// The keys and values of stopped tokens for later tokens. Used under the per-step rule only.
+    /// `kv` or its default. Used under the per-step rule only.
     [[nodiscard]] KvPolicy kv_policy(const Method& method) const;
     /// Whether tokens may be read out before K although every step runs.
     [[nodiscard]] bool selects(const Method& method) const;

@@ -24,8 +24,8 @@ struct NewestTokens {
 /// Computes the newest tokens of a generation.
 ///
 /// Captures a step's device operations once and repeats them by one call, because the host launches hundreds
-/// of operations more slowly than the GPU runs them. Conditions: no token can stop, a cache exists, and one
-/// GPU runs one token of the same sequences on the same memory. If the capture fails, the host launches
+/// of operations more slowly than the GPU runs them. Conditions: a GPU, a cache, no token can stop, and each
+/// run has one token of the same sequences in the same memory. If the capture fails, the host launches
 /// operations one by one.
 class Decoder {
 public:

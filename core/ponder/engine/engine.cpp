@@ -167,8 +167,8 @@ const RunPlan& Engine::plan() const {
 
 namespace {
 
-/// InputError: the model or another choice of the plan excludes a choice. \p method: the method with this
-/// plan. \p before: the old plan.
+/// InputError: a choice that the model or another choice excludes. \p method: the method with this plan.
+/// \p before: the old plan.
 void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& method, const RunPlan& before) {
     const auto refuse = [](bool wrong, const std::string& sentence, ErrorId id = ErrorId::input_invalid) {
         if (wrong) {

@@ -56,11 +56,10 @@ struct GenerateOptions {
     /// The composition of batches has no effect.
     std::uint64_t seed = 0;
     std::int64_t first_sequence = 0;        ///< number of the first prompt in the run; the others follow
-    std::vector<std::int64_t> numbers = {}; ///< numbers of the prompts in the run, if they are not
-                                            ///< consecutive
+    std::vector<std::int64_t> numbers = {}; ///< the prompts' numbers in the run, if not consecutive
     std::vector<std::int64_t> stop_ids = {};
-    /// Called after every new token with the prompt's index in the call and all new tokens so far. True ends
-    /// this prompt. May be empty.
+    /// Called after every new token with the prompt's index in the call and all new tokens so far. If it
+    /// returns true, this prompt ends. May be empty.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool reports_sampling = false; ///< the callback's read-outs also have sampling_signals()
     bool use_cache = true; ///< false: computes the whole sequence again for each token, as a reference
@@ -164,7 +163,7 @@ public:
     /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
     /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, and signals as `signal.NAME`. Values of
     /// steps that did not run are NaN, or did_not_run in integer arrays. \p numbers: the sequences' numbers
-    /// in the run, for halting rules that depend on positions; empty: 0, 1, ...
+    /// in the run (Window::sequence); empty: 0, 1, ...
     [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                          const std::vector<std::int64_t>& numbers = {}) const;
 

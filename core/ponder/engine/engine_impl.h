@@ -22,7 +22,7 @@ namespace ponderscope {
 struct EarlierTokens {
     StepCache* cache = nullptr;          ///< keys and values of these tokens; nullptr: no earlier tokens
     std::vector<std::int64_t> past = {}; ///< number of these tokens
-    std::vector<std::int64_t> rows = {}; ///< first row in a segment of the cache
+    std::vector<std::int64_t> rows = {}; ///< first row of each window in a segment of the cache
     std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t, if the method halts
 };
 

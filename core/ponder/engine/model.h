@@ -36,8 +36,8 @@ struct ForwardResult {
     at::Tensor mean_steps;    ///< scalar, fp32: mean of K_t over all tokens
 };
 
-/// A backbone with a method: the one forward pass that scoring, generation and training share. methods.md
-/// sections 2 and 10.
+/// A backbone with a method (methods.md sections 2 and 10): the one forward pass of scoring, generation and
+/// training.
 ///
 /// forward() records a graph if GradMode is on and parameters require grad. It then overwrites no buffer and
 /// uses the differentiable attention and head. Under at::autocast, products run in autocast's dtype. The

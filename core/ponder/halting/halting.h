@@ -41,9 +41,9 @@ struct HaltingAnswer {
 /// A rule that replaces the method's own halting rule (methods.md section 9, "Rerun"). Gates and routers
 /// still take part in the computation (s in E, log w on keys, masses).
 ///
-/// The engine's thread calls the rule once a step before K, for the tokens that still run, in ascending
-/// order. Halting is irreversible. Under the interleaved rule the engine repeats the call in every Jacobi
-/// pass, so a decision may depend only on the question.
+/// The engine's thread calls the rule once for each step before K, for the tokens that still run, in
+/// ascending order. Halting is irreversible. Under the interleaved rule the engine repeats the call in every
+/// Jacobi pass, so a decision may depend only on the question.
 class HaltingRule {
 public:
     virtual ~HaltingRule() = default;

@@ -7,8 +7,8 @@ namespace ponderscope {
 
 namespace {
 
-/// PonderLM (arXiv 2505.20674): repeats K times: add the expected embedding of the next token to the input,
-/// and run the stack again.
+/// PonderLM (arXiv 2505.20674). K times it adds the expected embedding of the next token to the input and
+/// runs the stack again.
 ///   E^0 = c·emb(x), times K with `multiply_start`;   E^{k+1} = E^k + c·Σ_v softmax(head(h^k) /
 ///   temperature)_v · W_emb[v]
 class PonderLm final : public Method {

@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    /// Stores the token and step of each K/V row. Rows of halted tokens keep those of earlier passes.
+    /// Stores the token and step of each K/V row. Rows of halted tokens keep theirs from earlier passes.
     void learn_rows(const Attending& attending, const at::Tensor& tokens) {
         const at::Tensor steps =
             attending.steps.defined() ? attending.steps : at::full_like(tokens, attending.step);

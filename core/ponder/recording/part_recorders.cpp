@@ -153,7 +153,7 @@ public:
         waiting_[{std::string(name), layer}] = tensor;
     }
 
-    /// Writes the tensors since the last call to this step and its tokens.
+    /// Writes the tensors that came since the last call, as values of this step.
     void step_ran(const Slots& slots) override {
         if (!rows_.empty) {
             place(slots.hidden.size(0), slots.step);

@@ -34,7 +34,7 @@ struct RecordedRows {
 };
 
 /// Fills some signals of a run from the results of its layers. Writes only entries of steps that ran. The
-/// Recorder marks the others.
+/// Recorder sets all others.
 class PartRecorder : public TapListener {
 public:
     /// Call it before slots run: sets the rows of the next tensors.
@@ -44,7 +44,7 @@ public:
     void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
 
 protected:
-    /// The recorded rows of \p rows.
+    /// The rows of \p rows that are recorded.
     [[nodiscard]] at::Tensor recorded(const at::Tensor& rows) const;
     /// Writes recorded rows to their indices in \p column, [M, ...].
     void put(at::Tensor column, const at::Tensor& values) const;

@@ -26,7 +26,7 @@ struct RecordedSignal {
 std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Method& method,
                                              const RunPlan& plan, RecordLevel level);
 
-/// Candidates kept for each token and step.
+/// Number of candidates recorded for each token and step.
 inline constexpr std::int64_t recorded_candidates = 10;
 
 /// Whether the expected embedding's pass over the vocabulary also reads out the step. False if slots are

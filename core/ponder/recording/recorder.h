@@ -65,7 +65,7 @@ private:
     const Backbone& backbone_;
     const Method& method_;
     RecordLevel level_;
-    at::Tensor rows_of_; ///< the tokens of the last rows_of() call, and its result
+    at::Tensor rows_of_; ///< argument of the last rows_of() call; its result: rows_
     std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
     bool free_steps_;  ///< the expected embedding's pass over the vocabulary also reads the step out
@@ -74,8 +74,8 @@ private:
     std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step
     at::Tensor update_;   ///< fp32 [M, d]: the last update of the state
-    at::Tensor expected_; ///< fp32 [M, d]: mean of the states so far, by Decision::expected_mass
-    at::Tensor mass_on_;  ///< [M]: mass of each token's last step if the token had continued
+    at::Tensor expected_; ///< fp32 [M, d]: sum of state · expected_mass over the steps so far
+    at::Tensor mass_on_;  ///< [M]: Decision::mass_on of each token's last step
     at::Tensor readout_, earlier_readout_; ///< read-outs of each token's last step and of the step before
 };
 

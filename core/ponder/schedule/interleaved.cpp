@@ -231,8 +231,8 @@ private:
         return patches->apply_to_slots(backbone_.run(input, pass), tokens, steps, StatePlace::end_of_step);
     }
 
-    /// If the listener still needs attention: runs one pass over the final slots. Its states are the known
-    /// states, which are kept.
+    /// If the listener still needs attention: runs one pass over the final slots. The pass gives the same
+    /// states again, so the known states are kept.
     void attend_once_more() {
         if (options_.cache != nullptr || !taps_.lacks_attention()) {
             return;

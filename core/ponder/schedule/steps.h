@@ -63,7 +63,7 @@ struct StepCache {
     /// rule: int64 [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], bias of the keys; undefined: none
-    at::Tensor seen;             ///< see StepRowPlanner; for skipped tokens with sliding windows
+    at::Tensor seen;             ///< of StepRowPlanner; only for KvPolicy::skip with sliding windows
     bool coda_each_step = false; ///< the coda's blocks, too, have a segment for each step
 };
 
@@ -94,8 +94,8 @@ struct StepsOptions {
 /// The order in which a batch's slots are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are removed and cost nothing
-    /// Each token runs all its steps before the next token starts, because slots need finished predecessors:
-    /// the rows of stopped tokens, and each token's entry in the coda.
+    /// Each token runs all its steps before the next token starts, because slots need rows of finished
+    /// earlier tokens: of their last step (KvPolicy::shared) or of the coda.
     token_by_token,
     interleaved, ///< run_interleaved()
     layers       ///< layer_steps.h

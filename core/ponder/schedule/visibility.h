@@ -72,7 +72,7 @@ private:
     std::vector<std::int64_t> windows_;
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
-    /// two_dimensional: for each step int64 [N], the number of its slots at tokens <= t of t's sequence.
+    /// two_dimensional: for each step, int64 [N]: the number of its slots up to token t in t's sequence.
     std::vector<at::Tensor> visible_;
 };
 
