@@ -12,14 +12,14 @@
 namespace ponderscope {
 namespace {
 
-/// Sums over the pairs of tokens that are \p lag apart inside a stretch.
+/// Sums over all pairs of tokens that are `lag` tokens apart in a stretch.
 struct Lagged {
     double product = 0;
-    double early = 0; ///< squares of the first tokens of the pairs, and of the second ones
-    double late = 0;
+    double early = 0; ///< squares of the pairs' first tokens
+    double late = 0;  ///< squares of the pairs' second tokens
 };
 
-/// \p squares: sums of the squares before each token.
+/// \p squares: for each token, the sum of the squares of all tokens before it.
 Lagged lagged(std::span<const double> centred, std::span<const double> squares, const TokenLayout& layout,
               std::size_t lag) {
     Lagged sums;
@@ -56,12 +56,12 @@ double optimal_block_length(std::span<const double> series, const TokenLayout& l
         value -= mean;
         squares.push_back(squares.back() + value * value);
     }
-    // The constants are those of the paper: five lags in a row within 2 sqrt(log10 n / n) of zero.
+    // The constants of the paper: five lags in a row within 2 sqrt(log10 n / n) of zero.
     const std::size_t in_a_row = std::max<std::size_t>(5, static_cast<std::size_t>(std::log10(n)));
     const std::size_t most_lags = static_cast<std::size_t>(std::ceil(std::sqrt(n))) + in_a_row;
     const double insignificant = 2 * std::sqrt(std::log10(n) / n);
     std::vector<double> covariance;
-    std::size_t quiet = 0; // consecutive lags that are not told apart from zero
+    std::size_t quiet = 0; // consecutive lags with autocorrelations near zero
     std::size_t lags = most_lags;
     for (std::size_t lag = 0; lag <= lags; ++lag) {
         const Lagged sums = lagged(centred, squares, layout, lag);
@@ -75,7 +75,7 @@ double optimal_block_length(std::span<const double> series, const TokenLayout& l
         const double scale = std::sqrt(sums.early * sums.late);
         quiet = scale > 0 && std::abs(sums.product) / scale >= insignificant ? 0 : quiet + 1;
         if (quiet == in_a_row) {
-            // From lag - in_a_row + 1 on nothing is left; as far again is looked.
+            // Autocorrelations are near zero from lag - in_a_row + 1 on. The lag window is twice as wide.
             lags = std::min(most_lags, 2 * (lag - in_a_row + 1));
         }
     }

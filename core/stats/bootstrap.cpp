@@ -32,11 +32,11 @@ void check(const BootstrapOptions& options) {
     }
 }
 
-/// If the data choose the block length, a replicate draws at most this many blocks. Their number sets its
-/// time. The standard error of so many blocks is known to 1 %, as closely as 10,000 replicates find it.
+/// The largest number of blocks in a replicate if the block length is chosen from the data, to limit time. It
+/// gives the standard error to 1 %, as 10,000 replicates do.
 constexpr double most_chosen_blocks = 10'000;
 
-/// How many blocks a replicate consists of.
+/// The number of blocks of a replicate.
 double blocks_in(const TokenLayout& layout, std::int64_t block) {
     double blocks = 0;
     for (const std::int64_t length : layout.stretches) {
@@ -45,7 +45,7 @@ double blocks_in(const TokenLayout& layout, std::int64_t block) {
     return blocks;
 }
 
-/// Calls \p use with a unit and tokens [begin, end) of it, in the order of the tokens.
+/// Calls \p use(unit, begin, end) for all tokens, in order. Tokens [begin, end) belong to the unit.
 template <typename Use>
 void for_each_piece(const TokenLayout& layout, const Resampling& resampling, Use use) {
     std::int64_t first = 0;
@@ -63,12 +63,12 @@ void for_each_piece(const TokenLayout& layout, const Resampling& resampling, Use
     }
 }
 
-/// Draws replicates as for_each_replicate says. Immutable, so threads share it; \p sums outlives it.
+/// Draws the replicates of for_each_replicate. Immutable, so threads may share it. `sums` must outlive it.
 class Resampler {
 public:
     Resampler(const PrefixSums& sums, const Resampling& resampling, std::uint64_t seed);
 
-    /// Sums over replicate \p r into \p total, [width]. The number of its tokens.
+    /// Writes the sums over replicate \p r to \p total, [width]. Returns the replicate's number of tokens.
     std::int64_t replicate(std::uint64_t r, std::span<double> total) const;
 
 private:
@@ -84,16 +84,16 @@ private:
     Resampling how_;
     std::uint64_t seed_;
     std::size_t stride_ = 0;
-    std::vector<double> rows_;       ///< clusters drawn whole: [clusters, stride], the tokens behind the sums
-    std::vector<Stretch> stretches_; ///< that blocks are drawn from
-    std::vector<std::uint64_t> weights_; ///< of the stretches, cumulative
+    std::vector<double> rows_;           ///< whole clusters: [clusters, stride], sums and number of tokens
+    std::vector<Stretch> stretches_;     ///< from which blocks are drawn
+    std::vector<std::uint64_t> weights_; ///< cumulative, for each stretch
 };
 
 Resampler::Resampler(const PrefixSums& sums, const Resampling& resampling, std::uint64_t seed)
     : sums_(sums), how_(resampling), seed_(seed) {
     if (how_.unit == ResamplingUnit::clusters) {
         const UnitSums units = unit_sums(sums, resampling);
-        stride_ = (sums.width() + 2) / 2 * 2; // sums, tokens; even, so that pairs are added at once
+        stride_ = (sums.width() + 2) / 2 * 2; // sums and tokens; even, so that pairs can be added at once
         rows_.assign(units.units() * stride_, 0.0);
         for (std::size_t g = 0; g < units.units(); ++g) {
             std::copy_n(units.sums.begin() + static_cast<std::ptrdiff_t>(g * sums.width()), sums.width(),
@@ -127,8 +127,8 @@ std::int64_t Resampler::draw_clusters(std::uint64_t stream, std::span<double> to
     std::vector<double> sum(stride_, 0.0);
     double* const to = sum.data();
     const std::size_t stride = stride_;
-    // Rows of many clusters do not fit into the nearest cache: some are drawn ahead, so that they are on the
-    // way.
+    // Rows of many clusters do not fit into the fastest cache. So some clusters are drawn ahead, and their
+    // rows are prefetched.
     constexpr std::size_t ahead = 32;
     std::array<const double*, ahead> drawn{};
     for (std::uint64_t i = 0; i < clusters;) {
@@ -152,8 +152,8 @@ std::int64_t Resampler::draw_clusters(std::uint64_t stream, std::span<double> to
 
 void Resampler::draw_blocks(std::uint64_t stream, std::span<double> total) const {
     std::uint64_t draw = 0;
-    // The prefixes of a long text do not fit into the cache, either. A block that goes around the end of its
-    // stretch is two pieces.
+    // The prefixes of a long text are prefetched, too. A block that wraps around the end of its stretch is
+    // two pieces.
     constexpr std::size_t ahead = 32;
     struct Piece {
         const double* low;
@@ -236,7 +236,7 @@ Notices Resampling::notices() const {
                                "intervals say what other parts of these texts would give, not what other "
                                "texts would."});
         }
-        // Below this many blocks the bootstrap cannot know how the mean varies.
+        // With fewer blocks the bootstrap cannot estimate how the mean varies.
         constexpr double few_blocks = 10;
         if (units < few_blocks) {
             const auto whole = static_cast<std::int64_t>(units);
@@ -407,7 +407,7 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
     const auto parts = static_cast<std::size_t>((options.replicates + batch - 1) / batch);
     const unsigned wanted =
         options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
-    auto reported = std::chrono::steady_clock::now(); // of worker 0
+    auto reported = std::chrono::steady_clock::now(); // by worker 0
     for_each_part(parts, std::clamp(wanted, 1U, 64U), [&](std::size_t part, std::size_t worker) {
         throw_if_stopped(options.stop);
         std::vector<double> total(sums.width());

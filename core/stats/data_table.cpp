@@ -37,7 +37,7 @@ std::string number_text(double value, const TableColumn& column) {
     }
 }
 
-/// A function for each kind of cell.
+/// Overloads for std::visit, one for each kind of cell.
 template <class... Functions>
 struct ForEachKind : Functions... {
     using Functions::operator()...;
@@ -45,7 +45,7 @@ struct ForEachKind : Functions... {
 template <class... Functions>
 ForEachKind(Functions...) -> ForEachKind<Functions...>;
 
-/// Characters, as a terminal counts them but for wide ones.
+/// The number of characters, which is the width in a terminal unless some are wide.
 std::size_t width_of_text(const std::string& text) {
     return static_cast<std::size_t>(
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
@@ -59,7 +59,7 @@ nlohmann::json json_of_cell(const Cell& cell) {
                       cell);
 }
 
-/// A column of estimates has two more columns, also in tables of its shape that have none.
+/// Whether any of the tables has an estimate in this column, so that CSV needs columns for bounds.
 bool has_bounds(std::span<const DataTable> tables, std::size_t column) {
     return std::ranges::any_of(tables, [column](const DataTable& table) {
         return std::ranges::any_of(table.rows, [column](const std::vector<Cell>& row) {
@@ -68,7 +68,7 @@ bool has_bounds(std::span<const DataTable> tables, std::size_t column) {
     });
 }
 
-/// Digits that read back the same; empty for NaN and infinity.
+/// The fewest digits that read back as the same value; empty for NaN and infinity.
 std::string exact_digits(double value) {
     return std::isfinite(value) ? shortest(value) : std::string();
 }
@@ -257,7 +257,7 @@ std::string latex_of(const DataTable& table) {
     const auto line = [&](const auto& cell) {
         for (const std::size_t c : shown) {
             const std::string escaped = plain_text::tex(cell(c));
-            // Behind "\\\\" and "\\midrule" an option or a star would be read.
+            // After "\\\\" and "\\midrule" LaTeX would read [ as an option and * as a star.
             const bool bare = escaped.starts_with('[') || escaped.starts_with('*');
             text += c != shown.front() ? " & " + escaped
                     : bare             ? "{" + escaped.substr(0, 1) + "}" + escaped.substr(1)

@@ -30,7 +30,7 @@ SignalInfo require_experts(const TraceReader& reader, const RunInfo& run) {
     return *info;
 }
 
-/// Calls visit(first, rows) for all recorded tokens of a sequence.
+/// Calls visit(first, rows) for pages of all recorded tokens of a sequence. \c first: position of row 0.
 void each_page(const TraceReader& reader, const RunInfo& run, const SequenceInfo& sequence,
                const SignalInfo& info, const std::stop_token& stop,
                const std::function<void(std::int64_t first, const ExpertRows&)>& visit) {
@@ -109,7 +109,7 @@ std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& ru
     ExpertUse use;
     use.experts = number_of_experts(*info);
     for (const SequenceInfo& sequence : reader.sequences(run.id)) {
-        std::vector<std::vector<std::int64_t>> before; // of the last token, by step and layer
+        std::vector<std::vector<std::int64_t>> before; // the last token's experts, by step and layer
         each_page(reader, run, sequence, *info, stop, [&](std::int64_t, const ExpertRows& rows) {
             use.chosen = rows.chosen;
             use.layers.resize(static_cast<std::size_t>(rows.layers));

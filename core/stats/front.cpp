@@ -12,7 +12,7 @@
 namespace ponderscope {
 namespace {
 
-/// Order of the points by cost, then loss, then place; without NaN.
+/// Indices of the points without NaN, sorted by cost, then loss, then index.
 std::vector<std::size_t> by_cost(std::span<const FrontPoint> points) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<std::size_t> by_cost(std::span<const FrontPoint> points) {
 PairedDifferences paired_differences(std::span<const double> reference,
                                      std::span<const std::vector<double>> alternatives, const RowLayout& rows,
                                      const BootstrapOptions& options) {
-    // A few at a time: memory stays a small multiple of the sample.
+    // A few alternatives at a time, so that memory stays a small multiple of the sample.
     constexpr std::size_t together = 8;
     const auto difference = [&](std::size_t alternative) {
         const std::vector<double>& other = alternatives[alternative];
@@ -41,10 +41,10 @@ PairedDifferences paired_differences(std::span<const double> reference,
                              " values of paired tokens, found " + std::to_string(other.size()) + ".");
         }
         std::vector<double> values(reference.size());
-        std::ranges::transform(other, reference, values.begin(), std::minus()); // of equals: exactly 0
+        std::ranges::transform(other, reference, values.begin(), std::minus()); // exactly 0 for equal values
         return values;
     };
-    // All with one block: the longest that one of them asks for.
+    // One block length for all alternatives: the longest of theirs.
     PairedDifferences result;
     for (std::size_t s = 0; s < std::max<std::size_t>(alternatives.size(), 1); ++s) {
         const std::vector<double> values =
@@ -111,7 +111,7 @@ std::vector<FrontPoint> sorted_front(std::span<const FrontPoint> points) {
 }
 
 std::vector<FrontPoint> convex_front(std::span<const FrontPoint> points) {
-    // Loss that is saved for each unit of cost: falls along a convex hull.
+    // The loss saved per unit of cost, which decreases along a convex hull.
     const auto saving = [](const FrontPoint& a, const FrontPoint& b) {
         return (a.loss - b.loss) / (b.cost - a.cost);
     };

@@ -42,7 +42,7 @@ double Spread::quantile(double share) const {
 
 namespace {
 
-constexpr double entropy_cell = 0.5;      ///< nats, of the density
+constexpr double entropy_cell = 0.5;      ///< nats; width of a bin
 constexpr std::size_t entropy_cells = 40; ///< up to 20 nats: more than the logarithm of any vocabulary
 constexpr double probability_cell = 0.05;
 

@@ -52,12 +52,12 @@ Labels Labels::annotated(const AnnotationReader& annotations, const AnnotationIn
                                          : rounded(one.low, 4) + " to " + rounded(one.high, 4));
         }
     }
-    std::size_t at = 0; // of the values
+    std::size_t at = 0; // index of the value
     annotations.each(annotation, [&](std::int64_t sequence, std::int64_t position, double value) {
         const auto place = static_cast<std::uint64_t>(position);
         const std::int32_t entry =
             annotation.category ? static_cast<std::int32_t>(value) : fifths.group[at++];
-        // Tokens of one class behind each other are one row.
+        // Consecutive tokens of one class form one row.
         if (!labels.rows.empty() && labels.rows.back().sequence == sequence &&
             labels.rows.back().end == place && labels.rows.back().entry == entry) {
             ++labels.rows.back().end;
@@ -100,7 +100,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
 }
 
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const BootstrapOptions& options) {
-    // One class after the other: all at once would take memory for every class and token.
+    // One class after the other. All at once would take memory for each pair of class and token.
     constexpr std::size_t width = 5; // of the class: tokens, steps, nats; of the others: tokens, steps
     const std::span<const double> series[] = {tokens.steps};
     const Resampling resampling = choose_resampling(tokens.layout, series, options);
@@ -111,7 +111,7 @@ std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens, const B
     std::vector<LabelledClass> classes;
     for (std::size_t c = 0; c < tokens.classes.size(); ++c) {
         if (groups[c].count == 0) {
-            continue; // of tokens that were not scored
+            continue; // no token of the class was scored
         }
         const PrefixSums sums = sums_of(tokens.layout, resampling, width, [&](std::size_t i, double* row) {
             if (tokens.label[i] == static_cast<std::int32_t>(c)) {

@@ -13,8 +13,8 @@
 namespace ponderscope {
 namespace {
 
-// What each column of the sums holds: x, y, xx, yy, xy of the centred values, bytes, and whether only A is
-// right less whether only B is.
+// Columns of the sums: x, y, xx, yy, xy of the centred values; bytes; +1 if only A is right, -1 if only B is
+// right.
 constexpr std::size_t byte_column = 5;
 constexpr std::size_t flips_column = 6;
 constexpr std::size_t pair_columns = 7;
@@ -55,7 +55,7 @@ Flips flips_of(const PairedSample& sample, const Estimate& difference, const Uni
     return flips;
 }
 
-/// Tokens read at once, so that a sequence of any length takes the same memory.
+/// Tokens read at once, so that long sequences do not need more memory.
 constexpr std::int64_t tokens_a_page = 1 << 16;
 
 void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceReader& trace_b,
@@ -204,13 +204,13 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
     const std::vector<SequenceInfo> sequences_b = trace_b.sequences(run_b.id);
     const std::vector<std::int64_t> lengths = common_tokens(sequences_a, sequences_b);
     ClusterNumbers numbers;
-    std::vector<std::int64_t> clusters; // of each common sequence
+    std::vector<std::int64_t> clusters; // for each common sequence
     for (std::size_t s = 0; s < lengths.size(); ++s) {
         clusters.push_back(numbers.of(sequences_a[s], sequences_b[s], both));
     }
     const auto read = [&](std::span<const TraceReader* const> readers, std::int64_t number,
                           std::int64_t begin, std::int64_t end, PairedSample& into) {
-        // One more for the target of the last.
+        // One more token, which is the target of the last one.
         const TokenColumns a = readers[0]->tokens(run_a.id, number, begin, end + 1);
         const TokenColumns b = readers[1]->tokens(run_b.id, number, begin, end + 1);
         for (std::size_t i = 0; i < static_cast<std::size_t>(end - begin); ++i) {
@@ -231,7 +231,7 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
             into.last = position;
             into.a.push_back(a.nll[i]);
             into.b.push_back(b.nll[i]);
-            if (a.rank[i] > 0 && b.rank[i] > 0) { // 0 at a scored token: the writer did not know it
+            if (a.rank[i] > 0 && b.rank[i] > 0) { // 0 at a scored token: unknown
                 into.right_a.push_back(a.rank[i] == 1 ? 1 : 0);
                 into.right_b.push_back(b.rank[i] == 1 ? 1 : 0);
             }

@@ -32,19 +32,19 @@ std::vector<double> centred_ranks(std::span<const double> values) {
         }
         const double rank = (static_cast<double>(begin + 1) + static_cast<double>(end)) / 2;
         for (std::size_t i = begin; i < end; ++i) {
-            ranks[order[i]] = (rank - (n + 1) / 2) / n; // so that little cancels in sums
+            ranks[order[i]] = (rank - (n + 1) / 2) / n; // centred, to limit cancellation in sums
         }
     }
     return ranks;
 }
 
-/// Steps against a number of each token, over the scored tokens that have one; \p values(sequence): of its
-/// tokens.
+/// Correlates steps with a value of each token, over the scored tokens with a value. \p values_of(sequence):
+/// the values of its tokens.
 StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, const std::string& with,
                                   const std::function<std::vector<double>(const SequenceInfo&)>& values_of,
                                   LabelPlace place, const BootstrapOptions& options) {
     std::vector<double> steps, theirs, values;
-    std::int64_t of = -1; // the sequence that `values` are of
+    std::int64_t of = -1; // the sequence of `values`
     LayoutBuilder lying;
     for_each_scored(
         trace, run, options.stop,
@@ -97,7 +97,7 @@ Statistic correlation(std::size_t first) {
         const double xx = s[2] - s[0] * s[0] / count;
         const double yy = s[3] - s[1] * s[1] / count;
         const double xy = s[4] - s[0] * s[1] / count;
-        constexpr double least = 1e-12; // a variance of rounding errors is none
+        constexpr double least = 1e-12; // below: rounding error, no variance
         return xx > least * s[2] && yy > least * s[3]
                    ? std::clamp(xy / std::sqrt(xx) / std::sqrt(yy), -1.0, 1.0)
                    : std::numeric_limits<double>::quiet_NaN();

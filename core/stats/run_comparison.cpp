@@ -30,7 +30,7 @@ bool asked_for(const ComparisonRequest& request, const Place& place) {
            (!request.tokens || (target >= (*request.tokens)[0] && target < (*request.tokens)[1]));
 }
 
-/// Leaves of a sample what is compared: the tokens at \p places, which it has.
+/// Reduces a sample to the tokens at \p places. The sample must contain them.
 void keep_places(PairedSample& sample, const std::vector<Place>& places) {
     std::size_t from = 0;
     const auto columns = {&sample.a, &sample.b, &sample.bytes, &sample.steps_b, &sample.flops_b};
@@ -59,8 +59,8 @@ TokenLayout layout_of_places(const std::vector<Place>& places, const std::vector
     return std::move(lying.layout);
 }
 
-/// The sequences of the first run, each with the group that any of the runs gives it. InputError: the runs
-/// give a sequence different groups.
+/// The sequences of the first run, each with its group in any of the runs. InputError: the runs name
+/// different groups for a sequence.
 std::vector<SequenceInfo> grouped_sequences(const std::vector<ComparedRun>& sources) {
     std::vector<SequenceInfo> sequences = sources.front().reader.sequences(sources.front().info.id);
     const ComparedRun* named = &sources.front(); // the last run that named a group
@@ -88,7 +88,7 @@ void label_runs(std::vector<RunComparison::Run>& runs, const ComparisonRequest& 
     }
 }
 
-/// Ids of the tokens that the compared rows predict, -1 where they have none.
+/// Ids of the tokens that the compared rows predict; -1: none.
 std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const TraceReader& reader,
                                         const RunInfo& run, const std::stop_token& stop) {
     std::vector<std::int32_t> ids;
@@ -114,7 +114,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     if (request.runs.empty()) {
         throw InputError("There is no run to compare; name one.");
     }
-    // Reading and resampling each count a thousandth a step; the bootstrap says how far it is within its own.
+    // Progress: 1000 units for reading a run, and 1000 for its bootstrap. \c share: units done of these.
     const auto report = [&](std::size_t done, std::int64_t share = 0) {
         report_progress(progress,
                         {"comparing", static_cast<std::int64_t>(1000 * done) + share,
@@ -123,7 +123,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     RunComparison result;
     result.replicates = request.replicates;
     std::vector<ComparedRun> sources;
-    std::vector<PairedSample> samples; // of the first run and each: of the first with itself, too
+    std::vector<PairedSample> samples; // the first run paired with each run, also with itself
     for (const ComparisonRequest::Run& named : request.runs) {
         report(sources.size());
         TraceReader reader = TraceReader::open(named.trace);
@@ -176,7 +176,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         sample.layout = result.layout;
         sample.notices.clear();
     }
-    // One way of resampling for all: what their differences ask for, and their losses.
+    // One resampling for all runs, chosen from their differences and their losses.
     std::vector<std::vector<double>> differences;
     std::vector<std::span<const double>> series;
     for (const PairedSample& sample : samples) {

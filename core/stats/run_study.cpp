@@ -45,7 +45,7 @@ RunStudy study_run(const TraceReader& trace, const RunInfo& run, const GroupingO
     const ScoredTokens tokens = read_of(trace, run, given.bootstrap, given.types);
     RunStudy study;
     study.estimate = estimate_of(tokens, run, given.bootstrap);
-    GroupingOptions options = given; // one length of blocks for the whole report
+    GroupingOptions options = given; // with one block length for the whole report
     options.bootstrap = study.estimate.resampling.apply(given.bootstrap);
     study.groups = group_tokens(tokens, run.max_steps, vocabulary_by_id(trace, run), options);
     study.correlations = correlate_steps(tokens, options.bootstrap);

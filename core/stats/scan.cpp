@@ -25,7 +25,7 @@ void for_each_part(std::size_t parts, std::size_t workers,
                    const std::function<void(std::size_t, std::size_t)>& work) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};
-    std::mutex mutex; // of `failures`
+    std::mutex mutex; // guards `failures`
     std::map<std::size_t, std::exception_ptr> failures;
     const auto run = [&](std::size_t worker) {
         for (std::size_t part; !failed && (part = next++) < parts;) {
@@ -48,7 +48,7 @@ void for_each_part(std::size_t parts, std::size_t workers,
                 });
             }
         } catch (const std::system_error&) {
-            // The system has no more threads: those that began, and this one, do all parts.
+            // The system has no more threads. The started threads and this one do all parts.
         }
         run(0);
     }
@@ -59,11 +59,11 @@ void for_each_part(std::size_t parts, std::size_t workers,
 
 namespace {
 
-/// How often \p files more may be opened at once, most of what the system allows.
+/// How many more times \p files files can be opened under the system's limit.
 std::size_t times_to_open(std::size_t files) {
     rlimit limit{};
-    constexpr std::size_t others = 256;   // files of this process that are none of ours
-    constexpr std::size_t of_a_trace = 3; // while it is recorded: its log, and the log's index
+    constexpr std::size_t others = 256;   // for other open files of this process
+    constexpr std::size_t of_a_trace = 3; // the trace, its log and the log's index
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= others) {
         return 0;
     }
@@ -76,7 +76,7 @@ std::size_t times_to_open(std::size_t files) {
 void read_sequences(const std::vector<const TraceReader*>& traces, std::span<const std::int64_t> tokens,
                     const ReadSequences& read, const ReadOptions& options) {
     constexpr std::int64_t tokens_a_part = 1 << 16;
-    std::vector<std::size_t> begins; // first sequence of each part of the work, and one behind the last
+    std::vector<std::size_t> begins; // first sequence of each part, then the number of sequences
     std::int64_t size = tokens_a_part;
     for (std::size_t s = 0; s < tokens.size(); ++s) {
         if (size >= tokens_a_part) {
@@ -100,7 +100,7 @@ void read_sequences(const std::vector<const TraceReader*>& traces, std::span<con
     const std::size_t more = far ? 0 : std::min(workers - 1, times_to_open(files));
     std::vector<TraceReader> opened;
     opened.reserve(more * traces.size());
-    std::vector<std::vector<const TraceReader*>> readers{traces}; // a worker
+    std::vector<std::vector<const TraceReader*>> readers{traces}; // [worker][trace]
     for (std::size_t worker = 0; worker < more; ++worker) {
         readers.emplace_back();
         for (const TraceReader* trace : traces) {
@@ -115,7 +115,7 @@ void read_sequences(const std::vector<const TraceReader*>& traces, std::span<con
         }
     }
     const std::int64_t total = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
-    std::mutex mutex; // of all below
+    std::mutex mutex; // guards the variables below
     std::map<std::size_t, std::function<void()>> ready;
     std::size_t done = 0;
     std::int64_t seen = 0;
@@ -159,7 +159,7 @@ ScoredTokens read_scored(const TraceReader& trace, const RunInfo& run, const Rea
     }
     const auto read = [&](std::span<const TraceReader* const> readers, std::int64_t number,
                           std::int64_t begin, std::int64_t end, ScoredTokens& into) {
-        // One more for the target of the last.
+        // One more token, which is the target of the last one.
         const TokenColumns tokens = readers[0]->tokens(run.id, number, begin, end + 1);
         for (std::size_t i = 0; i < static_cast<std::size_t>(end - begin); ++i) {
             if (std::isnan(tokens.nll[i])) {

@@ -40,17 +40,17 @@ struct Parts {
     }
 };
 
-/// How the runs of a side differ.
+/// How the runs of one side differ.
 struct SeedSpread {
     std::int64_t runs = 0;
-    double between = 0; ///< the variance of their means that is not of their tokens
-    double error = 0;   ///< of the mean over runs, over clusters or blocks
+    double between = 0; ///< variance of the runs' means, without the part that comes from the tokens
+    double error = 0;   ///< standard error of the mean over runs, with clusters or blocks as units
 };
 
 constexpr std::int64_t few_seeds = 5;
 
-/// How much of the runs' variance comes from their tokens, which the text's part has counted already: runs
-/// minus the mean over runs, by units. \p column(s): of run s.
+/// A part of the runs' variance comes from the tokens and is already in the text's variance. Estimates this
+/// part (from runs minus the mean run) and subtracts it. \p column(s): sums of run s by unit.
 template <class Column>
 SeedSpread spread_of(const UnitSums& units, const Moments& runs, const Column& column) {
     const double variance = runs.count > 1 ? runs.variance() : 0;
@@ -74,8 +74,8 @@ SeedSpread spread_of(const UnitSums& units, const Moments& runs, const Column& c
             unit_mean(middle, units.tokens).standard_error};
 }
 
-/// The interval around \p value, from what was \p drawn; the parts of its variance, the text's \p error and
-/// the runs', go into \p parts.
+/// The interval of \p value from its replicates \p drawn. Adds the parts of its variance to \p parts: that of
+/// the text (\p error squared), and those of \p runs.
 Estimate estimate(double value, std::vector<double> drawn, double error,
                   std::initializer_list<const SeedSpread*> runs, double units,
                   const BootstrapOptions& options, Parts& parts) {
@@ -89,11 +89,11 @@ Estimate estimate(double value, std::vector<double> drawn, double error,
         }
     }
     const double shown = moments_of(drawn).variance();
-    const bool enough = units >= 2; // below, nothing says how the text's part varies
+    const bool enough = units >= 2; // otherwise the part of the text is unknown
     const SmallSample small = enough && shown > 0 ? SmallSample{parts.variance / shown, parts.degrees()}
                                                   : SmallSample::of_units(units);
     Estimate found = interval_of(value, std::move(drawn), small, options);
-    if (enough && few) { // so few runs make few different replicates
+    if (enough && few) { // few runs give few different replicates
         found.standard_error = std::sqrt(parts.variance);
         const double out = student_quantile((1 + options.level) / 2, parts.degrees()) * found.standard_error;
         found.low = value - out;
@@ -114,7 +114,7 @@ SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>&
     const SeedRun& first = a.front();
     for (const bool of_a : {true, false}) {
         for (const SeedRun& seed : of_a ? a : b) {
-            // The first with itself, too: that checks it and gives its tokens.
+            // The first run is also paired with itself, which checks the run and reads its tokens.
             PairedSample pair = pair_runs(*first.trace, first.run, *seed.trace, seed.run, {progress, stop});
             if (pair.only_a > 0 || pair.only_b > 0 ||
                 (!sample.a.empty() && pair.layout.stretches != sample.layout.stretches)) {
@@ -145,7 +145,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
                          "; leave --paired-seeds out, or name as many.");
     }
     const std::size_t tokens = sample.a.front().size();
-    const std::size_t width = seeds_a + seeds_b + 1; // every run, and the difference of the means over runs
+    const std::size_t width = seeds_a + seeds_b + 1; // each run; the difference of the means over runs
     SeedComparison result;
     result.tokens = static_cast<std::int64_t>(tokens);
     result.paired = paired;
@@ -156,7 +156,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     for (const std::vector<double>& run : sample.b) {
         result.means_b.push_back(mean_of_values(run));
     }
-    // Centred by run, so that little cancels; the means are added again.
+    // Centre each run, to limit cancellation. The means are added again later.
     std::vector<double> columns(tokens * width);
     std::vector<double> apart(tokens);
     for (std::size_t t = 0; t < tokens; ++t) {

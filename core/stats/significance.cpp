@@ -20,7 +20,7 @@ namespace {
 
 using boost::math::policies::overflow_error;
 using boost::math::policies::policy;
-/// Infinities come back as such, and nothing is computed wider than double, so that every machine agrees.
+/// Return infinity instead of throwing. Compute in double, so that every machine gets the same result.
 using Quiet =
     policy<overflow_error<boost::math::policies::ignore_error>, boost::math::policies::promote_double<false>>;
 using Normal = boost::math::normal_distribution<double, Quiet>;
@@ -30,8 +30,8 @@ using Binomial = boost::math::binomial_distribution<double, Quiet>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Calls \p use with the sum of \p values under each choice of signs but the first value's, whose sign stays:
-/// the other half mirrors these. One sign changes at a time (a Gray code).
+/// Calls \p use with the sum of \p values for each choice of signs, except that the first sign stays: the
+/// other half of the choices mirrors these. Changes one sign at a time (Gray code).
 template <typename Use>
 void for_each_signed_sum(std::span<const double> values, Use use) {
     double sum = std::accumulate(values.begin(), values.end(), 0.0);
@@ -79,7 +79,7 @@ double detectable_shift(double units, double alpha, double power) {
         return not_a_number;
     }
     const double degrees = units - 1;
-    // Beyond, Student's distribution is the normal one to six digits.
+    // For more degrees, Student's distribution equals the normal one to six digits.
     const bool normal = degrees > 1e5;
     const double critical =
         normal ? normal_quantile(1 - alpha / 2) : student_quantile(1 - alpha / 2, degrees);
@@ -133,7 +133,7 @@ double sign_flip_p(std::span<const double> contributions) {
     if (sizes.empty()) {
         return 1;
     }
-    // Sums of the same numbers in another order are equal.
+    // A tolerance, because sums of the same numbers in another order count as equal.
     const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
     observed = std::abs(observed) - 1e-12 * total;
     const std::size_t exact = sizes.size() <= most_exact ? sizes.size() : enumerated;
@@ -247,8 +247,8 @@ std::vector<Estimate> simultaneous_bands(std::span<const double> values,
         return bands;
     }
     std::sort(largest.begin(), largest.end());
-    // As much further out as a single interval of that level is moved: Student's tails grow faster than the
-    // normal ones, so a band over many is moved more than an interval.
+    // Correct `far` for few units like a single interval at the level of `far`. This level is higher than
+    // options.level, so the correction is larger than for a single interval.
     const double far = quantile_of_sorted(largest, options.level);
     BootstrapOptions alone = options;
     alone.level = 2 * normal_cdf(far) - 1;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view right_label = "right ";
 constexpr std::string_view wrong_label = "wrong ";
 
-/// The label of the option, and where it begins in the text.
+/// The label of an option, and the byte of the text where the option begins.
 struct OptionLabel {
     bool right = false;
     std::uint64_t begin = 0;
@@ -29,7 +29,7 @@ void add_row(TaskPart& part, const TokenColumns& tokens, std::size_t row) {
     ++part.tokens;
 }
 
-/// A signal [tokens, K + 1] at step \p k, of tokens that stopped before, at their last step.
+/// A signal [tokens, K + 1], read at a given step, or at the last step of a token that stopped before.
 class ByStep {
 public:
     ByStep(const TraceReader& trace, const RunInfo& run, std::int64_t sequence, const char* name) {
@@ -63,7 +63,7 @@ TaskOption read_option(const TraceReader& trace, const RunInfo& run, std::int64_
     option.nll_by_step.assign(static_cast<std::size_t>(nll.steps()), 0);
     option.greedy_by_step.assign(static_cast<std::size_t>(std::min(nll.steps(), rank.steps())), true);
     for (std::size_t row = 0; row + 1 < tokens.size(); ++row) {
-        // Tokens that the tokenizer adds have no bytes, and lie before the option.
+        // Tokens that the tokenizer adds have no bytes. They belong to the context.
         if (tokens.begin[row + 1] < label.begin || tokens.end[row + 1] <= label.begin) {
             add_row(context, tokens, row);
             continue;
@@ -103,7 +103,7 @@ bool TaskDocument::is_right(std::int64_t step, bool by_length) const {
     for (const TaskOption& option : options) {
         const double nll = step < 0 ? option.nll : option.nll_by_step.at(at);
         const double value = by_length ? nll / option.characters : nll;
-        if (value < least) { // of equals the first, as numpy's argmax
+        if (value < least) { // the first of equal values, like numpy's argmax
             least = value;
             best = &option;
         }
@@ -126,7 +126,7 @@ std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
         }
     }
     std::vector<TaskSample> samples;
-    std::map<std::string, std::pair<std::size_t, std::size_t>> places; // of a group: its task and document
+    std::map<std::string, std::pair<std::size_t, std::size_t>> places; // by group: index of task and document
     std::map<std::string, std::size_t> tasks;
     for (const SequenceInfo& info : trace.sequences(run.id)) {
         throw_if_stopped(stop);

@@ -16,7 +16,7 @@ void TokenDependence::add(std::span<const float> weights) {
     }
     ++tokens_;
     for (std::size_t s = 0; s < weights.size(); ++s) {
-        // Welford: sums of squares would cancel where weights hardly vary, which is what is asked here.
+        // Welford's update: plain sums of squares would cancel if weights hardly vary, the case of interest.
         const double before = weights[s] - means_[s];
         means_[s] += before / static_cast<double>(tokens_);
         squares_[s] += before * (weights[s] - means_[s]);

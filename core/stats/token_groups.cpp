@@ -15,7 +15,7 @@
 namespace ponderscope {
 namespace {
 
-constexpr std::int32_t most_ids = 1 << 24; // a stranger's file may name any
+constexpr std::int32_t most_ids = 1 << 24; // ids from an untrusted file may be anything
 
 bool is_space(unsigned char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -23,12 +23,12 @@ bool is_space(unsigned char c) {
 bool is_digit(unsigned char c) {
     return c >= '0' && c <= '9';
 }
-/// Letters of ASCII, and everything beyond it.
+/// ASCII letters, and all bytes above ASCII.
 bool is_letter(unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-/// Types by their number of tokens, most first; equal numbers by id.
+/// Token types with their counts, the most frequent first; equal counts by id.
 std::vector<std::pair<std::int32_t, std::int64_t>> counted(std::span<const std::int32_t> ids) {
     std::unordered_map<std::int32_t, std::int64_t> counts;
     for (const std::int32_t id : ids) {
@@ -63,7 +63,7 @@ std::string token_class(std::string_view bytes) {
                     [](char c) { return is_space(static_cast<unsigned char>(c)); })) {
         return "white space";
     }
-    // A continuation byte in front: the middle of a character.
+    // The first byte continues a UTF-8 character.
     if ((static_cast<unsigned char>(bytes.front()) & 0xC0U) == 0x80U) {
         return "piece of a character";
     }
@@ -84,11 +84,11 @@ std::string token_class(std::string_view bytes) {
 
 std::vector<TokenGroup> tested_groups(const GroupedTokens& tokens, std::size_t groups, std::int64_t max_steps,
                                       std::int64_t least) {
-    struct Part { // of a group, in a unit that has some of it
+    struct Part { // the tokens of a group in one unit
         std::size_t unit;
         double tokens, steps;
     };
-    std::vector<TokenGroup> found(groups + 1); // the last one: of all groups
+    std::vector<TokenGroup> found(groups + 1); // the last entry: all groups together
     std::vector<std::vector<Part>> parts(groups);
     std::vector<double> unit_steps, unit_tokens;
     bool steps_vary = false;
@@ -238,7 +238,7 @@ TokenGrouping group_by_type(std::span<const std::int32_t> ids,
 }
 
 TokenGrouping group_by_position(std::span<const std::int64_t> positions) {
-    constexpr int first_bits = 4; // 0 to 15
+    constexpr int first_bits = 4; // first group: 0 to 15
     TokenGrouping result;
     int most = -1;
     for (const std::int64_t position : positions) {
@@ -264,7 +264,7 @@ TokenGrouping group_by_fifths(std::span<const double> values) {
                          [](double value) { return std::isfinite(value); });
     std::ranges::sort(sorted);
     TokenGrouping result;
-    auto first = sorted.begin(); // behind the values of the groups before
+    auto first = sorted.begin(); // first value that has no group yet
     for (std::size_t part = 1; part <= parts; ++part) {
         const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * part / parts);
         if (first < end) {

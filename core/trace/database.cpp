@@ -32,7 +32,7 @@ void check(int code, sqlite3_stmt* statement) {
     }
 }
 
-/// A path as an SQLite URI; only these three characters are syntax in a path.
+/// A path as an SQLite URI. In the path of a URI only % ? # need escaping.
 std::string uri_of(const std::filesystem::path& path) {
     std::string uri = "file:";
     for (const char c : path.string()) {
@@ -83,7 +83,7 @@ bool SqliteFailure::is_damage() const {
     case SQLITE_AUTH:
     case SQLITE_SCHEMA:
         return true;
-    default: // a read that runs past the end of the file is damage too
+    default: // a read past the end of the file shows damage, too
         return code_ == SQLITE_IOERR_SHORT_READ || code_ == SQLITE_IOERR_CORRUPTFS;
     }
 }
@@ -211,7 +211,7 @@ double Statement::real(int column) const {
                            : sqlite3_column_double(statement_.get(), column);
 }
 
-/// Without memory SQLite gives no value, as it does where there is none.
+/// SQLite returns no pointer for NULL, but also for lack of memory: throws in the latter case.
 void Statement::refuse_lack_of_memory(const void* value) const {
     if (value == nullptr) {
         sqlite3* const database = sqlite3_db_handle(statement_.get());
@@ -241,7 +241,7 @@ std::span<const std::byte> Statement::blob(int column) const {
 }
 
 Database::Database(const std::filesystem::path& path, Access access) {
-    // An absolute name is never taken for ":memory:" or for a URI.
+    // SQLite never takes an absolute path for ":memory:" or for a URI.
     const bool elsewhere = remote::is_remote(path);
     const std::filesystem::path absolute = elsewhere ? path : std::filesystem::absolute(path);
     if (elsewhere && access != Access::read) {
@@ -277,7 +277,7 @@ Database::Database(const std::filesystem::path& path, Access access) {
         handle_ = nullptr;
         fail(failure);
     }
-    // The file may come from a stranger, for writing too: nothing that is planted in its schema runs.
+    // The file is untrusted, also when it is opened for writing: no code in its schema may run.
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
@@ -311,21 +311,21 @@ void Database::close() {
     left_log_of_.clear();
     try {
         std::error_code error;
-        // A lock file belongs to a writer, which removes its log itself, or to one that was killed: the next
-        // writer goes on from there.
+        // TRACE-lock belongs to a running writer, which removes its log itself, or to a killed writer, whose
+        // log the next writer continues.
         if (!file.empty() && std::filesystem::exists(file.string() + "-wal", error) &&
             !std::filesystem::exists(file.string() + "-lock", error)) {
             Database(file, Access::write).make_single_file(0);
         }
     } catch (const std::exception&) {
-        // A file that may only be read keeps its log; and there may be no memory.
+        // Without write permission or memory the log stays.
     }
 }
 
 void Database::make_single_file(int milliseconds) {
     wait_for_locks(milliseconds);
-    // Both are refused while somebody reads. SQLite's second one checkpoints by itself, but only for the last
-    // connection; the first leaves an empty log beside idle readers.
+    // Both fail while another program reads. The second statement checkpoints, too, but only on the last
+    // connection. The first one at least empties the log if other readers are idle.
     for (const char* sql : {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode=DELETE"}) {
         try {
             (void)text(sql);
@@ -344,7 +344,7 @@ void Database::execute(const std::string& sql) {
 }
 
 void Database::vacuum(const std::filesystem::path& into) {
-    // To SQLite the new file is an attached one; otherwise there are none.
+    // VACUUM attaches its output file. All other use must attach no file.
     const struct Room {
         explicit Room(sqlite3* of) : handle(of) { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1); }
         ~Room() { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0); }
@@ -429,14 +429,14 @@ bool Database::read_log_index(std::span<std::byte, 136> out) {
         return false;
     }
     sqlite3_file* file = file_of(handle_, SQLITE_FCNTL_FILE_POINTER);
-    // The connection that is inside of a transaction has mapped it already; this hands out the same memory.
+    // The connection is in a transaction, so it has mapped the region: this call returns the same memory.
     constexpr int region_bytes = 32768;
     void volatile* region = nullptr;
     if (file->pMethods->iVersion < 2 ||
         file->pMethods->xShmMap(file, 0, region_bytes, 0, &region) != SQLITE_OK || region == nullptr) {
         return false;
     }
-    // A writer changes the second copy of the header, then the first: equal, they are whole.
+    // A writer changes the second copy of the header, then the first. Equal copies are consistent.
     constexpr std::size_t copy_bytes = 48;
     for (int attempt = 0; attempt < 1000; ++attempt) {
         const auto* from = static_cast<const volatile std::byte*>(region);
@@ -460,7 +460,7 @@ void Database::read_blob(const char* table, const char* column, std::int64_t row
         sqlite3_blob_close(blob);
         fail(failure);
     }
-    // sqlite3_blob_read refuses what lies beyond the BLOB; offsets were checked against int before.
+    // sqlite3_blob_read refuses bytes beyond the BLOB. The offsets were checked to fit an int.
     const int code =
         sqlite3_blob_read(blob, out.data(), static_cast<int>(out.size()), static_cast<int>(offset));
     sqlite3_blob_close(blob);
@@ -477,7 +477,7 @@ void remove_database(const std::filesystem::path& path) noexcept {
 }
 
 ReadTransaction::ReadTransaction(Database& database) : database_(database) {
-    if (database_.in_transaction()) { // the one before could not end: there was no memory for it
+    if (database_.in_transaction()) { // the last transaction could not end, for lack of memory
         database_.execute("ROLLBACK");
     }
     database_.execute("BEGIN");
@@ -486,8 +486,8 @@ ReadTransaction::ReadTransaction(Database& database) : database_(database) {
 ReadTransaction::~ReadTransaction() {
     try {
         database_.execute("COMMIT");
-    } catch (const std::exception&) { // of SQLite, or no memory for it
-        // Nothing was written; a transaction that cannot end is ended by the next one, or by closing.
+    } catch (const std::exception&) {
+        // Nothing was written. The next transaction, or close(), ends this one.
     }
 }
 

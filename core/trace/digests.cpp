@@ -11,11 +11,11 @@ namespace ponderscope {
 
 namespace {
 
-/// Values that are folded in at once: crc32 is fast over long stretches only.
+/// Number of values for one call of crc32, which is fast only on long arrays.
 constexpr std::size_t most_waiting = 4096;
 constexpr std::uint64_t null_bits = 0x7FF8000000000000;
 
-static_assert(std::endian::native == std::endian::little); // as the packed arrays
+static_assert(std::endian::native == std::endian::little); // like packed arrays
 
 } // namespace
 
@@ -56,10 +56,10 @@ void RowDigest::add(const Statement& row) {
 }
 
 void TotalsCounter::add(const TokenColumns& tokens) {
-    // Token by token, so that sums do not depend on where parts end.
+    // Add token by token, so that the rounding of sums does not depend on the parts.
     const bool spans = !tokens.begin.empty();
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (target_open_ && spans) { // this token is the target of the one before
+        if (target_open_ && spans) { // this token is the target of the preceding token
             totals_.scored_bytes += static_cast<std::int64_t>(tokens.end[i] - tokens.begin[i]);
         }
         target_open_ = !std::isnan(tokens.nll[i]);

@@ -9,7 +9,7 @@
 namespace ponderscope {
 namespace {
 
-/// [rows][columns] -> [columns][rows]; in blocks, so that both sides stay in the cache.
+/// [rows][columns] -> [columns][rows], by blocks, so that source and target stay in the cache.
 void transpose(const std::byte* from, std::byte* to, std::size_t rows, std::size_t columns) {
     constexpr std::size_t block = 64;
     for (std::size_t row = 0; row < rows; row += block) {
@@ -25,7 +25,7 @@ void transpose(const std::byte* from, std::byte* to, std::size_t rows, std::size
     }
 }
 
-/// Calls \p visit(column, a value of the type in the array) for each column of a packed token, in its order.
+/// Calls \p visit(column, Type{}) for each column of a packed token, in order. Type is its type in the array.
 template <class Columns, class Visit>
 void each_packed_column(Columns& tokens, const Visit& visit) {
     visit(tokens.id, std::int32_t{});
@@ -99,9 +99,9 @@ SignalChunk pack_tokens(const TokenColumns& tokens) {
     chunk.dtype = DType::u8;
     chunk.shape = {static_cast<std::int64_t>(tokens.size()), packed_token_bytes};
     chunk.data.resize(tokens.size() * static_cast<std::size_t>(packed_token_bytes));
-    std::size_t offset = 0; // in a token
+    std::size_t offset = 0; // in a packed token
     each_packed_column(tokens, [&](const auto& column, auto value) {
-        for (std::size_t i = 0; i < column.size(); ++i) { // spans may be left out
+        for (std::size_t i = 0; i < column.size(); ++i) { // empty for omitted spans
             value = static_cast<decltype(value)>(column[i]);
             std::memcpy(chunk.data.data() + i * packed_token_bytes + offset, &value, sizeof value);
         }
@@ -118,7 +118,7 @@ std::optional<TokenColumns> unpack_tokens(const SignalChunk& chunk) {
     TokenColumns tokens;
     tokens.first = chunk.first;
     tokens.max_probability.assign(n, std::numeric_limits<float>::quiet_NaN());
-    std::size_t offset = 0; // in a token
+    std::size_t offset = 0; // in a packed token
     each_packed_column(tokens, [&](auto& column, auto value) {
         column.resize(n);
         for (std::size_t i = 0; i < n; ++i) {

@@ -18,19 +18,19 @@ struct TraceReader::Part {
     std::int64_t run = 0;
 };
 
-/// Where a sequence lies.
+/// The location of a sequence.
 struct TraceReader::Place {
     Part part;
-    std::int64_t number = 0; ///< of the sequence within that run
+    std::int64_t number = 0; ///< number of the sequence in that run
 };
 
 /// A run whose shards are read as one.
 struct TraceReader::JoinedRun {
-    RunInfo info; ///< of rank 0, with the totals of all
+    RunInfo info; ///< info of rank 0; runs() sets the totals
     std::int64_t batch = 0;
     std::vector<Part> parts; ///< by rank
-    // Made when it is first asked for, and again with sequences().
-    mutable std::vector<Place> places; ///< of each sequence
+    // Built at the first use, and again by sequences():
+    mutable std::vector<Place> places; ///< for each sequence
     mutable std::vector<SequenceInfo> sequences;
     mutable bool indexed = false;
 };
@@ -41,7 +41,7 @@ struct FoundShard {
     std::size_t file = 0;
     Recording what;
     ShardInfo place;
-    std::filesystem::path whole; ///< what it was recorded to
+    std::filesystem::path whole; ///< the whole trace, as named when recording
 };
 
 std::string listed(const std::vector<std::int64_t>& ranks) {
@@ -162,7 +162,7 @@ TraceReader TraceReader::open_shards(const std::vector<std::filesystem::path>& f
     std::vector<std::unique_ptr<const FileTrace>> shards;
     for (const std::filesystem::path& file : files) {
         std::unique_ptr<FileTrace> trace = FileTrace::open(file);
-        // Together they remember about as many pages as one file does.
+        // The page caches of all shards together are about as large as that of a single file.
         const std::size_t kilobytes = std::max<std::size_t>(512, 16384 / files.size());
         trace->database().execute("PRAGMA cache_size=-" + std::to_string(kilobytes));
         shards.push_back(std::move(trace));
@@ -214,7 +214,7 @@ std::vector<RunInfo> TraceReader::runs() const {
         for (const Part& part : run->parts) {
             const RunInfo shard = files_[part.file]->runs().front();
             all.complete = all.complete && shard.complete;
-            all.seconds = std::max(all.seconds, shard.seconds); // they ran side by side
+            all.seconds = std::max(all.seconds, shard.seconds); // shards are recorded in parallel
             all.started = std::min(all.started, shard.started);
         }
         if (!all.complete) { // it may have grown
@@ -262,7 +262,7 @@ void TraceReader::make_index(const JoinedRun& run) const {
                 "take the shards from their source again");
         }
         if (info.joined_number > number) {
-            break; // recorded ahead of what is missing
+            break; // the sequences before it are missing
         }
         const bool ended = info.complete;
         info.run = run.info.id;
@@ -399,8 +399,8 @@ std::vector<FaultInfo> TraceReader::faults(std::int64_t run) const {
 }
 
 RunReference parse_run_reference(const std::string& text) {
-    // '#' is a legal character in names of files and of runs: the first one behind something that exists
-    // separates them. On another machine, and where nothing exists, the name itself must tell.
+    // Names of files and runs may contain '#'. The first '#' after an existing file separates them. For files
+    // on another machine and missing files, only the text itself can decide.
     namespace fs = std::filesystem;
     const auto split = [&](std::size_t hash) {
         return RunReference{text.substr(0, hash), text.substr(hash + 1)};
@@ -413,7 +413,7 @@ RunReference parse_run_reference(const std::string& text) {
     for (std::size_t hash = text.find('#'); !elsewhere && hash != std::string::npos;
          hash = text.find('#', hash + 1)) {
         const std::string trace = text.substr(0, hash);
-        // A folder is one of shards only where nothing in it is named.
+        // A folder is a folder of shards unless the text goes on with a path in it.
         if (fs::is_directory(trace, error) ? text.find('/', hash) == std::string::npos
                                            : fs::exists(trace, error)) {
             return split(hash);
@@ -432,7 +432,7 @@ RunReference parse_run_reference(const std::string& text) {
 
 namespace {
 
-/// Whether a policy was rerun on \p source to make \p run: `policy --rerun` names it "SOURCE POLICY".
+/// Whether \p run is a rerun of \p source: `policy --rerun` names reruns "SOURCE POLICY".
 bool is_named_rerun_of(const RunInfo& run, const RunInfo& source) {
     return run.id != source.id && !run.policy.empty() && run.text_digest == source.text_digest &&
            run.checkpoint_digest == source.checkpoint_digest &&

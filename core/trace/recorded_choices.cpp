@@ -59,7 +59,7 @@ RecordedChoices recorded_choices(std::string_view choices) {
             chosen.rule = {signal->get<std::string>(), *stops == "below", theta->get<double>()};
         }
     }
-    // Lengths go into 32 bits where policies are told of places, and steps are fewer.
+    // Policies take lengths as 32-bit numbers. Steps are smaller.
     const auto whole = [](const nlohmann::json& value) -> std::optional<std::int64_t> {
         return value.is_number_unsigned() &&
                        value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max()

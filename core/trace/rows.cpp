@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::string_view storage_names[] = {"plain", "compressed", "trimmed"};
 
-/// A JSON array of names; is_name holds for each, so there is nothing to escape. Written without
-/// nlohmann::json, which allocates while it is destroyed, where nothing may be thrown.
+/// A JSON array of names, which need no escaping, because is_name holds for them. Does not use
+/// nlohmann::json: its destructor allocates, where nothing may be thrown.
 std::string json_list(const std::vector<std::string>& names) {
     std::string text = "[";
     for (const std::string& name : names) {
@@ -47,7 +47,7 @@ std::vector<std::string> read_list(const std::string& text, const char* column, 
     return list.get<std::vector<std::string>>();
 }
 
-/// Binds the value of one field; a field with std::monostate binds nothing.
+/// Binds the value of one field. Does nothing for a field without a member.
 template <class Row>
 void bind_field(Statement& statement, int at, const Field<Row>& field, const Row& row) {
     const bool nullable = field.nullable;

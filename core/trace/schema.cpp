@@ -102,7 +102,7 @@ void check_plain_file(const std::filesystem::path& path, const std::string& what
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
     const std::string what = kind.what;
     const std::string make_one = kind.otherwise;
-    if (!remote::is_remote(path)) { // the other side says the same of its files
+    if (!remote::is_remote(path)) { // the other machine checks its files itself
         check_plain_file(path, what, make_one);
     }
     // SQLite's own header: magic at 0, user_version at 60, application_id at 68, both big-endian.
@@ -116,8 +116,7 @@ void check_header(const std::filesystem::path& path, const DatabaseKind& kind) {
                              (reason != 0 ? std::strerror(reason) : failure.what()) + ")",
                          "check its permissions");
     }
-    // Where a file ends within its header, the bytes behind its end are zeros. Byte 18 is the format's
-    // version, 1 or 2.
+    // If a file is shorter than the header, the missing bytes are 0. Byte 18 is the format's version, 1 or 2.
     if (std::string_view(header.data(), 16) != std::string_view("SQLite format 3\0", 16) || header[18] == 0) {
         throw InputError(ErrorId::trace_kind, path, what, "a file of another kind", make_one);
     }
@@ -157,7 +156,7 @@ void check_tables(Database& database, const std::filesystem::path& path,
                              another ? "two entries of that name" : "an entry of that name of type " + type,
                              remedy);
         }
-        // A virtual table would run a module's code on what a stranger wrote.
+        // A virtual table would run a module's code on untrusted data.
         if (!sql.starts_with("CREATE TABLE ")) {
             throw InputError(ErrorId::trace_damaged, path, expected, "a virtual table of that name", remedy);
         }
@@ -165,7 +164,7 @@ void check_tables(Database& database, const std::filesystem::path& path,
         Statement columns = database.prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
         columns.bind(1, std::string_view(table.name));
         while (columns.step()) {
-            if (columns.integer(1) == 0) { // not computed by an expression in the file
+            if (columns.integer(1) == 0) { // a stored column, not one computed by an expression
                 plain.insert(columns.text(0));
             }
         }

@@ -24,7 +24,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
     return text.starts_with('-') ? std::nullopt : parse_number<std::int64_t>(text);
 }
 
-/// "cuda:1 NVIDIA H100" and "cuda:0 NVIDIA H100" compute alike, a CPU does not.
+/// "cuda" for "cuda:1 NVIDIA H100": the GPUs of a run compute alike, a CPU does not.
 std::string kind_of_device(const std::string& device) {
     return device.substr(0, device.find_first_of(": "));
 }
@@ -132,7 +132,7 @@ namespace {
 
 constexpr const char* texts_digest = "the texts' digest";
 
-/// Options that RunInfo::choices keeps, by their keys there.
+/// Keys in RunInfo::choices, with their command-line options.
 constexpr std::pair<const char*, const char*> option_of_choice[] = {
     {"kv", "--kv"},
     {"initial_state", "--initial-state"},
@@ -142,7 +142,7 @@ constexpr std::pair<const char*, const char*> option_of_choice[] = {
     {"group_field", "--group-field"},
     {"label_field", "--label-field"},
 };
-/// The same of those that choose texts; the texts' digest says whether these differ.
+/// The same for options that choose texts. They explain a difference of the texts' digests.
 constexpr std::pair<const char*, const char*> option_of_texts[] = {
     {"limit_tokens", "--limit-tokens"},
     {"text_field", "--text-field"},
@@ -182,11 +182,11 @@ std::string in_words(const std::string& what, const std::string& one, const std:
 std::vector<std::pair<std::string, std::string>> marks_of_run(const RunInfo& run) {
     const std::string changes = changes_of(run);
     nlohmann::json choices = choices_of_run(run);
-    // The config and the texts say these, and earlier builds did not write all of them.
+    // These follow from the config and the texts, and earlier builds did not store all of them.
     for (const char* known : {"exit_step", "planned_lengths", "limit_tokens", "text_field"}) {
         choices.erase(known);
     }
-    // Options first: they say more than what follows from them.
+    // Options first: a different option explains more than its consequences.
     std::vector<std::pair<std::string, std::string>> marks;
     for (const auto& [key, option] : option_of_choice) {
         marks.emplace_back(option, take(choices, key));
@@ -247,7 +247,7 @@ std::string difference_of_signals(const std::vector<SignalInfo>& one, const std:
         if (found == there.end()) {
             return "no signal " + info.name + ", and one";
         }
-        // The description says of which layers, heads or tokens it is.
+        // The description contains the recorded layers, heads or tokens.
         if (found->second->axes != info.axes || found->second->description != info.description) {
             return "signal " + info.name + ": " + found->second->description + ", and: " + info.description;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The columns of schema.sql as members of structs, in their order there.
+// The columns of schema.sql as members of structs, in the order of schema.sql.
 #include "core/trace/rows.h"
 
 namespace ponderscope::schema {
@@ -25,7 +25,7 @@ constexpr Rule time{
     "(substr(?, 20) = 'Z' OR (substr(?, 20) GLOB '.[0-9]*Z' AND "
     "substr(?, 20, length(?) - 20) NOT GLOB '.*[^0-9]*'))",
     "a time like 2026-11-21T11:45:00Z"};
-// CASE tests in this order; AND need not.
+// CASE guarantees that json_valid is tested first; AND does not.
 constexpr Rule json_object{"CASE WHEN json_valid(?) THEN json_type(?) = 'object' ELSE 0 END",
                            "a JSON object"};
 constexpr Rule json_object_or_empty{

@@ -23,7 +23,7 @@ FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
     : path_(std::move(path)), database_(path_, access) {
     database_.execute(
         "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-16384");
-    // First touch of the file: locks, log and header.
+    // The first access to the file: SQLite locks it and reads log and header.
     if (database_.integer("PRAGMA application_id") != schema::application_id ||
         database_.integer("PRAGMA user_version") != schema::version) {
         throw InputError(path_, "a trace of version " + std::to_string(schema::version),
@@ -55,7 +55,7 @@ std::unique_ptr<FileTrace> FileTrace::open(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const void> FileTrace::pin_snapshot() const {
-    // One that grows on another machine is begun again with each call.
+    // A trace on another machine is not pinned: each call begins its own transaction.
     if (database_.in_transaction() || remote::is_remote(path_)) {
         return nullptr;
     }

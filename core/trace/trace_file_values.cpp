@@ -12,10 +12,10 @@
 namespace ponderscope {
 namespace {
 
-/// The largest BLOB that a connection hands out (database.cpp sets the limit); fits SQLite's int offsets.
+/// The largest BLOB that a connection returns (limit in database.cpp). Fits SQLite's int offsets.
 constexpr std::int64_t max_blob_bytes = 512 << 20;
 
-/// Bytes of one token's values in an array of that shape.
+/// Bytes of one token's values in an array with this type and shape.
 std::int64_t bytes_a_token(DType dtype, std::span<const std::int64_t> shape) {
     auto bytes = static_cast<std::int64_t>(size_of(dtype));
     for (const std::int64_t length : shape.subspan(1)) {
@@ -24,7 +24,7 @@ std::int64_t bytes_a_token(DType dtype, std::span<const std::int64_t> shape) {
     return bytes;
 }
 
-/// A value of token_row in the type that TokenColumns keeps it in; nothing where it is out of that range.
+/// A value of token_row in its type in TokenColumns. No value: it is out of the range of this type.
 template <class Value>
 std::optional<Value> token_value(const Statement& rows, int column) {
     if constexpr (std::is_floating_point_v<Value>) {
@@ -64,10 +64,10 @@ SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) con
 std::vector<FileTrace::ChunkRow> FileTrace::find_chunks(const SequenceInfo& place, std::int64_t id,
                                                         const SignalInfo& signal, std::int64_t begin,
                                                         std::int64_t until, const std::string& what) const {
-    // Only the last axis may differ, and only where what is missing is zeros.
+    // Chunks of trimmed signals may differ in the length of the last axis; other axes must agree.
     const bool trimmed = signal.storage == SignalStorage::trimmed && signal.axes.size() > 1;
     std::vector<ChunkRow> chunks;
-    // From the chunk that holds the first token wanted to the one that holds the last.
+    // From the chunk that contains token `begin` to the chunk that contains token `until` - 1.
     Statement& rows = database_.prepared(
         "SELECT id, first_token, tokens, dtype, shape, length(data), typeof(data) FROM chunk WHERE "
         "sequence = ?1 AND signal = ?2 AND first_token < ?4 AND first_token >= coalesce((SELECT "
@@ -88,7 +88,7 @@ std::vector<FileTrace::ChunkRow> FileTrace::find_chunks(const SequenceInfo& plac
         }
         chunk.dtype = type->dtype;
         chunk.compressed_bytes = type->compressed ? bytes : 0;
-        // What is compressed may stand for more than the file has, but not for more than a BLOB can hold.
+        // Compressed values may be larger than the file, but not larger than the largest BLOB.
         const std::int64_t most = type->compressed ? max_blob_bytes : bytes;
         const nlohmann::json shape = parse_json(shape_text, path_, {.max_bytes = 10'000, .max_depth = 2});
         bool agrees = shape.is_array() && shape.size() == signal.axes.size() && chunk.tokens > 0 &&
@@ -187,7 +187,7 @@ std::optional<SignalChunk> FileTrace::signal(std::int64_t run, std::int64_t sequ
         const auto info = schema::read_row<SignalInfo>(
             find, [&](const std::string& expected, const std::string& found) { damaged(expected, found); });
         const std::string what = "signal " + name + " of sequence " + std::to_string(sequence);
-        // An empty range still asks for one chunk, for the type and the shape.
+        // An empty range still needs one chunk, for its type and shape.
         const std::vector<ChunkRow> chunks =
             find_chunks(place, id, info, begin, std::max(end, begin + 1), what);
         if (chunks.empty()) {
@@ -231,7 +231,7 @@ std::optional<SignalChunk> FileTrace::signal(std::int64_t run, std::int64_t sequ
                              static_cast<std::size_t>(stop - next) * token_bytes);
             if (own_bytes == token_bytes) {
                 read_values(chunk, skip, target, what);
-            } else { // stored without the zeros that it ends in
+            } else { // trimmed: each row is padded with zeros
                 narrow.resize(count);
                 read_values(chunk, skip, narrow, what);
                 const std::size_t from = static_cast<std::size_t>(chunk.shape.back()) * size_of(chunk.dtype);

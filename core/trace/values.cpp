@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "BLOBs are little-endian and read as they are");
 
-/// Every element, stored as a Stored, through \p decode. The bytes need not be aligned.
+/// All elements, read as Stored and converted by \p decode. The bytes need not be aligned.
 template <class Result, class Stored, class Decode = std::identity>
 std::vector<Result> each_value(const SignalChunk& chunk, Decode decode = {}) {
     std::vector<Result> values(chunk.data.size() / sizeof(Stored));

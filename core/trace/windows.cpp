@@ -24,8 +24,8 @@ std::vector<WindowSpan> plan_windows(std::int64_t tokens, std::int64_t context, 
         window.begin = begin;
         window.end = std::min(begin + context, tokens);
         window.report_begin = reported;
-        // The last token of a window is read out by the next one, if that holds it: there it has its
-        // successor.
+        // If the next window contains this window's last token, it reads out this token, because it contains
+        // the token's successor, too.
         const bool next_holds_last = window.end < tokens && begin + stride < window.end;
         window.report_end = next_holds_last ? window.end - 1 : window.end;
         if (window.report_end > window.report_begin) {

@@ -26,7 +26,7 @@ constexpr std::size_t most_class_bytes = 200;
 constexpr std::size_t most_name_bytes = 64;
 const char* const annotate_again = "take the file from its source again, or remove it and annotate again";
 
-/// Names that conditions, tables and CSV headers have for something else.
+/// Names with another meaning in conditions, tables or CSV headers.
 constexpr std::string_view taken_names[] = {
     "and",   "begin", "document", "end",   "entropy",    "flops",       "id",
     "nll",   "or",    "position", "rank",  "run",        "probability", "max_probability",
@@ -43,7 +43,7 @@ std::string in_quotes(std::string_view text) {
     return "\"" + printable(text, 60) + "\"";
 }
 
-/// The whole number that a value stands for; -1: none.
+/// The class index that \p value stores; -1: not a valid index.
 std::int64_t class_number(double value, std::size_t classes) {
     const bool whole = value >= 0 && value < static_cast<double>(classes) && value == std::floor(value);
     return whole ? static_cast<std::int64_t>(value) : -1;
@@ -91,13 +91,13 @@ std::string fault_of_class(std::string_view name) {
 
 namespace {
 
-/// The name of the trace that a folder or a pattern of shards makes; for anything else, \p trace itself.
+/// The name of the whole trace if \p trace is a folder or pattern of its shards; else \p trace itself.
 fs::path whole_of(const fs::path& trace) {
     std::vector<fs::path> shards;
     try {
         shards = find_shards(trace);
     } catch (const InputError&) {
-        return trace; // whoever opens it says what is wrong with it
+        return trace; // opening it will report the error
     }
     std::set<fs::path> wholes;
     for (const fs::path& shard : shards) {
@@ -140,8 +140,7 @@ std::string misfit_of(const AnnotationInfo& annotation, const RunInfo& run) {
 
 AnnotationReader::AnnotationReader(fs::path path)
     : path_(std::move(path)), database_(std::make_unique<Database>(path_, Database::Access::read)) {
-    // A writer never changes the file but replaces it, so readers need no lock. A lock is another program's
-    // and may last long.
+    // Our writers replace the file, so they never lock it for SQLite. A lock is another program's.
     database_->wait_for_locks(300);
     database_->execute(
         "PRAGMA query_only=ON; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096");
@@ -282,7 +281,7 @@ AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotation
 
 namespace {
 
-/// A new file, under a passing name until it is whole.
+/// Writes a new file under a temporary name, and renames it when it is complete.
 class AnnotationWriter {
 public:
     explicit AnnotationWriter(const fs::path& path)
@@ -344,7 +343,7 @@ LockFile lock(const fs::path& trace) {
                     "some that another process is writing");
 }
 
-/// Copies annotations for which \p run_of gives a run's name, under that name.
+/// Copies each annotation to the run that \p run_of returns; skips it if \p run_of returns "".
 void copy(const AnnotationReader& from, const std::function<std::string(const AnnotationInfo&)>& run_of,
           std::optional<AnnotationWriter>& to, const fs::path& trace) {
     for (AnnotationInfo info : from.all()) {
@@ -361,7 +360,7 @@ void copy(const AnnotationReader& from, const std::function<std::string(const An
     }
 }
 
-/// Replaces the file by what \p run_of keeps of it; nothing: removes it.
+/// Replaces the file by a copy() of it. Removes the file if no annotation is left.
 void rewrite(const fs::path& trace, const std::optional<AnnotationReader>& old,
              const std::function<std::string(const AnnotationInfo&)>& run_of) {
     std::optional<AnnotationWriter> writer;
@@ -476,7 +475,8 @@ void remove_annotations(const fs::path& trace, const RunInfo& run, const std::ve
     const std::vector<AnnotationInfo> own = old ? old->of(run) : std::vector<AnnotationInfo>();
     for (const std::string& name : names) {
         if (std::none_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; })) {
-            static_cast<void>(find_annotation(old, trace, run, name)); // says which there are
+            static_cast<void>(
+                find_annotation(old, trace, run, name)); // throws; the error lists the existing names
         }
     }
     rewrite(trace, old, [&](const AnnotationInfo& info) {
@@ -491,7 +491,7 @@ void rename_annotations(const fs::path& trace, const std::string& run, const std
     const std::optional<AnnotationReader> old = AnnotationReader::beside(trace);
     if (old && std::any_of(old->all().begin(), old->all().end(),
                            [&](const auto& info) { return info.run == run || info.run == name; })) {
-        // A run that had the name before may be gone, and what was said of its tokens is not said of these.
+        // Drop annotations under the new name: they belonged to an earlier run with other tokens.
         rewrite(trace, old, [&](const AnnotationInfo& info) {
             return info.run == name ? "" : info.run == run ? name : info.run;
         });

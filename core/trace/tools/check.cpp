@@ -22,7 +22,7 @@
 namespace ponderscope {
 namespace {
 
-/// A SELECT of what breaks a promise, by its name, and what is wrong with it.
+/// A rule: a SELECT of the names of all places that break it, and the message for them.
 struct Invariant {
     const char* broken;
     const char* message;
@@ -61,7 +61,7 @@ constexpr Invariant invariants[] = {
     {"SELECT 'text.row ' || t.row FROM text t JOIN sequence s ON s.id = t.row >> 32 WHERE length(t.bytes) <> "
      "min(4000, s.text_bytes - 4000 * (t.row & 4294967295)) OR length(t.bytes) = 0",
      "is a piece of another length than is due in its place"},
-    // From sequence to sequence: the rows of each are a range.
+    // Jumps from sequence to sequence, because the rows of a sequence are a range of ids.
     {"WITH RECURSIVE found(id) AS (SELECT min(row) >> 32 FROM token_row UNION ALL SELECT (SELECT min(row) >> "
      "32 FROM token_row WHERE row >= (found.id + 1) << 32) FROM found WHERE found.id < 2147483647) SELECT "
      "'token_row has "
@@ -97,12 +97,12 @@ constexpr Invariant invariants[] = {
      "has another step than its last point"},
 };
 
-/// Rounding of what was computed in fp16 or fp32, as probabilities and logarithms of them.
+/// Tolerance for the rounding of probabilities and their logarithms in fp16 or fp32.
 constexpr double slack = 2e-2;
 constexpr std::int64_t page_tokens = 1 << 14;
-constexpr std::size_t page_bytes = std::size_t{4} << 20; // of a signal
+constexpr std::size_t page_bytes = std::size_t{4} << 20; // of a signal, read at once
 
-/// The faults of a trace, up to a number.
+/// Collects the faults of a trace, up to a largest number.
 class FaultList {
 public:
     FaultList(std::filesystem::path path, TraceCheck& result, std::size_t most)
@@ -117,7 +117,7 @@ public:
         result_.faults.push_back({place, message});
     }
     void clear() { result_ = {}; }
-    /// Runs \p body; what it refuses to read (InputError) is a fault.
+    /// Runs \p body and adds a fault if it throws InputError.
     template <class Body>
     void guard(const std::string& place, const Body& body) {
         try {
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    /// A sentence of InputError without the path in front and what to do.
+    /// The message of an InputError without the path in front and without the remedy.
     [[nodiscard]] std::string without_path(std::string message) const {
         for (const std::string& path : {path_.string(), path_.string() + ".annotations"}) {
             if (const std::string prefix = path + ": "; message.starts_with(prefix)) {
@@ -149,7 +149,7 @@ std::string with_column(std::string sql, const std::string& column) {
     return sql;
 }
 
-/// The whole of a trace; faults go to a FaultList.
+/// Checks a whole trace and adds faults to a FaultList.
 class TraceChecker {
 public:
     TraceChecker(FaultList& faults, const FileTrace& file, TraceCheck& result, const ProgressSink& progress,
@@ -207,7 +207,7 @@ private:
         }
     }
 
-    /// Checks the rule of each column by itself.
+    /// Checks the rules that concern a single column.
     template <class Row>
     void check_rules(const std::string& table) {
         for (const schema::Field<Row>& field : schema::fields<Row>()) {
@@ -255,7 +255,7 @@ private:
         });
     }
 
-    /// \p told: what the row says.
+    /// \p told: the stored totals. \p found: the computed totals.
     void compare(const std::string& place, const TokenTotals& told, const TokenTotals& found) {
         const auto each = [&](const char* name, auto TokenTotals::*member) {
             const auto a = static_cast<double>(told.*member);
@@ -273,11 +273,11 @@ private:
         each("flops_sum", &TokenTotals::flops_sum);
     }
 
-    /// The totals that the tokens of a sequence add up to.
+    /// Checks a sequence and returns the totals of its tokens.
     TokenTotals check_sequence(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
                                const std::vector<SignalInfo>& signals) {
         faults_.guard(place, [&] { (void)file_.text(run.id, sequence.number); });
-        // Where an exit only chose the read-out, every step ran.
+        // With kv = full every step runs, and an exit only chooses the read-out.
         const bool all_ran = recorded_choices(run.choices).kv == "full";
         TotalsCounter totals;
         std::vector<std::int64_t> last_steps;
@@ -294,7 +294,7 @@ private:
                 }
             }
         });
-        if (so_far.unranked >= 0 && so_far.ranked) { // of a sequence without any, nobody knew them
+        if (so_far.unranked >= 0 && so_far.ranked) { // without any rank, ranks are unknown
             faults_.add(place + ", token " + std::to_string(so_far.unranked), "it has an nll and no rank");
         }
         compare(place, sequence, totals.totals());
@@ -306,9 +306,9 @@ private:
     }
 
     struct SequenceSoFar {
-        std::uint64_t covered = 0;  ///< bytes up to here are under tokens
-        bool ranked = false;        ///< some rank is known
-        std::int64_t unranked = -1; ///< the first token that is scored, without a rank
+        std::uint64_t covered = 0;  ///< bytes before this are covered by tokens
+        bool ranked = false;        ///< a token has a rank
+        std::int64_t unranked = -1; ///< first scored token without a rank
     };
 
     void check_tokens(const RunInfo& run, const SequenceInfo& sequence, const std::string& place,
@@ -355,10 +355,10 @@ private:
         const auto read = [&](std::int64_t begin, std::int64_t end) {
             return file_.signal(run.id, sequence.number, signal.name, begin, std::min(end, sequence.tokens));
         };
-        // Where chunks differ in their length, the last token's is the longest.
+        // If a signal is trimmed, the last token has the longest last axis.
         const auto probe = sequence.tokens > 0 ? read(sequence.tokens - 1, sequence.tokens) : std::nullopt;
         if (sequence.tokens == 0 || (!probe && !read(0, 1))) {
-            return; // the sequence has none of it
+            return; // the sequence has no values of the signal
         }
         const std::size_t bytes = probe ? std::max<std::size_t>(probe->data.size(), 1) : page_bytes;
         const std::int64_t page =
@@ -375,7 +375,7 @@ private:
         }
     }
 
-    /// Numbers where steps ran, and none where they did not.
+    /// Checks that steps that ran have a value, and that other steps have none.
     void check_values(const std::string& place, const RunInfo& run, const SignalInfo& signal,
                       const SignalChunk& chunk, const std::vector<std::int64_t>& last_steps) {
         if (signal.axes.size() < 2 || signal.axes[1] != "step") {
@@ -390,10 +390,10 @@ private:
         }
         const std::vector<double> values = to_doubles(chunk);
         const auto of_step = static_cast<std::int64_t>(values.size()) / (chunk.shape[0] * steps);
-        // Where the last axis ends in zeros, its first entry, which every token has, says it.
+        // In a trimmed signal only the first entry of the last axis shows whether the step ran.
         const std::int64_t stride = signal.storage == SignalStorage::trimmed ? chunk.shape.back() : 1;
         bool empty_behind = false;
-        std::int64_t number_behind = -1; // the first token with one
+        std::int64_t number_behind = -1; // first token with a value after its last step
         for (std::int64_t t = 0; t < chunk.shape[0]; ++t) {
             const auto token = static_cast<std::size_t>(chunk.first + t);
             const std::int64_t last = token < last_steps.size() ? last_steps[token] : run.max_steps;
@@ -429,10 +429,10 @@ private:
     std::int64_t all_tokens_ = 0;
 };
 
-/// What lies beside the trace.
+/// Checks the annotations beside the trace.
 void check_annotations(FaultList& faults, const FileTrace& trace, const ProgressSink& progress,
                        const std::stop_token& stop) {
-    constexpr std::int64_t slice = 1 << 14; // values between two looks at the clock
+    constexpr std::int64_t slice = 1 << 14; // values between two reports of progress
     const std::optional<AnnotationReader> annotations = AnnotationReader::beside(trace.path());
     if (!annotations) {
         return;

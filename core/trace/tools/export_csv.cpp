@@ -23,10 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Tokens at once.
+/// Tokens read at once.
 constexpr std::int64_t rows_at_once = 1 << 14;
 
-/// One table. Fields are appended to a line; lines go to the file.
+/// Writes one CSV file, field by field.
 class Table {
 public:
     Table(const fs::path& path, const std::vector<std::string>& header) : file_(path) {
@@ -68,7 +68,7 @@ private:
     bool first_ = true;
 };
 
-/// The folder under a passing name until everything is in it.
+/// The output folder, which has a temporary name until it is complete.
 class PassingFolder {
 public:
     explicit PassingFolder(const fs::path& target) : target_(fs::absolute(target).lexically_normal()) {
@@ -112,7 +112,7 @@ private:
     fs::path passing_;
 };
 
-/// All tables of one signal name: one for each set of axes that runs gave it.
+/// The files of all signals: one for each name and set of axes, because runs may give a name other axes.
 class SignalTables {
 public:
     explicit SignalTables(const PassingFolder& folder) : folder_(folder) {}
@@ -166,7 +166,7 @@ void write_values(Table& table, std::int64_t run, std::int64_t sequence, const S
     }
 }
 
-/// Where a step did not run there is nothing between the commas.
+/// Writes an empty field for a step that did not run.
 void write_signal(Table& table, const SignalInfo& signal, std::int64_t run, std::int64_t sequence,
                   const SignalChunk& chunk) {
     const bool by_step = signal.axes.size() > 1 && signal.axes[1] == "step";
@@ -300,8 +300,8 @@ private:
         return header;
     }
 
-    /// Finds the annotations of the run that is written, one for each name; a name that the run lacks gets an
-    /// empty one.
+    /// Sets run_annotations_ to the annotations of \p run, one for each name; an empty one if the run lacks
+    /// it.
     void find_annotations_of(const RunInfo& run) {
         run_annotations_.assign(annotation_names_.size(), {});
         for (AnnotationInfo& one :
@@ -350,10 +350,10 @@ private:
     Table runs_;
     Table sequences_;
     std::optional<AnnotationReader> annotations_;
-    std::vector<std::string> annotation_names_;   ///< of the runs that are written, ascending
-    std::vector<AnnotationInfo> run_annotations_; ///< by name
+    std::vector<std::string> annotation_names_;   ///< of all exported runs, ascending
+    std::vector<AnnotationInfo> run_annotations_; ///< of the current run, as annotation_names_
     Table tokens_;
-    std::optional<Table> labels_; ///< where a run has any
+    std::optional<Table> labels_; ///< if a run has labels
     SignalTables signals_;
     std::int64_t done_ = 0;
 };
@@ -393,7 +393,7 @@ void export_csv(const TraceReader& reader, const fs::path& folder, const std::ve
     for (const std::int64_t id : runs) {
         chosen.push_back(run_by_id(reader, id));
     }
-    // Tables have no digests: damage would look sound there.
+    // CSV files have no checksums, so damage would go unnoticed in them.
     require_recorded(reader.path(), runs, progress, stop);
     PassingFolder passing(folder);
     Export tables(reader, chosen, passing, progress, stop);

@@ -49,7 +49,7 @@ void each_digest(Database& database, std::int64_t run,
     Statement pieces = database.prepare("SELECT bytes FROM text WHERE row >= ? AND row < ? ORDER BY row");
     Statement tokens = database.prepare("SELECT " + schema::columns_of("token_row") +
                                         " FROM token_row WHERE row >= ? AND row < ? ORDER BY row");
-    // The array that tokens are packed in has a digest of its own.
+    // Packed tokens are in a chunk, which has a CRC-32 itself.
     Statement sequences = database.prepare(
         "SELECT s.id, s.number, s.text_bytes, s.text_crc32, s.tokens_crc32, r.record_level = 'scalars' "
         "FROM sequence s JOIN run r ON r.id = s.run WHERE r.id = ? ORDER BY s.number");
@@ -84,7 +84,7 @@ void require_recorded(const std::filesystem::path& path, const std::vector<std::
                       const ProgressSink& progress, const std::stop_token& stop) {
     if (const std::vector<std::filesystem::path> shards = find_shards(path); !shards.empty()) {
         for (const std::filesystem::path& shard : shards) {
-            require_recorded(shard, {}, progress, stop); // their runs have other numbers
+            require_recorded(shard, {}, progress, stop); // `runs` are not ids in a shard
         }
         return;
     }
@@ -98,7 +98,7 @@ void require_recorded(const std::filesystem::path& path, const std::vector<std::
                 continue;
             }
             const std::string name = printable(named.text(1), 60);
-            // Gone through for texts and tokens, and for signals.
+            // Each sequence counts twice: for its text and tokens, and for its signals.
             Progress said{"checking " + path.filename().string(), 0, 2 * named.integer(2), "parts"};
             each_digest(trace->database(), named.integer(0), [&](const DigestedPart& part) {
                 if (part.due && *part.due != part.found) {

@@ -21,7 +21,7 @@
 namespace ponderscope {
 namespace {
 
-/// Tokens copied at once: memory stays small whatever the length of a sequence.
+/// Tokens copied at once, so that long sequences do not need more memory.
 constexpr std::int64_t tokens_at_once = 1 << 14;
 
 /// Whether a run of a trace (0: any run) has values that were compressed on request. Runs of scalars and
@@ -36,11 +36,11 @@ bool is_compressed(const std::filesystem::path& trace, std::int64_t run = 0) {
         found.bind(1, run);
         return found.step();
     } catch (const std::exception&) {
-        return false; // what cannot be read is said by whoever reads it, and the values are the same
+        return false; // a later read reports the error
     }
 }
 
-/// A trace to merge, as it was when the merge began: it may be growing.
+/// A trace to merge. `runs` is fixed when the merge begins, because the trace may be growing.
 struct Input {
     explicit Input(TraceReader trace)
         : reader(std::move(trace)),
@@ -49,7 +49,7 @@ struct Input {
     TraceReader reader;
     std::optional<AnnotationReader> annotations;
     std::vector<RunInfo> runs;
-    bool trainings = true; ///< copied as well
+    bool trainings = true; ///< copy its trainings, too
 };
 
 class Merge {
@@ -68,7 +68,7 @@ public:
         const TraceReader& reader = input.reader;
         for (const TrainingInfo& training : reader.trainings()) {
             const std::int64_t id = writer_.begin_training(training, reader.training_quantities(training.id));
-            // Moment by moment: points of one moment belong together.
+            // The writer takes all points of a moment together.
             std::map<std::int64_t, std::pair<TrainingMoment, std::vector<TrainingValue>>> moments;
             for (const TrainingCurve& curve : reader.training_curves(training.id)) {
                 for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -90,7 +90,7 @@ public:
         for (auto& [sequence, label] : reader.labels(run.id)) {
             labels_[sequence].push_back(std::move(label));
         }
-        const std::int64_t id = writer_.begin_run(run, signals, reader.shard(run.id)); // takes its own copy
+        const std::int64_t id = writer_.begin_run(run, signals, reader.shard(run.id));
         if (begun_ != nullptr) {
             *begun_ = id;
         }
@@ -111,7 +111,7 @@ public:
     }
 
 private:
-    /// -1: of the run itself.
+    /// Copies the faults of a sequence; -1: of the run itself.
     void put_faults_of(std::int64_t sequence) {
         for (const FaultInfo& fault : faults_[sequence]) {
             writer_.put_fault(fault);
@@ -150,8 +150,8 @@ private:
     const std::stop_token& stop_;
     std::int64_t* begun_;
     std::int64_t done_ = 0;
-    std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the run that is copied, by sequence
-    std::map<std::int64_t, std::vector<FaultInfo>> faults_; ///< likewise
+    std::map<std::int64_t, std::vector<TextLabel>> labels_; ///< of the current run, by sequence
+    std::map<std::int64_t, std::vector<FaultInfo>> faults_; ///< of the current run, by sequence
 };
 
 void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem::path& merged) {
@@ -169,9 +169,9 @@ void copy_annotations_of(const std::vector<Input>& inputs, const std::filesystem
     copy_annotations(merged, wanted);
 }
 
-/// Gives a finished file its name, which no other file has.
+/// Renames a finished file. InputError: the new name exists.
 void publish(const std::filesystem::path& passing, const std::filesystem::path& output) {
-    // link() refuses an existing name where rename() would replace what appeared there meanwhile.
+    // link() fails if the name exists. rename() would replace a file that appeared meanwhile.
     if (::link(passing.c_str(), output.c_str()) == 0) {
         sync_folder_of(output);
         return;
@@ -180,7 +180,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
         throw InputError(ErrorId::file_exists, output, "an unused name",
                          "a file that appeared during the work", "choose another name");
     }
-    // Some file systems know no links.
+    // Some file systems have no hard links.
     std::error_code error;
     std::filesystem::rename(passing, output, error);
     if (error) {
@@ -190,7 +190,7 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
     sync_folder_of(output);
 }
 
-/// InputError: the output exists. Called before anything is read, so that a refusal comes at once.
+/// InputError: the output exists. Called before any reading, so that the error comes at once.
 void require_free(const std::filesystem::path& output) {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(output, error))) {
@@ -203,7 +203,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
            const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     const std::filesystem::path beside = annotations_path(output);
-    // Annotations of shards already have the file name of those of the whole trace, and fit it unchanged.
+    // The annotations file of shards already has the name for the whole trace, and stays valid.
     const bool stay = opened.size() == 1 && opened.front().annotations &&
                       std::filesystem::equivalent(opened.front().annotations->path(), beside, error);
     if (!stay && std::filesystem::exists(std::filesystem::symlink_status(beside, error))) {
@@ -231,7 +231,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
     if (!stay) {
         copy_annotations_of(opened, passing.path);
     }
-    // The annotations first: a trace never stands there without them.
+    // Annotations first, so that the trace never exists without them.
     const bool annotated = std::filesystem::exists(passing_annotations.path, error);
     if (annotated) {
         publish(passing_annotations.path, beside);
@@ -265,7 +265,7 @@ void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::
             only = {one.runs.front().id};
         }
         require_recorded(input.trace, only, progress, stop);
-        const std::vector<std::filesystem::path> files = one.reader.files(); // shards have other numbers
+        const std::vector<std::filesystem::path> files = one.reader.files(); // ids in shards differ
         compress =
             compress || is_compressed(files.front(), only.empty() || files.size() > 1 ? 0 : only.front());
     }

@@ -13,7 +13,7 @@
 namespace ponderscope {
 namespace {
 
-/// Which column of the header says where a row is. Bytes and a token's number in one table: the bytes say it.
+/// The columns that locate a row. If a table has both bytes and a token's position, the bytes are used.
 struct PlaceColumns {
     inline static const std::vector<std::string> token_names{"token", "token_index", "position"};
     bool by_bytes;
@@ -27,7 +27,7 @@ struct PlaceColumns {
           end(find(columns, {"end"})),
           header(columns) {}
 
-    /// A place, or another name of one.
+    /// Whether the column locates rows, or is ignored because bytes locate them.
     [[nodiscard]] bool has(std::size_t column) const {
         return document == column || begin == column || end == column ||
                (by_bytes &&
@@ -122,7 +122,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                 "it with --text, or label tokens (sequence,token,class).");
     }
     std::map<std::string, std::int64_t> numbers;
-    std::map<std::string, std::int64_t> again; // the second one of a title
+    std::map<std::string, std::int64_t> again; // second sequence with the same title
     for (const SequenceInfo& sequence : sequences) {
         if (!numbers.emplace(sequence.title, sequence.number).second) {
             again.emplace(sequence.title, sequence.number);
@@ -153,7 +153,7 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
         }
         if (!number) {
             if (!run.complete) {
-                continue; // a recording that did not get there
+                continue; // the recording may not have reached it
             }
             throw InputError(ErrorId::trace_signal,
                              file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +

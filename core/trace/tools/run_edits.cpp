@@ -27,7 +27,7 @@ void need(Database& database, const fs::path& trace, const RunInfo& run) {
     }
 }
 
-/// With the trace open for writing, alone. Two names of one file meet at the same lock.
+/// Calls \p how with the trace locked and open for writing. Locks the real path, so all links share the lock.
 template <class Edit>
 void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
     const fs::path target = real_path(trace);
@@ -55,7 +55,7 @@ void check_run_name(const std::string& name) {
 }
 
 void delete_contents(Database& database, std::int64_t sequence) {
-    // Rows of tokens and pieces of text are ranges of their sequence's numbers; everything else names it.
+    // Token rows and pieces of text are ranges of row ids. Other tables have a column `sequence`.
     const std::string range = " WHERE row >= " + std::to_string(sequence << schema::position_bits) +
                               " AND row < " + std::to_string((sequence + 1) << schema::position_bits);
     database.execute("DELETE FROM token_row" + range + "; DELETE FROM text" + range);
@@ -99,7 +99,7 @@ void rename_run(const fs::path& trace, const RunInfo& run, const std::string& na
         }
         taken.reset();
         database.prepare("UPDATE run SET name = ? WHERE id = ?").run(name, run.id);
-        rename_annotations(target, run.name, name); // a failure rolls the trace back
+        rename_annotations(target, run.name, name); // if this throws, the trace is rolled back
         database.execute("COMMIT");
         database.make_single_file(250);
     });
@@ -134,7 +134,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
                                  "take it from its source again");
             }
         }
-        // A log beside the old file would be taken for one of the new.
+        // SQLite would apply a log of the old file to the new file.
         std::error_code error;
         (void)database.text("PRAGMA wal_checkpoint(TRUNCATE)");
         if (const auto left = fs::file_size(target.string() + "-wal", error); !error && left > 0) {
@@ -166,7 +166,7 @@ void forget_run(const fs::path& trace, std::int64_t run) noexcept {
         delete_run(database, run);
         database.execute("COMMIT");
     } catch (const std::exception&) {
-        // The earlier failure is the one that is reported.
+        // The caller reports the earlier failure.
     }
 }
 

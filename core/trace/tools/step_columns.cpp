@@ -12,7 +12,7 @@
 namespace ponderscope {
 namespace {
 
-/// Tokens read at a time: signals of a book do not fit into memory at once.
+/// Tokens read at once. All signals of a book would not fit into memory.
 constexpr std::int64_t slice_tokens = 1 << 16;
 
 [[noreturn]] void no_column(const std::string& text) {
@@ -63,7 +63,7 @@ const SignalInfo& signal_of(const std::vector<SignalInfo>& signals, const TraceR
                                     : "name a step, as in " + term.signal + "@last");
 }
 
-/// Values of rows [begin, end), of whose tokens \p last_steps are the last steps.
+/// Values of rows [begin, end). \p last_steps: the last step of each row's token.
 std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::int64_t sequence,
                             const SignalInfo& signal, const StepColumn::Term& term, std::int64_t begin,
                             std::int64_t end, const std::vector<std::int32_t>& last_steps) {
@@ -89,8 +89,8 @@ std::vector<double> rows_of(const TraceReader& trace, const RunInfo& run, std::i
                             ? value(i, static_cast<std::size_t>(*term.step))
                             : not_a_number;
         } else {
-            // Steps behind it may have run, too, where only the read-out was chosen; a signal may lack the
-            // last.
+            // The last value up to the token's last step. Later steps may have run (kv = full), and a signal
+            // may lack the last step.
             const auto ran = static_cast<std::size_t>(std::max(last_steps[i], 0)) + 1;
             for (std::size_t step = std::min(ran, steps); step-- > 0 && std::isnan(values[i]);) {
                 values[i] = value(i, step);
@@ -124,7 +124,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
         for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
             throw_if_stopped(stop);
             const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
-            // Memory grows by tokens that are there, not by how many there are said to be.
+            // The stored number of tokens is untrusted: use only memory for tokens that exist.
             const TokenColumns tokens = trace.tokens(run.id, sequence.number, begin, end + 1);
             const auto there = static_cast<std::int64_t>(tokens.size());
             if (there != end - begin + 1) {

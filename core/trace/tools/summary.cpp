@@ -29,7 +29,7 @@ std::string plural(std::int64_t count, const std::string& noun) {
     return with_separators(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// Names come from the file: control characters are made visible.
+/// A text from the file with its control characters made visible.
 std::string shown(const std::string& text) {
     return printable(text, 200);
 }
@@ -63,7 +63,7 @@ std::string branch_of(const RunInfo& run) {
                   : "";
 }
 
-/// Adds a line of a label and a value to \p text; none where the value is empty.
+/// A function that adds a line with a label and a value to \p text, unless the value is empty.
 auto line_adder(std::string& text) {
     return [&text](std::string label, const std::string& value) {
         if (!value.empty()) {
@@ -121,7 +121,7 @@ std::string describe_run(const TraceReader& reader, const RunInfo& run) {
     return text;
 }
 
-/// The last value of a curve, with the step it is of where that is not the training's last.
+/// The last value of a curve, with its step if this is not the last step of the training.
 std::string last_of(const std::vector<TrainingCurve>& curves, const char* quantity,
                     const TrainingInfo& training) {
     for (const TrainingCurve& curve : curves) {

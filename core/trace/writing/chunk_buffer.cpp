@@ -62,7 +62,7 @@ void ChunkBuffer::put_trimmed(const SignalChunk& chunk, const Store& store) {
                 .subspan(static_cast<std::size_t>(first) * rows_a_token * length * item,
                          static_cast<std::size_t>(count) * rows_a_token * length * item);
         const std::size_t rows = static_cast<std::size_t>(count) * rows_a_token;
-        std::size_t kept = 1; // of each row; a chunk of nothing would have no type
+        std::size_t kept = 1; // values of each row, at least one, so that no chunk is empty
         for (std::size_t row = 0; row < rows; ++row) {
             const std::span<const std::byte> values = piece.subspan(row * length * item, length * item);
             std::size_t used = values.size();

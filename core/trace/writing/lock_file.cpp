@@ -33,8 +33,8 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
             throw EnvironmentError(trace.string() + ": cannot be locked (" + std::strerror(error) +
                                    "); choose a folder on another file system.");
         }
-        // The holder before may have removed the name between our open and our lock: then we hold a lock that
-        // nobody sees.
+        // The last holder may have removed the name between our open and our lock. Then no other process
+        // would see our lock.
         if (has_name()) {
             return;
         }
@@ -50,7 +50,7 @@ bool LockFile::has_name() const {
 }
 
 LockFile::~LockFile() {
-    if (has_name()) { // else it is another writer's lock
+    if (has_name()) { // otherwise the name is another writer's lock
         ::unlink(path_.c_str());
     }
     ::close(descriptor_);

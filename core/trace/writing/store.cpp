@@ -47,8 +47,8 @@ TraceStore::TraceStore(const std::filesystem::path& path, bool compress, bool te
     } else {
         check_trace_tables(database_, path_);
     }
-    // WAL lets others read while this writes. Where it is impossible (some network file systems) SQLite stays
-    // with its rollback journal: readers then wait for a moment, nothing else changes.
+    // With WAL, others can read during writes. If WAL is impossible (some network file systems), SQLite keeps
+    // its rollback journal, and readers may have to wait for a moment.
     logs_ = database_.text("PRAGMA journal_mode=WAL") == "wal";
     file_ = FileId::of(path_);
     database_.execute("PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32768; PRAGMA foreign_keys=OFF");
@@ -273,7 +273,7 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
                 unfinished.push_back(sequence.id);
                 continue;
             }
-            // In the order in which they were recorded: the sums are what they would have been.
+            // Added in recorded order, so that the sums equal those of an uninterrupted run.
             run_ += sequence;
             ++run_.sequences;
         }
@@ -381,15 +381,15 @@ void TraceStore::commit() {
 void TraceStore::finish() {
     commit();
     keep_file();
-    // Commits do not wait for the disk. The last one does, and takes those before it along: who reads at this
-    // moment can keep the log from being copied into the trace.
+    // Earlier commits did not wait for the disk. This one does, and makes the earlier ones durable, too, even
+    // if a reader keeps the log from being copied into the trace.
     database_.execute("PRAGMA synchronous=FULL; PRAGMA user_version=" + std::to_string(schema::version));
     database_.make_single_file(250);
 }
 
 void TraceStore::end_with_fault(const std::string& message) noexcept {
     try {
-        // The run may have been rolled back, and one that ended before is not to blame.
+        // The run may have been rolled back, and a run that ended before gets no fault.
         const std::int64_t run = database_.integer("SELECT id FROM run WHERE complete = 0 AND id = " +
                                                    std::to_string(newest_run_));
         if (run == 0) {
@@ -397,7 +397,7 @@ void TraceStore::end_with_fault(const std::string& message) noexcept {
         }
         put_fault(run, -1, utc_now(), message);
         database_.execute("COMMIT");
-    } catch (const std::exception&) { // of SQLite, or no memory either
+    } catch (const std::exception&) {
         roll_back();
     }
 }

@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A name for what is saved: that of the trace, or one beside it that is free.
+/// A free name for the saved content: the trace's own, or NAME-saved, NAME-saved-2 and so on.
 fs::path free_name(const fs::path& trace) {
     std::error_code error;
     fs::path name = trace;
@@ -38,8 +38,8 @@ void TraceStore::keep_file() {
         log_ = now;
         return;
     }
-    // Readers would not see what is written to a log without a name. Readers come and go, so it waits for a
-    // moment without one: after the last commit nobody would try again. One that stays keeps the old log.
+    // New readers would not see writes to a log without a name. A new log needs a moment without readers:
+    // wait, because this commit may be the last. If a reader stays, the old log remains in use.
     database_.make_single_file(250);
     if (database_.text("PRAGMA journal_mode") != "wal") {
         logs_ = database_.text("PRAGMA journal_mode=WAL") == "wal";
@@ -49,8 +49,8 @@ void TraceStore::keep_file() {
 }
 
 void TraceStore::remove_log(bool any) {
-    // SQLite leaves the log of a file that lost its name there, where a later trace would take it for its
-    // own. This connection has it open and still reads it.
+    // SQLite does not remove the log of a file that lost its name, and a later trace of that name would read
+    // it. This connection still has the log open.
     const std::array<FileId, 2> now = log_files();
     const std::array<const char*, 2> suffixes{"-wal", "-shm"};
     std::error_code ignored;
@@ -73,12 +73,12 @@ void TraceStore::rescue() {
     if (temporary_) {
         throw EnvironmentError(what + " Nothing was written; try again.");
     }
-    end_with_fault(what); // a run that was not ended stays partial and says why
+    end_with_fault(what); // a run that was not ended stays partial, with this reason
     newest_run_ = 0;
     std::string where;
     try {
         if (!now.empty()) {
-            // SQLite refuses other writes to a file that was moved.
+            // The only write that SQLite allows to a moved file is this checkpoint.
             (void)database_.text("PRAGMA wal_checkpoint(TRUNCATE)");
         }
         remove_log(!replaced);

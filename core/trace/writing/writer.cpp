@@ -20,13 +20,13 @@ using Commit = QueuedCall::Commit;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_queued_bytes = 256U << 20;
-/// While the queue is busy, commits come at most this often (a commit writes whole pages); when it runs
-/// empty, at once.
+/// The shortest time between commits while the queue is not empty (a commit writes whole pages). When the
+/// queue becomes empty, the thread commits at once.
 constexpr auto commit_interval = std::chrono::milliseconds(100);
-/// Finished sequences do not wait longer than for this many bytes either: a disk can fill up within the
-/// interval, and what a failing commit holds is lost.
+/// Finished sequences are also committed after this many bytes: a disk can fill up within the interval, and a
+/// failing commit loses its data.
 constexpr std::size_t commit_bytes = std::size_t{1} << 20;
-/// Unfinished sequences become visible to readers this often.
+/// The time after which readers see new tokens of an unfinished sequence.
 constexpr auto follow_interval = std::chrono::milliseconds(500);
 
 } // namespace
@@ -51,7 +51,7 @@ void TraceWriter::Impl::open() {
     }
     const bool exists = fs::exists(absolute, error);
     if (exists) {
-        // An empty file is a name that somebody reserved.
+        // An empty file is a reserved name, and counts as a new trace.
         const bool empty = fs::is_regular_file(absolute, error) && fs::file_size(absolute, error) == 0;
         if (!empty) {
             check_trace_header(path);
@@ -61,7 +61,7 @@ void TraceWriter::Impl::open() {
             }
         }
     }
-    target = real_path(absolute); // two names of one file must meet at the same lock
+    target = real_path(absolute); // all names of a file must share the lock
     lock.emplace(target);
     try {
         store.emplace(target, options.compress, !options.final_path.empty());
@@ -94,7 +94,7 @@ void TraceWriter::Impl::open() {
 void TraceWriter::Impl::push(Commit commit, std::function<void(TraceStore&)> call, std::size_t bytes) {
     bytes += sizeof(QueuedCall);
     std::unique_lock guard(mutex);
-    // One call may be larger than the whole limit: it passes when it is alone.
+    // A call that is larger than the whole limit waits until the queue is empty.
     room.wait(guard,
               [&] { return failure || queued_bytes == 0 || queued_bytes + bytes <= most_queued_bytes; });
     if (failure) {
@@ -108,11 +108,11 @@ void TraceWriter::Impl::push(Commit commit, std::function<void(TraceStore&)> cal
     work.notify_one();
 }
 
-/// The writer thread. Whatever goes wrong here is kept for the caller; what was committed before is safe.
+/// The writer thread. Stores its exception for the caller. Earlier commits are safe.
 void TraceWriter::Impl::work_off() {
     try {
         auto last_commit = Clock::now();
-        bool ended = false; // something that must survive waits for a commit
+        bool ended = false; // a call with Commit::when_idle waits for a commit
         std::size_t uncommitted = 0;
         for (;;) {
             std::optional<QueuedCall> next;
@@ -175,18 +175,18 @@ void TraceWriter::Impl::work_off() {
                                                      "kept. Close some programs and record the rest."));
             }
         } catch (...) {
-            // As it is: of another kind, or there is no memory for a sentence either.
+            // Keep the exception: it is of another kind, or there is no memory for a message.
         }
         store->roll_back();
         try {
             std::rethrow_exception(caught);
         } catch (const std::exception& what) {
             try {
-                // In the room that the roll-back gave back; a disk that refuses even that keeps a partial
-                // run.
+                // Uses the space that the roll-back freed. If even this fails, the run stays partial without
+                // a reason.
                 store->end_with_fault(std::string("The recording ended before its time: ") + what.what());
             } catch (const std::bad_alloc&) {
-                // A partial run without a reason.
+                // The run stays partial without a reason.
             }
         }
         const std::lock_guard guard(mutex);
@@ -208,7 +208,7 @@ void TraceWriter::Impl::stop() noexcept {
         work.notify_one();
     }
     thread.join();
-    // What failed before it began anything leaves no file behind.
+    // A new file without a run or training is removed.
     if (made && FileId::of(target) == file &&
         (discard || nothing_kept || (!finished && known.last_run == 0 && known.last_training == 0))) {
         remove_database(target);
@@ -362,7 +362,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> declar
     if (info.started.empty()) {
         info.started = utc_now();
     }
-    // Runs of one tokenizer share its vocabulary; without a digest nobody knows, and each keeps its own.
+    // Runs with the same tokenizer share a vocabulary. A run without a tokenizer digest has its own.
     if (const auto known = impl.known.tokenizers.find(info.tokenizer_digest);
         known != impl.known.tokenizers.end()) {
         info.tokenizer = known->second;
@@ -372,7 +372,7 @@ std::int64_t TraceWriter::begin_run(RunInfo info, std::vector<SignalInfo> declar
             impl.known.tokenizers[info.tokenizer_digest] = info.tokenizer;
         }
     }
-    // Readers see a run from its first moment on.
+    // Readers see a run as soon as it begins.
     impl.push(Commit::at_once, [info, signals = std::move(declared), shard](TraceStore& to) {
         to.begin_run(info, signals, shard);
     });

@@ -29,7 +29,7 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
         const std::vector<RunInfo> runs = reader.runs();
         const std::optional<ShardInfo> there = runs.empty() ? std::nullopt : reader.shard(runs.front().id);
         if (!there) {
-            continue; // about to be begun
+            continue; // its run has not begun yet
         }
         const std::string difference =
             difference_of_recordings({runs.front(), reader.signal_infos(runs.front().id), there->batch}, own);
@@ -49,7 +49,7 @@ std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> d
         impl.misuse("there is no run " + std::to_string(run) + " to go on with.");
     }
     std::map<std::string, SignalInfo> by_name = impl.by_name(declared);
-    auto answer = std::make_shared<std::promise<TraceStore::Resumed>>(); // a std::function is copyable
+    auto answer = std::make_shared<std::promise<TraceStore::Resumed>>(); // for a copyable std::function
     std::future<TraceStore::Resumed> resumed = answer->get_future();
     impl.push(QueuedCall::Commit::when_idle,
               [run, signals = std::move(declared), answer = std::move(answer)](TraceStore& to) {
@@ -58,7 +58,7 @@ std::int64_t TraceWriter::resume_run(std::int64_t run, std::vector<SignalInfo> d
     TraceStore::Resumed found;
     try {
         found = resumed.get();
-    } catch (const std::future_error&) { // the writer thread failed, and says why
+    } catch (const std::future_error&) { // the writer thread failed; `failure` has the reason
         impl.stop();
         std::rethrow_exception(impl.failure);
     }
@@ -139,13 +139,13 @@ bool TraceWriter::note_death(const std::filesystem::path& path, const std::strin
     try {
         std::int64_t dead = 0;
         for (const RunInfo& run : TraceReader::open(path).runs()) {
-            dead = run.complete ? 0 : run.id; // the newest run
+            dead = run.complete ? 0 : run.id; // after the loop: the newest run
         }
         if (dead == 0) {
             return false;
         }
         const std::filesystem::path target = real_path(path);
-        const LockFile lock(target); // somebody who still writes holds it
+        const LockFile lock(target); // throws if a writer still holds it
         TraceStore store(target);
         store.put_fault(dead, -1, utc_now(), message);
         store.finish();
