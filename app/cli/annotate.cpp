@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `annotate`: extra columns of the tokens of a run, beside its trace.
+// `annotate`: adds columns to the tokens of a run, in a file beside the trace.
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -32,8 +32,7 @@ std::string_view without_blanks(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
 }
 
-/// The number that is the whole of \p text; NaN as other programs write it, infinity for what is beyond
-/// numbers of 64 bits.
+/// The number in \p text; no value if \p text is not a single number. Infinity: too large for 64 bits.
 std::optional<double> number_in(std::string_view text) {
     text = without_blanks(text);
     text.remove_prefix(text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
@@ -45,8 +44,8 @@ std::optional<double> number_in(std::string_view text) {
     return error == std::errc() ? value : std::numeric_limits<double>::infinity();
 }
 
-/// A column of the table as values by row; NaN where its field is empty, or NaN among numbers. \p notice says
-/// what made a category of a column with numbers.
+/// A column of the table as values by row; NaN for an empty field. In a column of numbers, the text "NaN"
+/// also gives NaN. \p notice: why a column with numbers became a category.
 Annotation column_of(const PlacedTable& table, std::size_t column, bool category, std::vector<double>& by_row,
                      std::string& notice) {
     const std::vector<std::string>& fields = table.columns[column];
@@ -172,7 +171,7 @@ void list(const RunReference& where, const std::vector<RunInfo>& runs, bool json
     }
 }
 
-/// NAME=COLUMN, each worked out of the run, or of another one over the same tokens (\p from).
+/// Computes each NAME=COLUMN from the run, or from another run over the same tokens (\p from).
 std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, const TraceReader& reader,
                                         const RunInfo& run, const std::string& from) {
     std::optional<TraceReader> other;
@@ -230,7 +229,7 @@ void AnnotateVerb::run() const {
             made.push_back(std::move(one));
         }
     }
-    if (!made.empty()) { // all or none of them
+    if (!made.empty()) { // write all columns or none
         put_annotations(where.trace, chosen, reader.sequences(chosen.id), made);
         std::cerr << notices;
     }

@@ -51,8 +51,7 @@ std::vector<fs::path> places_of_libtorch() {
     return places;
 }
 
-/// Whether LibTorch at \p torch has the version that the engine was built with. True if its version is
-/// unknown.
+/// Whether LibTorch at \p torch has the version of the engine's build, or an unknown version.
 bool fits(const fs::path& torch) {
     std::ifstream file(torch / "share/cmake/Torch/TorchConfigVersion.cmake");
     const std::string said{std::istreambuf_iterator<char>(file), {}};
@@ -60,8 +59,8 @@ bool fits(const fs::path& torch) {
            said.find("set(PACKAGE_VERSION \"" PONDERSCOPE_TORCH_VERSION "\")") != std::string::npos;
 }
 
-/// The LibTorch that the engine was built with, which its own path of libraries leads to; where that is not
-/// there, another of the same version is put before it.
+/// If the LibTorch of the engine's build is missing, puts another LibTorch of the same version at the front
+/// of LD_LIBRARY_PATH. InputError: none was found.
 void find_libtorch() {
     if (is_there(fs::path(PONDERSCOPE_TORCH_ROOT) / "lib/libtorch_cpu.so")) {
         return;
@@ -96,7 +95,7 @@ void become_desktop(std::vector<std::string> arguments) {
         argv.push_back(argument.data());
     }
     argv.push_back(nullptr);
-    sigset_t none; // this program waits for signals in a thread; the other one wants them delivered
+    sigset_t none; // this program blocks signals for its signal thread; the new program needs them unblocked
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execvp(program.c_str(), argv.data());

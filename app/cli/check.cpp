@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `check`: does a trace keep what resources/docs/trace-schema.md promises?
+// `check`: tests a trace against the rules of resources/docs/trace-schema.md.
 #include "core/trace/tools/check.h"
 
 #include "app/cli/console.h"

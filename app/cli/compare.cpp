@@ -74,7 +74,7 @@ Pair pair_of(PairedComparison found) {
     return pair;
 }
 
-/// Two methods. The caller prints the means of their runs itself, because a cell holds one number.
+/// The comparison of two methods. The caller prints the mean of each run, because a cell holds one number.
 Pair pair_of(const SeedComparison& found) {
     Pair pair{{}, found.resampling, found.notices};
     DataTable& row = pair.row;
@@ -108,7 +108,7 @@ struct CompareVerb : ReportOptions {
                                               const Pair& pair) const;
 };
 
-/// Rows of JSON, or the pairs below each other.
+/// Prints JSON with one row for each pair, or the pairs as tables.
 void CompareVerb::print(const std::string& a, const std::vector<std::string>& b,
                         const std::vector<Pair>& pairs, nlohmann::json report) const {
     if (json) {

@@ -38,7 +38,7 @@ sigset_t ending_signals() {
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
-    // The terminal is gone. Under nohup it is ignored, but what is blocked and waited for comes all the same.
+    // SIGHUP: the terminal was closed. Left out under nohup, which ignores it: sigwait() would not ignore it.
     struct sigaction hang_up = {};
     sigaction(SIGHUP, nullptr, &hang_up);
     if (hang_up.sa_handler != SIG_IGN) {
@@ -153,7 +153,7 @@ void ProgressPrinter::show(const Progress& progress) {
 }
 
 bool interrupted() {
-    sigset_t waiting; // where the thread that takes them has not been given a processor yet
+    sigset_t waiting; // signals that the signal thread has not received yet
     sigemptyset(&waiting);
     sigpending(&waiting);
     const sigset_t ending = ending_signals();
@@ -164,8 +164,8 @@ bool interrupted() {
 }
 
 std::stop_token stop_on_interrupt() {
-    // A thread that waits for the signals may call anything; a handler may not. Everything else in the
-    // process has them blocked.
+    // A thread that waits for the signals may call any function, unlike a signal handler. All other threads
+    // block the signals.
     static std::stop_source* source = [] {
         auto* made = new std::stop_source; // lives as long as the process: the thread below uses it
         const sigset_t signals = ending_signals();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `figure` and `open` belong to the desktop program, which this one becomes.
+// `figure` and `open`: the desktop program replaces this process and does the work.
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
 #include "core/remote/address.h"

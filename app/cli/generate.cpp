@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A model that thinks while one looks: every token as soon as it is there, then the run as `record` keeps it.
+// `generate`: prints every token as soon as the model has chosen it, then records the run like `record`.
 #include "app/cli/console.h"
 #include "app/cli/numbers.h"
 #include "app/cli/options.h"
@@ -29,7 +29,7 @@
 namespace ponderscope::cli {
 namespace {
 
-/// A signal with more numbers a token than this is in the trace only.
+/// A signal with more numbers per token than this is only recorded, not printed.
 constexpr std::size_t largest_streamed = 4096;
 
 struct GenerateVerb {
@@ -37,8 +37,8 @@ struct GenerateVerb {
     RunOptions how;
     ProgressOption progress;
     std::string prompt;
-    std::string from;        ///< TRACE#RUN to continue in the place of a prompt
-    std::int64_t number = 0; ///< of its sequence
+    std::string from;        ///< TRACE#RUN to continue instead of a prompt
+    std::int64_t number = 0; ///< number of the sequence in this run
     std::optional<std::int64_t> at;
     std::optional<std::int64_t> forced;
     std::filesystem::path trace;
@@ -71,7 +71,7 @@ private:
     void read_prompt(const Engine& engine, const SequenceInput& sequence, const Tokenizer& tokenizer,
                      RecordLevel wanted);
 
-    std::set<std::int32_t> named_;     ///< ids whose bytes were told
+    std::set<std::int32_t> named_;     ///< ids whose bytes were printed
     std::vector<SignalChunk> sampled_; ///< sampling_signals() of the new tokens
 };
 
@@ -120,7 +120,7 @@ SequenceInput GenerateVerb::take_prefix(const Checkpoint& checkpoint, RecordOpti
 void GenerateVerb::attach_sampling(RecordOptions& options, std::int64_t tokens) const {
     const std::vector<SignalInfo> infos = sampling_signals();
     for (std::size_t s = 0; s < sampled_.size(); ++s) {
-        // The last of the new tokens has computed nothing that was drawn from, nor have the prompt's but one.
+        // The prompt's rows except the last one, and the last new token's row, predict no sampled token.
         SignalChunk rows = sampled_[s];
         const std::size_t width = rows.data.size() / static_cast<std::size_t>(rows.shape.front());
         const auto before = static_cast<std::size_t>(tokens - 1 - rows.shape.front());
@@ -214,7 +214,7 @@ void GenerateVerb::say_token(std::int64_t position, std::int32_t id, bool was_gi
     say(line);
 }
 
-/// The prompt as the model reads it, in one exact pass.
+/// With --json, scores the prompt in one exact pass and prints its tokens.
 void GenerateVerb::read_prompt(const Engine& engine, const SequenceInput& sequence,
                                const Tokenizer& tokenizer, RecordLevel wanted) {
     const auto tokens = static_cast<std::int64_t>(sequence.ids.size());
@@ -267,7 +267,7 @@ void GenerateVerb::run() {
     Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {
         engine.choose(&RunPlan::refreshes,
-                      std::nullopt); // what is watched is exact, and so is what is kept of it
+                      std::nullopt); // shown and recorded tokens are exact by default
     }
     how.apply(engine);
     engine.check_attention(wanted);
@@ -324,7 +324,7 @@ void GenerateVerb::run() {
         options.run_name = run_name;
         options.text_source = from.empty() ? "prompt" : from;
         options.batch = 1;
-        options.context = room; // one window: it saw all of it
+        options.context = room; // one window, as in the generation
         options.stride = room;
         if (was_stopped) {
             const auto generated = static_cast<std::int64_t>(ids.size()) - prompt_tokens;

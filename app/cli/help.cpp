@@ -14,7 +14,7 @@ namespace ponderscope::cli {
 namespace {
 
 constexpr std::size_t width = 80;
-constexpr std::size_t most_options = 12; ///< a verb with no more shows all of them
+constexpr std::size_t most_options = 12; ///< a verb with at most this many options shows all
 
 /// The most used options of verbs that have many.
 const std::map<std::string_view, std::vector<std::string_view>> common_options{
@@ -32,7 +32,7 @@ const std::map<std::string_view, std::vector<std::string_view>> common_options{
     {"page", {"output", "run", "title", "sequence", "max-tokens"}},
     {"tokenize", {"text", "prompt", "decode", "spans", "bos", "json"}}};
 
-/// Words of \p text in lines of at most `width` columns, each behind \p indent blanks but the first.
+/// Words of \p text in lines of at most `width` columns. Every line except the first has \p indent blanks.
 std::string wrapped(std::string_view text, std::size_t column, std::size_t indent) {
     std::string out;
     std::size_t at = column;
@@ -50,7 +50,7 @@ std::string wrapped(std::string_view text, std::size_t column, std::size_t inden
     return out;
 }
 
-/// An entry and what it means, beside each other or one below the other.
+/// An entry with its meaning beside it or, if there is no room, below it.
 std::string entry(const std::string& name, std::string_view meaning, std::size_t column) {
     std::string out = "  " + name;
     if (out.size() + 2 > column) {
@@ -128,7 +128,7 @@ private:
         return all ? std::string_view(option.get_description()) : first_clause(option.get_description());
     }
 
-    /// The value's name, without what it is checked against.
+    /// The name of the option's value, without its allowed range.
     static std::string short_form(const CLI::Option& option) {
         const std::string type = option.get_type_name();
         return type.empty() ? "" : " " + type.substr(0, type.find_first_of(":[", 1));
@@ -155,7 +155,7 @@ private:
         return continued(footer.substr(begin, end == std::string::npos ? end : end - begin));
     }
 
-    /// Lines of a command of at most `width` columns, as a shell continues them.
+    /// A command in lines of at most `width` columns, with the shell's mark of continuation.
     static std::string continued(std::string text) {
         std::size_t begin = text.find('\n') + 1;
         while (text.size() - begin > width) {

@@ -29,8 +29,8 @@ std::int64_t count_elements(const TensorView& tensor) {
 }
 
 /// Bytes that a run needs beside the program itself: weights in the run's precision, K/V rows of one batch
-/// for every step, the residual stream and the widest activations of one batch, and a head tile. An estimate:
-/// what the allocator adds is not in it.
+/// for every step, the residual stream and the widest activations of one batch, and a head tile. An estimate
+/// without the allocator's overhead.
 double run_bytes(const ModelConfig& config, double parameters, double element, std::int64_t context,
                  std::int64_t batch) {
     const double tokens = static_cast<double>(context * batch);
@@ -46,7 +46,7 @@ nlohmann::json or_null(const auto& value) {
     return value ? nlohmann::json(*value) : nlohmann::json();
 }
 
-/// A rotary embedding as it was read; null where there is none.
+/// The settings of a rotary embedding; null: none.
 nlohmann::json describe_rope(const RopeConfig& rope) {
     if (rope.kind == RopeConfig::Kind::none) {
         return nullptr;
@@ -167,7 +167,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
             tokenizer = {{"tokens", opened->size()}, {"adds_start_token", opened->adds_start_token()}};
             about_tokens = tokenizer_notices(*opened, config.vocab_size);
         } catch (const Error& error) {
-            tokenizer = {{"error", error.what()}}; // the checkpoint still runs on ids
+            tokenizer = {{"error", error.what()}}; // without a tokenizer, the checkpoint still runs on ids
         }
     }
     Notices notices = config.notices;
@@ -175,7 +175,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     nlohmann::json not_supported = nullptr;
     try {
         const ParameterLayout layout = parameter_layout(config);
-        if (config.candidate_methods.size() < 2) { // of several, their tensors differ
+        if (config.candidate_methods.size() < 2) { // the tensors of several candidates differ
             const ParameterSources sources = ParameterSources::find(layout, checkpoint);
             notices.insert(notices.end(), sources.notices.begin(), sources.notices.end());
         }
@@ -217,7 +217,7 @@ nlohmann::json describe_checkpoint(const Checkpoint& checkpoint) {
     return about;
 }
 
-/// The settings by which a plain decoder does not differ from others, with their usual values.
+/// The usual values of settings. The text prints only settings with other values.
 const nlohmann::json& usual_settings() {
     static const nlohmann::json usual{{"norm_weight", "as_stored"},
                                       {"norms_before_sublayers", true},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `lineage`: do two checkpoints have a common origin?
+// `lineage`: tests whether two checkpoints have a common origin.
 #include "core/lineage/lineage.h"
 
 #include "app/cli/console.h"

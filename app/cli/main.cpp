@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ponderscope: the command line. What reads traces runs here, in a program that starts at once and needs no
-// LibTorch; a verb that computes is the engine's, and this program becomes it.
+// ponderscope: the command line. Verbs that only read traces run here, so they start at once and need no
+// LibTorch. For verbs that run a model, ponderscope-engine replaces this process.
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 
@@ -10,13 +10,13 @@ namespace {
 
 bool is_for_the_engine(int argc, char** argv) {
     const char* verb = ponderscope::cli::verb_of(argc, argv);
-    // A trace is read without LibTorch, a checkpoint is not.
+    // `inspect` needs LibTorch only for a checkpoint, not for a trace.
     if (verb != nullptr && verb == std::string_view("inspect")) {
         for (int i = 2; i < argc; ++i) {
             const std::string_view before = argv[i - 1];
             const bool value = before.starts_with('-') && before != "--json";
             if (argv[i] != verb && *argv[i] != '-' && !value) {
-                return !ponderscope::cli::is_trace(argv[i]); // the one that names it
+                return !ponderscope::cli::is_trace(argv[i]); // the argument that names it
             }
         }
     }

@@ -192,7 +192,7 @@ void RunOptions::apply(Engine& engine) const {
     if (rule) {
         engine.choose(&RunPlan::rule, std::move(rule));
     }
-    // Behind the rule: pause tokens, known without one, can be computed in passes only where one decides.
+    // Set the rule first: it decides whether pause tokens can be computed in refreshes.
     if (jacobi == "exact") {
         engine.choose(&RunPlan::refreshes, std::nullopt);
     } else if (!jacobi.empty()) {
@@ -286,7 +286,7 @@ std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
                 ids.filename().string() + (rows.size() > 1 ? " [" + std::to_string(row) + "]" : "");
             sequence.ids = std::move(rows[row]);
             if (tokenizer != nullptr) {
-                // With a tokenizer at hand the ids can be read as text; the spans are the decoded tokens'.
+                // With a tokenizer, the text is the decoded ids.
                 attach_decoded_text(sequence, *tokenizer);
             }
             sequences.push_back(std::move(sequence));
@@ -333,7 +333,7 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
 
 Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size) {
     Notices notices = tokenizer.notices();
-    // Models pad their vocabulary to a multiple of some power of two, by a few percent.
+    // Models pad their vocabulary by a few percent, for example to a multiple of 64: no notice.
     if (static_cast<double>(tokenizer.size()) < 0.9 * static_cast<double>(vocabulary_size)) {
         notices.push_back({NoticeId::tokenizer_size, "The tokenizer has " + std::to_string(tokenizer.size()) +
                                                          " tokens and the model's embedding " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `page`: a run, or two side by side, as one HTML file to send.
+// `page`: writes one or two runs as one HTML file to send.
 #include "core/page/page.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"

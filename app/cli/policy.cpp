@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-// `policy`: what halting policies would do on a recorded run, what they do when the model is run with them,
-// and what they cost.
+// SPDX-License-Identifier: GPL-3.0-or-later `policy`: replays halting policies on a recorded run, or reruns
+// the model with them. Reports their cost.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
@@ -33,7 +32,7 @@ namespace {
 /// One --sweep option: [KIND:]KEY=VALUES.
 struct NamedSweep {
     std::string text;
-    std::string kind; ///< empty: of all policies that have the key
+    std::string kind; ///< empty: all policies that have the key
     Sweep over;
 
     explicit NamedSweep(const std::string& given) : text(given) {
@@ -50,7 +49,8 @@ struct NamedSweep {
         }
         return over.key == "threshold" ? &swept.parameters.front() : swept.find(over.key);
     }
-    /// "threshold" means what each kind has: of whole numbers those among the values.
+    /// The values for this parameter. A sweep of "threshold" covers parameters of all kinds; those that need
+    /// whole numbers get only the whole numbers of the list.
     [[nodiscard]] std::vector<double> values(const PolicyParameter& parameter) const {
         std::vector<double> fitting = over.values;
         if (parameter.whole && over.key == "threshold") {
@@ -101,7 +101,7 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             const bool given = text.find(":" + parameter->key + "=") != std::string::npos ||
                                text.find("," + parameter->key + "=") != std::string::npos;
             if (given) {
-                add(PolicySpec::parse(text)); // a row of its own beside the swept ones
+                add(PolicySpec::parse(text)); // an own row in addition to the swept settings
             }
             swept = true;
             const std::vector<double> values = one.values(*parameter);
@@ -112,7 +112,7 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
                                        "=FIRST:LAST:COUNT."});
                 continue;
             }
-            // A swept key need not be given: its first value stands in for it.
+            // Parsing needs a value for the swept key. If \p text has none, use the first value of the sweep.
             const PolicySpec first =
                 PolicySpec::parse(given ? text
                                         : text + (text.find(':') == std::string::npos ? ":" : ",") +
@@ -262,8 +262,7 @@ struct PolicyVerb : ReportOptions {
     void run();
 };
 
-/// Appends to \p text a row for each token: what the replay says and what the rerun found. \p rerun: nullptr
-/// without one.
+/// Appends to \p text a row for each token with its replay and, unless \p rerun is null, its rerun.
 void add_tokens(std::string& text, const ReplayTable& table, const PolicySpec& spec,
                 const ReplayResult& replayed, const RerunDifference* rerun) {
     for (std::size_t i = 0; i < table.tokens(); ++i) {
@@ -275,8 +274,8 @@ void add_tokens(std::string& text, const ReplayTable& table, const PolicySpec& s
     }
 }
 
-/// Fills in intervals and the front of outcomes, all of replays or all of reruns. \p settings, \p outcomes:
-/// in the order of \p specs, full first.
+/// Fills in intervals and the front of the outcomes, which are all replays or all reruns. \p settings, \p
+/// outcomes: in the order of \p specs, full first.
 Resampling compare(const std::vector<PolicySpec>& specs, std::vector<ScoredSetting> settings,
                    const RowLayout& rows, const BootstrapOptions& options,
                    const std::vector<PolicyOutcome*>& outcomes) {

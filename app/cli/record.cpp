@@ -28,8 +28,8 @@
 
 namespace ponderscope::cli {
 
-/// Generated tokens are recorded like any others: the prompt and its continuation are scored together
-/// afterwards. Interrupted, what was generated until then is recorded, in a run that is marked partial.
+/// Generates first; then the prompt and its continuation are scored and recorded together, like any text.
+/// After an interruption, the tokens so far are recorded in a run that is marked partial.
 void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkpoint,
                                   const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                   ProgressPrinter& printer, const std::stop_token& stop) {
@@ -74,7 +74,7 @@ void RecordVerb::continue_prompts(const Engine& engine, const Checkpoint& checkp
     }
 }
 
-/// Prints about how much the run takes, on a terminal or where more than usual is recorded.
+/// Prints about how many bytes each token needs in the trace, on a terminal or if large signals are recorded.
 void RecordVerb::say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const {
     const bool asked = engine.token_bytes() > 0 || engine.attention_pair_bytes() > 0;
     if (printer.on_terminal() || (asked && progress.style == ProgressStyle::automatic)) {
@@ -92,7 +92,7 @@ Checkpoint RecordVerb::open() {
     return checkpoint;
 }
 
-/// Options that ask for what --record does not keep, or the model does not have.
+/// InputError: an option about signals with --record scalars, which stores no signals.
 void RecordVerb::check_choice(const RecordChoice& what) const {
     for (const auto& [given, name] :
          {std::pair{!how.attention.empty(), "--attention"}, std::pair{no_candidates, "--no-candidates"}}) {
@@ -154,7 +154,7 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
         continue_prompts(engine, checkpoint, tokenizer, sequences, printer, stop);
         if (!options.cut_short.empty()) {
             generate.max_new_tokens = 0;
-            const ScopedStop undisturbed({}); // what was generated is recorded to its end
+            const ScopedStop undisturbed({}); // an interruption does not cut this recording
             return record_texts(engine, checkpoint, tokenizer, sequences, printer, {});
         }
     }
@@ -316,7 +316,7 @@ void RecordVerb::run() {
                           : jsonl.file == "-" ? "standard input"
                                               : jsonl.file.string();
     options.seed = generate.seed;
-    if (input.ids.empty() && input.from.empty()) { // ids are read already
+    if (input.ids.empty() && input.from.empty()) { // ids need no tokenizer
         options.reading = input.reading;
     }
     ProgressPrinter printer(progress.style);
@@ -362,7 +362,7 @@ void RecordVerb::run() {
     }
 }
 
-/// The run that has the name which \p made was meant to have.
+/// Replaces the old run of the wanted name by the complete new run.
 void RecordVerb::replace_old_run(const RecordReport& made) const {
     std::optional<RunInfo> old;
     std::optional<RunInfo> fresh;

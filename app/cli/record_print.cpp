@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Prints the report of `record` on its finished run.
+// Prints the report of `record`.
 #include "app/cli/record_verb.h"
 #include "core/base/json.h"
 #include "core/base/utf8.h"
@@ -49,7 +49,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
         std::cerr << engine.notices().back().text << '\n';
     }
     if (report.cancelled) {
-        return; // the tokens of the patches may not be there
+        return; // tokens with patches may be missing
     }
     if (const std::string unreached = unreached_patches(reader, run, engine); !unreached.empty()) {
         std::cerr << unreached << '\n';
@@ -61,7 +61,7 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
     const double mean_nll = run.nll_sum / static_cast<double>(run.scored_tokens);
     const double mean_steps = run.steps_sum / static_cast<double>(run.scored_tokens);
     const double mean_flops =
-        run.tokens > 0 ? run.flops_sum / static_cast<double>(run.tokens) : 0; // 0: not known
+        run.tokens > 0 ? run.flops_sum / static_cast<double>(run.tokens) : 0; // 0: unknown
     if (json || progress.style == ProgressStyle::json) {
         nlohmann::json result{{"trace", trace.string()},
                               {"run", run_name},
@@ -77,7 +77,7 @@ void RecordVerb::print_run(const RunInfo& run, const RecordReport& report, const
                               {"policy", engine.policy()},
                               {"complete", !report.cancelled}};
         if (!patches.empty()) {
-            const bool is_plain = plain && plain->run == report.run; // cancelled before the one with them
+            const bool is_plain = plain && plain->run == report.run; // cancelled before the patched run
             result["patches"] = is_plain ? 0 : patches.size();
             result["without_patches"] =
                 plain && !is_plain ? nlohmann::json(run_by_id(TraceReader::open(trace), plain->run).name)

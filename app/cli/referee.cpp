@@ -55,7 +55,7 @@ struct RefereeReport {
     [[nodiscard]] std::string to_latex(const IntervalOptions& intervals) const;
     /// A row for each cell.
     [[nodiscard]] DataTable cells() const;
-    /// Calls \p use with "replay" or "rerun", "steps" or "flops", and every row's cells on that axis.
+    /// Calls \p use with "replay" or "rerun", "steps" or "flops" (the axis), and every row's cells on it.
     template <typename Use>
     void for_each_table(Use use) const {
         for (const MatchedComparison* one : {&replayed, exact ? &*exact : nullptr}) {
@@ -230,7 +230,7 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
     return rules;
 }
 
-/// The settings around each cost, rerun, with all steps, which every rule shares.
+/// Reruns the settings on both sides of each cost, and the setting "full", which every rule shares.
 MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& run, const ReplayTable& table,
                                      const ScoredRows& scored, const MatchedComparison& replayed,
                                      const BootstrapOptions& settled, ProgressPrinter& printer) const {
@@ -259,8 +259,7 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
         for (const std::string& text : settings_around(row, wanted)) {
             places.back().push_back(place_of(text));
         }
-        // In the rerun, the rule's own settings may not reach a cost: the setting "full" extends its curve to
-        // all steps.
+        // In the rerun, the rule's own settings may not reach a cost: "full" extends its curve to all steps.
         places.back().push_back(place_of("full"));
     }
     const std::vector<RunInfo> runs =
@@ -274,7 +273,7 @@ MatchedComparison RefereeVerb::rerun(const TraceReader& reader, const RunInfo& r
                           wanted, settled);
 }
 
-/// The point of the learned rule's curve that has the model's own threshold.
+/// Finds the point of the learned rule at the model's own threshold.
 void note_own_rule(const PolicyContext& context, RefereeReport& report) {
     if (std::isnan(context.own_threshold)) {
         return;
@@ -289,7 +288,7 @@ void note_own_rule(const PolicyContext& context, RefereeReport& report) {
     }
 }
 
-/// Plain models whose FLOPs no rule shares have no cell.
+/// Notes plain models without a cell, because no rule reaches their FLOPs.
 void note_plain_models(RefereeReport& report) {
     for (const MatchedRow& row : report.replayed.rows) {
         const auto& cells = row.at_flops;

@@ -97,7 +97,7 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         }
         for (const PolicySpec& spec : missing) {
             if (spec.kind->causal) {
-                (void)rule_of(spec, engine); // what the model refuses must leave no file behind
+                (void)rule_of(spec, engine); // refuse unsupported policies before a file is created
             }
         }
         for (const PolicySpec& spec : missing) {

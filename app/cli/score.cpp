@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Requests on standard input, answers on standard output: what other programs drive the engine with.
+// `score`: reads requests of another program from standard input and writes answers to standard output.
 #include "app/cli/numbers.h"
 #include "app/cli/options.h"
 #include "app/cli/verbs.h"
@@ -22,8 +22,8 @@
 namespace ponderscope::cli {
 namespace {
 
-/// Waits for a line and takes those that have arrived with it, so that they are answered together and no
-/// answer waits for a line that has not been written yet. None: the input has ended.
+/// Waits for a line, and also takes all lines that have arrived by then. They are answered together, without
+/// waiting for later lines. Empty: the input has ended.
 std::vector<std::string> arrived_lines(LineReader& reader) {
     constexpr std::size_t most = 1024;
     std::vector<std::string> lines;
@@ -88,7 +88,7 @@ void ScoreVerb::run() {
         }
     } catch (const std::exception&) {
         std::cout << std::flush;
-        scorer.finish(false); // what was answered stays
+        scorer.finish(false); // keeps the answered requests in the trace
         throw;
     }
     const std::int64_t run = scorer.finish(!stop.stop_requested());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The server side of remote access: the window and the verbs of another machine talk to it through ssh.
+// The server side of remote access. Windows and verbs on another machine talk to it through ssh.
 #include "core/remote/serve.h"
 
 #include "app/cli/console.h"
@@ -15,8 +15,8 @@
 namespace ponderscope::cli {
 namespace {
 
-/// Expands a path, alone or as the value of an option, that only this machine can resolve: "/~/runs" is below
-/// the home folder, and "/a/b/.../c" is c in /a/b, or in the first folder above that has it.
+/// Expands a path, alone or as an option's value, with parts that only this machine can resolve. "/~/runs" is
+/// below the home folder. "/a/b/.../c" is c in /a/b, or in the nearest folder above that contains c.
 std::string resolved(std::string word) {
     const std::size_t value = word.starts_with("--") ? word.find('=') + 1 : 0;
     const char* home = std::getenv("HOME");
@@ -52,7 +52,7 @@ bool pass_on(int descriptor, std::string& bytes) {
 }
 
 /// Runs a verb for a user on another machine and returns its exit code. A byte on standard input means
-/// Ctrl+C. The end of standard input means a cut connection, and the verb goes on.
+/// Ctrl+C. The end of standard input means a lost connection; the verb continues.
 int run_verb(const std::vector<std::string>& words) {
     std::vector<std::string> command{"/proc/self/exe"};
     for (const std::string& word : words) {
@@ -99,10 +99,10 @@ int run_verb(const std::vector<std::string>& words) {
 void add_serve(CLI::App& program) {
     struct Verb {
         ServeOptions options;
-        std::vector<std::string> words; ///< of the verb to run
+        std::vector<std::string> words; ///< the verb to run, with its arguments
 
         void run() const {
-            std::signal(SIGPIPE, SIG_IGN); // a client that is gone is the normal end, not an error
+            std::signal(SIGPIPE, SIG_IGN); // a client may disconnect at any time
             if (words.empty()) {
                 return serve(options, stop_on_interrupt());
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `stats`: what a run lost, where it spends its steps, and with what they go together.
+// `stats`: the losses of a run, where it spends its steps, and what the steps correlate with.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
@@ -20,7 +20,7 @@
 namespace ponderscope::cli {
 namespace {
 
-/// The bytes of a token so that every one can be told apart in a line.
+/// A token's bytes, so that all tokens look different, on one line.
 std::string shown(const TokenGroup& group) {
     if (group.id < 0) {
         return group.name;
@@ -30,7 +30,7 @@ std::string shown(const TokenGroup& group) {
                : nlohmann::json(group.name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Classes by name: whole numbers by their value, before words.
+/// Sorts classes by name: whole numbers by value first, then words.
 bool comes_before(const LabelledClass& a, const LabelledClass& b) {
     const std::int64_t first = parse_count(a.group.name), second = parse_count(b.group.name);
     if (first >= 0 || second >= 0) {
@@ -54,15 +54,15 @@ struct StatsVerb : ReportOptions {
     void run();
 };
 
-/// Tokens grouped by the label that was recorded with them, or by an annotation.
+/// Tokens grouped by their recorded label, or by an annotation.
 struct Grouping {
-    std::string name; ///< "label", or of the annotation
+    std::string name; ///< "label", or the annotation's name
     std::vector<LabelledClass> classes;
-    std::int64_t without = 0; ///< scored tokens that have none
+    std::int64_t without = 0; ///< number of scored tokens without a class
     bool annotation = false;
 };
 
-/// Groups of tokens. \p steps: their number varies, so that it is worth a column on a terminal.
+/// An empty table of token groups. \p steps: show the column of steps on a terminal, because steps vary.
 DataTable group_table(const std::string& name, const std::string& title, bool steps, bool intervals) {
     const auto when = [](bool yes, const char* column) { return yes ? column : ""; };
     const bool bounded = steps && intervals;
@@ -115,7 +115,7 @@ DataTable table_of(const std::vector<StepsCorrelation>& list) {
     return table;
 }
 
-/// Everything that the verb says of a run.
+/// The report on a run.
 struct Statistics {
     std::string reference; ///< TRACE#RUN
     RunInfo run;
@@ -130,7 +130,7 @@ struct Statistics {
     [[nodiscard]] bool ponders() const { return run.max_steps > 0; }
     /// The run's own numbers, one row.
     [[nodiscard]] DataTable numbers() const;
-    /// The tables of the groupings, in their order; then of classes, then of types.
+    /// One table for each grouping, then the table of classes, then the table of types.
     [[nodiscard]] std::vector<DataTable> tables() const;
 };
 
@@ -287,7 +287,7 @@ void StatsVerb::run() {
     const BootstrapOptions settled = result.study.estimate.resampling.same_length(bootstrap);
     std::vector<StepsCorrelation>& correlations = result.study.correlations;
     const bool ponders = result.ponders();
-    if (!ponders) { // steps go together with nothing
+    if (!ponders) { // constant steps correlate with nothing
         correlations.clear();
     }
     for (const std::string& text : ponders ? others : std::vector<std::string>()) {
@@ -309,7 +309,7 @@ void StatsVerb::run() {
         const LabelledTokens tokens = label_tokens(reader, run, given, place, bootstrap.stop);
         result.groupings.push_back({name, compare_classes(tokens, settled), tokens.unlabelled, annotation});
     };
-    // By name; fifths of a number stand in its order already.
+    // Sort by name. Fifths of a number are already in order.
     const auto sort_classes = [&] {
         std::ranges::stable_sort(result.groupings.back().classes, comes_before);
     };

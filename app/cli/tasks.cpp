@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Accuracy on recorded tasks beside what it cost.
+// `tasks`: accuracy on recorded tasks, with its cost.
 #include "core/stats/tasks.h"
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
@@ -18,14 +18,14 @@
 namespace ponderscope::cli {
 namespace {
 
-/// A run with its tasks, or with the estimates of its text where it has none.
+/// A run with its tasks. A run without tasks has the estimates of its text instead.
 struct TaskedRun {
     std::string reference; ///< TRACE#RUN
     RunInfo run;
     std::vector<TaskSample> samples;
     std::vector<TaskReport> reports;
     std::optional<RunEstimate> text;
-    [[nodiscard]] const TaskSample* find(const std::string& task) const { ///< nullptr: it has no such task
+    [[nodiscard]] const TaskSample* find(const std::string& task) const { ///< nullptr: none
         const auto found = std::ranges::find(samples, task, &TaskSample::task);
         return found == samples.end() ? nullptr : &*found;
     }
@@ -92,7 +92,7 @@ DataTable steps_of(const TaskReport& report) {
     return table;
 }
 
-/// Two runs on the documents that both have, in one row.
+/// The comparison of two runs on their common documents, as one row.
 DataTable pair_row(const TaskComparison& pair) {
     using enum CellFormat;
     DataTable row;
@@ -132,7 +132,7 @@ nlohmann::json json_of_pair(const TaskSample& first, const TaskComparison& pair)
     return row;
 }
 
-/// "   only A right: 3, 17, 20"; nothing without documents.
+/// Prints "   only A right: 3, 17, 20", if there are documents.
 void print_documents(const std::string& title, const TaskSample& sample,
                      const std::vector<std::size_t>& documents) {
     for (const std::size_t& d : documents) {

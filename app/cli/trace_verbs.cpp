@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `merge`, `rename`, `remove` and `export`: traces into one, their runs, a trace as tables.
+// `merge`, `rename`, `remove` and `export`.
 #include "app/cli/console.h"
 #include "app/cli/verbs.h"
 #include "core/base/error.h"
@@ -58,7 +58,7 @@ void add_merge(CLI::App& program) {
 
 namespace {
 
-/// A run to be changed: named, and on this machine.
+/// Finds the run to change. InputError: the text names no run, or the trace is on another machine.
 std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
     const RunReference reference = parse_run_reference(text);
     if (remote::is_remote(reference.trace)) {

@@ -58,8 +58,8 @@ InputError unknown_verb(const std::string& word) {
                                      " ponderscope --help lists them."};
 }
 
-/// CLI11 lists what was not expected from the last to the first, values of unknown options among them, and
-/// names no verb.
+/// Our own message, because CLI11 lists unexpected words in reverse order, includes the values of unknown
+/// options, and does not name the verb.
 InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
     for (const CLI::App* verb : program.get_subcommands()) {
         std::vector<std::string> unexpected = verb->remaining();
@@ -95,13 +95,13 @@ InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
             said + (said.ends_with('.') ? "" : ".") + " Run with --help for the usage."};
 }
 
-/// Standard output may be the only result of a verb, so a full disk is an error. A standard output that was
-/// closed from the beginning is not.
+/// A full disk is an error, because standard output may be a verb's only result. A standard output that was
+/// closed from the start is not an error.
 int after_printing() {
     errno = 0;
     std::cout.flush();
     const int flushed = std::fflush(stdout);
-    const int error = errno; // 0 where an earlier write failed
+    const int error = errno; // 0 if an earlier write failed
     const bool lost = !std::cout || flushed != 0 || std::ferror(stdout) != 0;
     if (!lost || ::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         return done;
@@ -113,7 +113,7 @@ int after_printing() {
                              ". Make room on its disk, or print to another file."));
 }
 
-/// The error for an empty file name, as from a script whose variable is empty.
+/// The error for an empty file name, for example from an empty variable in a script.
 std::string no_name() {
     return "expected the name of what is to be written, found an empty one; name it.";
 }
@@ -129,7 +129,7 @@ CLI::Validator replaces_no_trace() {
                 if (name.empty()) {
                     return no_name();
                 }
-                std::error_code error; // a device is not to be read
+                std::error_code error; // do not read devices
                 const FileKind kind =
                     std::filesystem::is_regular_file(name, error) ? recognise_file(name) : FileKind::unknown;
                 return kind == FileKind::sqlite || kind == FileKind::safetensors
@@ -170,9 +170,9 @@ const char* verb_of(int argc, char** argv) {
 }
 
 int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
-    std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is a full disk, with its sentence
+    std::signal(SIGXFSZ, SIG_IGN); // a file size limit becomes a write error, with its message
     // Before any library starts a thread, so that all of them inherit the blocked signals.
-    const ScopedStop scope(stop_on_interrupt()); // what waits for another machine, too
+    const ScopedStop scope(stop_on_interrupt()); // also stops waits for another machine
 
     CLI::App program{"Records and shows how language models decide how long to think about each token.\n"
                      "Every verb has --help with an example. TRACE.ponder#RUN names a run of a trace."};
@@ -202,7 +202,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         if (error.get_exit_code() == 0) {
             const std::vector<CLI::App*> verb = program.get_subcommands();
             if (error.get_name() == "CallForAllHelp" &&
-                !verb.empty()) { // CLI11 would print that of every verb
+                !verb.empty()) { // CLI11 would print the help of every verb
                 std::cout << verb.front()->help("", CLI::AppFormatMode::All);
             } else {
                 program.exit(error);
@@ -219,7 +219,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         return fail(InputError(error.path1(), "a usable path", error.code().message(),
                                "check the name and the permissions"),
                     prints_json);
-    } catch (const std::system_error& error) { // of threads
+    } catch (const std::system_error& error) { // from std::thread
         return fail(EnvironmentError("The system has no more threads or memory (" + error.code().message() +
                                      "); close other programs or raise this shell's limits (ulimit)."),
                     prints_json);

@@ -23,8 +23,7 @@ namespace ponderscope::cli {
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App& add_verb(CLI::App& program, const char* name);
-/// The same for a verb whose options are members of \p Verb. The subcommand owns that object and calls its
-/// run().
+/// The same for a verb with its options in \p Verb. The subcommand owns a \p Verb and calls its run().
 template <typename Verb>
 std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
     const auto verb = std::make_shared<Verb>();
@@ -44,8 +43,7 @@ bool runs_in_engine(std::string_view name);
 /// The first argument that is not an option; nullptr: none.
 const char* verb_of(int argc, char** argv);
 
-/// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns the exit code of
-/// the error.
+/// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns its exit code.
 int fail(const Error& error, bool prints_json = false);
 /// Whether `inspect` treats the path as a trace (a file or shards). Other paths are checkpoints.
 bool is_trace(const std::filesystem::path& path);

@@ -52,7 +52,7 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
         traces.move(own, 0);
     }
     std::vector<Known> all;
-    // A copy keeps when and how long its original ran.
+    // A copy of a run has the start and duration of its original.
     std::map<std::tuple<std::string_view, double, std::string_view>, QString> originals;
     for (const QString& trace : traces) {
         for (const RunInfo& info : data.runs(trace)) {
@@ -67,14 +67,14 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run) {
             }
         }
     }
-    // Parents were made before their children, so that no circle can be.
+    // Sorted by start: a parent is older than its children, so there is no cycle.
     std::ranges::stable_sort(
         all, [](const Known& a, const Known& b) { return a.info->started < b.info->started; });
     for (std::size_t i = 0; i < all.size(); ++i) {
         Known& child = all[i];
         child.root = i;
         for (std::size_t j = 0; child.branch && j < i; ++j) {
-            // Of several with that text the one of that name, else the first.
+            // The parent has the branch's text and checkpoint. Of several: the recorded name, or the first.
             const bool fits = all[j].info->text_digest == child.branch->text_digest &&
                               all[j].info->checkpoint_digest == child.info->checkpoint_digest;
             if (fits && (child.parent < 0 || all[j].info->name == child.branch->of)) {
@@ -182,7 +182,7 @@ void Branches::setRunning(bool running) {
 void Branches::refresh() {
     refreshCandidates();
     if (!context_.data.isLive(context_.selection.runA().trace)) {
-        showTree(); // a live run is in the tree once it is recorded
+        showTree(); // a live run joins the tree when it is recorded
     }
 }
 
@@ -255,7 +255,7 @@ void Branches::choose(const QTreeWidgetItem* item, bool asB) {
     if (item == nullptr) {
         return;
     }
-    const RunKey run = nodes_.at(item->data(0, node_role).toUInt()).run; // the list is made anew meanwhile
+    const RunKey run = nodes_.at(item->data(0, node_role).toUInt()).run; // a copy: signals rebuild nodes_
     if (asB) {
         context_.selection.setRunB(run);
     } else {

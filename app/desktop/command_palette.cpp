@@ -18,7 +18,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Without mnemonics: "&&" is an ampersand, "&x" a mnemonic.
+/// Removes mnemonics: "&x" becomes "x", "&&" becomes "&".
 QString plain(QString text) {
     static const QRegularExpression mark(u"&(.)"_s);
     return text.replace(mark, u"\\1"_s);
@@ -42,7 +42,7 @@ void collect(QMenu* menu, const QString& path, std::vector<Command>& into) {
 
 int command_score(const QString& typed, const QString& text) {
     int score = 0;
-    qsizetype next = 0; // after the last letter
+    qsizetype next = 0; // position after the previous letter
     const auto begins = [&](qsizetype i) { return i == 0 || !text[i - 1].isLetterOrNumber(); };
     for (const QChar wanted : typed) {
         if (wanted.isSpace()) {
@@ -55,7 +55,7 @@ int command_score(const QString& typed, const QString& text) {
             }
             return i;
         };
-        // The beginning of a word or the letter after the last one, if one is left; else anywhere.
+        // First try beginnings of words and the position after the previous letter, then any position.
         qsizetype found = find([&](qsizetype i) { return begins(i) || i == next; });
         const bool near = found < text.size();
         found = near ? found : find([](qsizetype) { return true; });
@@ -135,7 +135,7 @@ void CommandPalette::run() {
         return;
     }
     const QVariant action = item->data(0, Qt::UserRole);
-    close(); // first, so that what the action opens is not closed with it
+    close(); // first, because closing would also close a dialog that the action opens
     if (!action.isValid()) {
         Q_EMIT findWanted(edit_->text());
     } else if (const auto found = action.value<QPointer<QAction>>()) {

@@ -21,7 +21,7 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int lowest_for_both = 820;     ///< in lower windows all panels below the text share one place
+constexpr int lowest_for_both = 820;     ///< in lower windows all panels below the text are tabs
 constexpr int narrowest_for_both = 1200; ///< in narrower windows the inspector is beside the library
 
 Qt::DockWidgetArea area_of(PanelPlace place) {
@@ -34,7 +34,7 @@ Qt::DockWidgetArea area_of(PanelPlace place) {
 
 DockLayout::~DockLayout() {
     for (QDockWidget* one : docks_) {
-        one->disconnect(this); // while they are destroyed they report that they are hidden
+        one->disconnect(this); // a dock in destruction reports that it is hidden
     }
     qDeleteAll(docks_);
 }
@@ -53,7 +53,7 @@ void DockLayout::addPanels(const ViewContext& context) {
         docks_.push_back(dock);
         if (auto* live = dynamic_cast<LiveView*>(view)) {
             live_.push_back(live);
-            live->setOnScreen(false); // until its dock says otherwise
+            live->setOnScreen(false); // until its dock becomes visible
             connect(dock, &QDockWidget::visibilityChanged, this,
                     [live](bool visible) { live->setOnScreen(visible); });
         }
@@ -120,9 +120,9 @@ void DockLayout::arrange() {
 void DockLayout::place(const std::vector<std::size_t>& which) {
     for (const std::size_t i : which) {
         docks_[i]->setFloating(false);
-        window_->removeDockWidget(docks_[i]); // out of tabs and splits
+        window_->removeDockWidget(docks_[i]); // removes it from tabs and splits
     }
-    // The first of each place, then the others as its tabs: what is tabbed already cannot be split.
+    // First place one panel at each position, then add the others as its tabs: Qt cannot split tabs.
     std::map<PanelPlace, QDockWidget*> first;
     for (const std::size_t i : which) {
         if (const PanelPlace place = placeOf(i); first.emplace(place, docks_[i]).second) {
@@ -138,7 +138,7 @@ void DockLayout::place(const std::vector<std::size_t>& which) {
         }
         docks_[i]->show();
     }
-    // The text is what the window is for: it keeps nearly half of the height.
+    // The text keeps nearly half of the height, because it is the main content.
     const int room = window_->height() * 54 / 100;
     const std::map<PanelPlace, int> sizes{
         {PanelPlace::left, narrow_ ? 236 : 252},
@@ -166,7 +166,7 @@ void DockLayout::fitPanels() {
         return;
     }
     endDockDrag();
-    // Only panels that are where they came: what the user moved or closed stays as it is.
+    // Only panels at their default place: panels that the user moved or closed stay.
     std::vector<std::size_t> own;
     std::vector<QDockWidget*> seen;
     for (std::size_t i = 0; i < docks_.size(); ++i) {
@@ -181,7 +181,7 @@ void DockLayout::fitPanels() {
     low_ = low;
     narrow_ = narrow;
     place(own);
-    for (auto dock = seen.rbegin(); dock != seen.rend(); ++dock) { // of two that share tabs now, the first
+    for (auto dock = seen.rbegin(); dock != seen.rend(); ++dock) { // the first panel ends in front
         (*dock)->raise();
     }
 }
@@ -212,7 +212,7 @@ void DockLayout::leaveMaximised() {
 }
 
 void DockLayout::endDockDrag() {
-    if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // it hangs on the mouse
+    if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // a dock in a drag
         QMouseEvent release(QEvent::MouseButtonRelease, dock->mapFromGlobal(QCursor::pos()), QCursor::pos(),
                             Qt::LeftButton, Qt::NoButton, {});
         QCoreApplication::sendEvent(dock, &release);
@@ -231,8 +231,8 @@ bool DockLayout::restoreLayout(const QByteArray& layout) {
         return true;
     }
     endDockDrag();
-    // Qt 6.4 ends by showing each tab bar of a list. What is shown activates the layout, and that makes the
-    // list anew under the loop: it is activated once, afterwards.
+    // Qt 6.4 shows all tab bars in a loop at the end. Each show would activate the layout, which changes the
+    // list of tab bars during the loop. So the layout is disabled, and activated once afterwards.
     window_->layout()->setEnabled(false);
     const bool known = window_->restoreState(layout);
     window_->layout()->setEnabled(true);
@@ -249,8 +249,7 @@ void DockLayout::showPending() {
 }
 
 void fit_window(QWidget& window, const QRect& screen) {
-    // A window that fits is not moved: before the window is shown, Qt takes the position of its frame for
-    // that of its contents.
+    // Do not move a window that fits: before it is shown, Qt confuses the positions of frame and contents.
     if ((window.windowState() & (Qt::WindowMaximized | Qt::WindowFullScreen)) != 0 ||
         screen.contains(window.geometry())) {
         return;

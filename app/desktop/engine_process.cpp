@@ -18,7 +18,7 @@ namespace ponderscope {
 
 namespace {
 
-/// A line that never ends is not kept beyond this.
+/// Bytes. A longer unfinished line is dropped.
 constexpr qsizetype longest_line = 1 << 23;
 constexpr int exit_cancelled = 130;
 
@@ -165,7 +165,7 @@ constexpr std::array path_options{"--text",   "--jsonl", "--ids",          "--pa
 EngineCommand engine_command(const QString& program, const QStringList& arguments) {
     EngineCommand command{program, arguments, {}, {}};
     std::vector<std::string> there{"serve", "--"};
-    QString here; // a path of this machine
+    QString here; // an argument that is a local path
     remote::Address address;
     for (const QString& argument : arguments) {
         const qsizetype equals = argument.startsWith(QLatin1String("--")) ? argument.indexOf(u'=') : -1;

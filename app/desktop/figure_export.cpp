@@ -28,7 +28,7 @@ void FigureExport::exportFigure(figure::FigureKind kind) {
     for (const Filler& fill : fillers_) {
         fill(spec);
     }
-    delete exportDialog_; // one at a time, and always of what the window shows now
+    delete exportDialog_; // one dialog at a time, with the window's current content
     exportDialog_ = new ExportDialog({data_, selection_, theme_}, spec, window_);
     exportDialog_->setAttribute(Qt::WA_DeleteOnClose);
     connect(exportDialog_, &ExportDialog::exported, this, [this](const QStringList& files) {

@@ -27,10 +27,10 @@ Greeting::Greeting(const Shell& shell, OpenTraces& traces, DockLayout& docks, Ru
     welcome_->document()->setDocumentMargin(40);
     welcome_->installEventFilter(this);
     welcome_->hide();
-    window_->menuWidget()->installEventFilter(this); // a message moves the page down
+    window_->menuWidget()->installEventFilter(this); // the page moves when the menu bar is resized
     connect(welcome_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
         if (const auto number = link.path().toUInt(); number < links_.size()) {
-            const auto follow = links_[number]; // the page may be written anew meanwhile
+            const auto follow = links_[number]; // a copy, because the action may rewrite links_
             follow();
         }
     });
@@ -83,7 +83,7 @@ void Greeting::placeWelcome() {
     const int top = window_->menuWidget()->geometry().bottom() + 1;
     welcome_->setGeometry(0, top, window_->width(),
                           std::max(0, window_->statusBar()->geometry().top() - top));
-    welcome_->raise(); // over panels that were placed anew
+    welcome_->raise(); // above panels that moved
 }
 
 void Greeting::showWelcome() {

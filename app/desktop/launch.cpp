@@ -56,7 +56,7 @@ Launch parse_launch(const QStringList& arguments) {
         return launch;
     }
     if (parser.isSet(u"help"_s)) {
-        // No application is made yet, by which the parser would know the program's name.
+        // The parser does not know the program's name before an application object exists.
         const QString text = parser.helpText();
         launch.message = u"Usage: ponderscope-desktop"_s + text.mid(text.indexOf(u" ["));
         launch.exitCode = 0;
@@ -67,7 +67,7 @@ Launch parse_launch(const QStringList& arguments) {
         launch.exitCode = 0;
         return launch;
     }
-    // The first wrong value is the message.
+    // Only the first wrong value is reported.
     const auto check = [&launch](const QString& option, const QString& found, bool right,
                                  const QString& expected) {
         if (!right && launch.exitCode < 0) {

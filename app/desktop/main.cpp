@@ -24,7 +24,7 @@ using namespace Qt::StringLiterals;
 
 namespace {
 
-constexpr int no_display = 69; ///< EX_UNAVAILABLE: `run` writes the figures instead
+constexpr int no_display = 69; ///< EX_UNAVAILABLE; the script `run` then writes figures instead
 
 int say_no_display(const char* found) {
     std::fprintf(stderr,
@@ -34,8 +34,8 @@ int say_no_display(const char* found) {
     return no_display;
 }
 
-/// While QApplication is made: where no display answers, Qt says so in warnings and aborts with advice about
-/// plug-ins. One sentence of them instead; they are nothing to speak of where one did answer.
+/// Qt's message handler while QApplication is constructed. Without a display, Qt warns and aborts with advice
+/// about plug-ins: prints one sentence with the warnings instead. With a display, drops the warnings.
 void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, const QString& message) {
     static QStringList said;
     if (type == QtFatalMsg) {
@@ -47,7 +47,7 @@ void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, cons
     }
 }
 
-/// A picture is final when nothing has changed for quiet_ms.
+/// A screenshot is taken when the window was idle for quiet_ms.
 constexpr qint64 quiet_ms = 400;
 constexpr qint64 patience_ms = 60'000;
 
@@ -79,7 +79,7 @@ bool settle(ponderscope::MainWindow& window) {
     return errors.isEmpty();
 }
 
-/// Writes what the window shows once it is idle. An exit code; stderr says why there is no picture.
+/// Writes a screenshot of the idle window. Returns an exit code. Prints errors to stderr.
 int write_screenshot(ponderscope::MainWindow& window, const ponderscope::Launch& launch) {
     if (!settle(window)) {
         return 2;
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     }
     const bool picture = !launch.screenshot.isEmpty();
     if (picture) {
-        // The same picture with and without a display.
+        // Screenshots are the same with and without a display.
         if (qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) {
             qputenv("QT_QPA_PLATFORM", "offscreen");
         }
@@ -125,19 +125,19 @@ int main(int argc, char** argv) {
     const QtMessageHandler usual = qInstallMessageHandler(while_connecting);
     QApplication application(argc, argv);
     qInstallMessageHandler(usual);
-    // Qt has set the user's, and to a library a number with a comma is none.
+    // Qt has set the user's locale, but libraries cannot read numbers with a decimal comma.
     std::setlocale(LC_NUMERIC, "C");
     QApplication::setApplicationName(u"ponderscope-desktop"_s);
     QApplication::setApplicationDisplayName(u"Ponderscope"_s);
     Q_INIT_RESOURCE(icons);
     QIcon icon;
-    for (const int pixels : {16, 22, 24, 32, 48, 64, 128, 256}) { // each drawn on whole pixels
+    for (const int pixels : {16, 22, 24, 32, 48, 64, 128, 256}) { // each size is drawn on whole pixels
         icon.addFile(u":/icons/ponderscope-%1.png"_s.arg(pixels));
     }
     QApplication::setWindowIcon(icon);
     QApplication::setDesktopFileName(u"ponderscope-desktop"_s);
 
-    // A screenshot shows the program as it comes, whatever this user has changed.
+    // A screenshot ignores the user's settings.
     std::optional<QTemporaryDir> fresh;
     std::optional<Settings> settings;
     if (picture) {
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     restyle();
     QObject::connect(&theme, &Theme::changed, &application, restyle);
 
-    // A window goes on without what another machine does not say; its answers are awaited in other threads.
+    // Other threads wait for remote machines, and the window continues without them after a short time.
     remote::settings().patience = 2;
     remote::settings().terminal = false;
     MainWindow window(theme, *settings);

@@ -177,7 +177,7 @@ void MainMenu::buildViewMenu(QMenu* view) {
     add(view, u"Next &Sequence"_s, u"Ctrl+PgDown"_s, this, [step] { step(1); });
     add(view, u"Pre&vious Sequence"_s, u"Ctrl+PgUp"_s, this, [step] { step(-1); });
     view->addSeparator();
-    // A menu of values of which one is chosen.
+    // A menu with one checked value.
     const auto choice = [this](QMenu* menu, auto now, const auto& values, auto choose) {
         auto* group = new QActionGroup(menu);
         for (const auto& [text, value] : values) {
@@ -327,7 +327,7 @@ void MainMenu::showTextMenu(qint64 token, const QPoint& place) {
     menu->setAttribute(Qt::WA_DeleteOnClose);
     const auto block = text_->view().sequence();
     if (block && token >= 0 && token < static_cast<qint64>(block->tokens.size())) {
-        if (text_->view().span().contains(token)) { // a span stays, and the menu is about it
+        if (text_->view().span().contains(token)) { // a click in the span keeps the span
             text_->spanBar().addActions(*menu);
         } else {
             selection_.setToken(token);
@@ -347,7 +347,7 @@ void MainMenu::showTextMenu(qint64 token, const QPoint& place) {
     menu->addAction(u"Copy as Command"_s, this, [this] { copyCommand(text_); });
     menu->addSeparator();
     menu->addAction(u"Think from Here…"_s, this, [this, token, block] {
-        // The text up to here, for the model to go on with.
+        // The text up to this token becomes the prompt.
         ThinkRequest request = parts_.runs.thinkPanel().request();
         if (block && token >= 0) {
             const auto end =

@@ -53,9 +53,9 @@ MainWindow::MainWindow(Theme& theme, Settings& settings, QWidget* parent)
 MainWindow::~MainWindow() = default;
 
 void MainWindow::build() {
-    // Not animated: while a panel glides into its place, Qt 6 keeps paths into a layout that may be another
-    // by then. Not dragged in groups: the windows of groups that Qt 6.4 makes for that crash when what they
-    // hold is dragged out, shown elsewhere or goes.
+    // No AnimatedDocks: during the animation, Qt 6 keeps paths into a layout that may change. No
+    // GroupedDragging: Qt 6.4 creates group windows, which crash when one of their docks is dragged out,
+    // moved or destroyed.
     setDockOptions(AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
@@ -149,9 +149,9 @@ void MainWindow::start(const Launch& launch) {
         fit_window(*this, screen()->availableGeometry());
     }
     show();
-    apply(launch); // over the layout, which comes with the window
+    apply(launch); // after the layout, which show() restores
     for (const QString& path : launch.paths) {
-        picture ? traces_->opener().open(path) : open(path); // for a picture nothing of the user's is written
+        picture ? traces_->opener().open(path) : open(path); // a screenshot writes no user files
     }
 }
 
@@ -216,15 +216,15 @@ void MainWindow::showStatus() {
         steps = info->scored_tokens > 0 ? info->steps_sum / static_cast<double>(info->scored_tokens)
                                         : std::nan("");
     }
-    // While a run grows, it does not say yet how many it has.
+    // A growing run has no final number of sequences yet.
     const qint64 sequences =
         std::max<qint64>(run->sequences, static_cast<qint64>(data_.sequences(selection_.runA()).size()));
     parts << (sequences > 0 ? u"sequence %1 of %2"_s.arg(format_count(selection_.sequence() + 1),
                                                          format_count(sequences))
                             : u"no sequence yet"_s);
     parts << u"%1 tokens"_s.arg(format_count(tokens));
-    // The mean covers scored tokens: a token is scored where it was predicted, and the first token never is.
-    // A token that was drawn from outside its candidates has no NLL before the whole text is scored.
+    // The mean covers scored tokens. The first token is never scored. In a live generation, a sampled token
+    // that is not among its candidates has no NLL until the whole text is scored at the end.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
     parts << (scored == 0 ? u"no NLL yet"_s
               : some      ? u"NLL %1 over %2 of %3 predicted tokens (the rest is scored at the end)"_s.arg(
@@ -281,13 +281,13 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
         docks_->fitPanels();
         greeting_->placeWelcome();
     };
-    QMetaObject::invokeMethod(this, resized, Qt::QueuedConnection); // after this resize
+    QMetaObject::invokeMethod(this, resized, Qt::QueuedConnection); // when this resize has ended
 }
 
 void MainWindow::showEvent(QShowEvent* event) {
     QMainWindow::showEvent(event);
     docks_->showPending();
-    // Whoever starts the program with a path opens it in the same turn of the event loop.
+    // Queued, because paths of the command line are opened in the same turn of the event loop.
     QMetaObject::invokeMethod(
         this,
         [this] {
@@ -304,7 +304,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
         return;
     }
     if (session_->isPresenting()) {
-        session_->present(); // its layout is none to come back to
+        session_->present(); // do not save the presentation's layout
     }
     docks_->leaveMaximised();
     settings_.setWindow(saveGeometry(), docks_->layoutState());

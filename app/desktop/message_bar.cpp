@@ -22,14 +22,14 @@ constexpr std::ptrdiff_t most_messages = 3;
 constexpr int message_success_ms = 6000;
 constexpr int widest_message = 760;
 constexpr int message_margin = 24;
-constexpr int room_of_status = 40; ///< of the window: the status bar
-constexpr int room_of_menu = 56;   ///< of the window: the menu
+constexpr int room_of_status = 40; ///< pixels at the window's bottom for the status bar
+constexpr int room_of_menu = 56;   ///< pixels at the window's top for the menu
 
 } // namespace
 
 MessageBar::MessageBar(Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
     label_->setWordWrap(true);
-    label_->setTextFormat(Qt::PlainText); // file names are no markup
+    label_->setTextFormat(Qt::PlainText); // file names must not be read as markup
     label_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     auto* close = flat_button(u"×"_s, u"Close"_s, this);
     close->setAccessibleName(u"Close the message"_s);
@@ -84,7 +84,7 @@ void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
     const bool shown = !messages_.empty();
     std::erase_if(messages_, [&](const Message& one) {
         return one.kind == Kind::success ||
-               (one.kind == Kind::notice && kind == Kind::error); // an error does not hide among notices
+               (one.kind == Kind::notice && kind == Kind::error); // an error removes notices
     });
     if (std::ranges::none_of(messages_, [&](const Message& one) {
             return one.id == QLatin1String(id) && one.sentence == sentence;
@@ -105,7 +105,7 @@ void MessageBar::show(const char* id, const QString& sentence, Kind kind) {
     refresh();
     const QPoint pointer = parentWidget()->mapFromGlobal(QCursor::pos());
     if (!shown && geometry().adjusted(-8, -8, 8, 8).contains(pointer)) {
-        above_ = true; // a second click would meet the bar
+        above_ = true; // a second click would hit the bar
         place();
     }
     QAccessibleEvent alert(label_, QAccessible::Alert);

@@ -21,7 +21,7 @@ namespace ponderscope {
 
 namespace {
 
-/// How often a growing trace is looked at.
+/// Interval at which the open files are checked.
 constexpr int poll_ms = 500;
 
 } // namespace
@@ -35,7 +35,7 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
     });
     connect(&data_, &TraceData::failed, this, [this](const QString& path) {
         if (path == follower_.trace() && !isRecording_()) {
-            follower_.forgetTrace(); // not again and again
+            follower_.forgetTrace(); // do not try again
         }
     });
     connect(&opener_, &Opener::opened, this, [this](const QString& path) {
@@ -62,7 +62,7 @@ OpenTraces::OpenTraces(const Shell& shell) : ShellPart(shell) {
     });
     connect(&selection_, &Selection::runsChanged, this, [this] {
         fitSequence();
-        // A B that is there and was left is not wanted; one that vanished may have a successor.
+        // If the previous B is still open, the user removed it. If its run is gone, another run may become B.
         const RunKey b = selection_.runB();
         withoutB_ = !b.isValid() && (withoutB_ || data_.run(lastB_) != nullptr);
         lastB_ = b;
@@ -124,7 +124,7 @@ void OpenTraces::chooseRuns() {
         selection_.setRunB({});
     }
     if (data_.run(a) == nullptr) {
-        // A run that ponders is what the program is for; else the first.
+        // Prefer the first run with pondering steps.
         RunKey first;
         RunKey pondering;
         for (const QString& trace : data_.traces()) {
@@ -171,7 +171,7 @@ void OpenTraces::poll() {
         }
     }
     files.removeDuplicates();
-    // The trace the trace of the recording opens as soon as it exists.
+    // The trace of a recording opens as soon as its file exists.
     const QString recorded = follower_.trace();
     const bool awaited = !recorded.isEmpty() && !data_.isOpen(recorded) && !opener_.isOpening(recorded);
     watching_.start([all = awaited ? files + QStringList(recorded)
@@ -188,7 +188,7 @@ void OpenTraces::poll() {
                         }
                         Q_EMIT looked();
                     },
-                    [](const QString&) {}); // nothing to say: a file that cannot be looked at is gone
+                    [](const QString&) {}); // no message: an unreadable file counts as gone
 }
 
 void OpenTraces::follow(const TraceWatch::Change& change) {
@@ -199,7 +199,7 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
             }
         }
     };
-    // A recording in another process is followed, too.
+    // This also follows recordings of other processes.
     const auto refresh = [this](const QString& trace) { data_.refresh(trace); };
     switch (change.event) {
     case TraceWatch::Event::moved:
@@ -229,7 +229,7 @@ void OpenTraces::follow(const TraceWatch::Change& change) {
         messages_->show("connection.back",
                         u"The connection to %1 is back."_s.arg(machine_of(change.trace).mid(6)),
                         MessageBar::Kind::notice);
-        with_traces(refresh); // what could not be read is asked for again
+        with_traces(refresh); // read again after failures
         break;
     case TraceWatch::Event::shrunk:
         messages_->show(
@@ -306,7 +306,7 @@ QList<TraceWatch::Change> TraceWatch::check(const QStringList& traces, const Loo
                 changes.append({trace, Event::gone});
             }
         } else if (!known) {
-            changes.append({trace, Event::moved}); // it may have grown since it was opened
+            changes.append({trace, Event::moved}); // first check: the file may have grown since it was opened
         } else if (gone_before || now->inode != before.inode || now->device != before.device) {
             changes.append({trace, Event::replaced});
         } else if (now->size < before.size) {
@@ -331,7 +331,7 @@ std::pair<QString, QString> split_reference(const QString& path) {
 bool names_shards(const QString& name) {
     try {
         return !find_shards(path_of(name)).empty();
-    } catch (const InputError&) { // none of them
+    } catch (const InputError&) { // no shards
         return false;
     }
 }
@@ -406,7 +406,7 @@ void Opener::open(const QString& path) {
     } else if (trace.endsWith(QLatin1String(".ponder"))) {
         openTrace(trace, run);
     } else {
-        opening_.insert(path); // until it is known what it is
+        opening_.insert(path); // until the kind of the path is known
         Q_EMIT waiting(connecting_to(path), true);
         asked_ << path;
         if (asked_.size() == 1) {
@@ -430,11 +430,11 @@ void Opener::follow(const QString& path, const Found& found) {
     const QString place = here ? QFileInfo(trace).absoluteFilePath()
                                : machine_of(path) + QString::fromStdString(found.looked.path);
     const Kind kind = found.looked.kind;
-    if (found.shards) { // they are one run (TraceReader)
+    if (found.shards) { // TraceReader reads shards as one run
         openTrace(here ? place : trace, run);
     } else if (kind == Kind::none) {
         refuse(u"%1 does not exist."_s.arg(trace));
-    } else if (kind == Kind::training) { // its curves are what one wants to see
+    } else if (kind == Kind::training) { // shows the training curves
         Q_EMIT trainingFound();
         openTrace(place + u"/training.ponder"_s, run);
     } else if (kind == Kind::checkpoint || (kind == Kind::folder && here)) {

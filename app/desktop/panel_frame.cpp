@@ -25,7 +25,7 @@ constexpr int room_of_buttons = 120;    ///< pixels
 
 PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
     : panel_(panel), caveat_(soft_label(this, caveat)) {
-    // Independent of the contents: otherwise panels would push each other about with every change of run.
+    // A fixed minimum: a minimum from the contents would resize panels with every change of run.
     setMinimumSize(200, 110);
     QWidget* shown = panel;
     if (qobject_cast<QAbstractScrollArea*>(panel) == nullptr) {
@@ -34,7 +34,7 @@ PanelFrame::PanelFrame(QWidget* panel, const QString& caveat, Theme& theme)
         scroll->setWidgetResizable(true);
         scroll->setWidget(panel);
         scroll->setFocusPolicy(Qt::NoFocus);
-        // The theme's own ground shows through.
+        // The theme's background shows through.
         scroll->viewport()->setAutoFillBackground(false);
         panel->setAutoFillBackground(false);
         shown = scroll;

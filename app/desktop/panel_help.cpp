@@ -15,7 +15,7 @@
 
 using namespace Qt::StringLiterals;
 
-/// Outside of the namespace, as Qt asks; the resources lie in a static library.
+/// Q_INIT_RESOURCE must be outside of a namespace. Resources in a static library need it.
 static void load_help() {
     Q_INIT_RESOURCE(icons);
 }
@@ -24,7 +24,7 @@ namespace ponderscope {
 
 namespace {
 
-/// The sheet: a popup, so that a click elsewhere and Escape close it.
+/// The help sheet: a popup, which a click elsewhere or Escape closes.
 class Sheet : public QFrame {
 public:
     Sheet(const QString& text, const Theme& theme, QWidget* parent) : QFrame(parent, Qt::Popup) {
@@ -47,8 +47,7 @@ public:
         scroll->setAccessibleName(u"Help"_s);
         label->adjustSize();
         make_column(this, {20, 16, 8, 16}, -1, {scroll});
-        const int bar =
-            scroll->verticalScrollBar()->sizeHint().width() + 8; // and what a style puts beside it
+        const int bar = scroll->verticalScrollBar()->sizeHint().width() + 8; // 8: a margin that styles add
         const int most = parent->screen()->availableGeometry().height() - 60;
         setFixedSize(label->width() + bar + 28, std::min(label->height() + 32, most));
     }
@@ -62,7 +61,7 @@ const std::vector<PanelHelp>& all_panel_help() {
         std::vector<PanelHelp> read;
         QFile page(u":/panels.md"_s);
         const bool there = page.open(QIODevice::ReadOnly);
-        // A title, an empty line, "> brief", an empty line, the text.
+        // A section: title, empty line, "> brief", empty line, text.
         for (const QString& section :
              there ? QString::fromUtf8(page.readAll()).split(u"\n## "_s).mid(1) : QStringList()) {
             read.push_back({section.section(u'\n', 0, 0), section.section(u'\n', 2, 2).mid(2),

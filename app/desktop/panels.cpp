@@ -34,7 +34,7 @@ QWidget* make(const ViewContext& context, QWidget* parent) {
     return new View(context, parent);
 }
 
-/// The figures beside each other.
+/// A panel of figures side by side.
 template <FigureKind... kinds>
 QWidget* make_figures(const ViewContext& context, QWidget* parent) {
     return new FigurePanel(context, page_of({kinds...}), parent);

@@ -39,7 +39,7 @@ QStringList distinct_names(const QStringList& paths) {
 PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidget* parent)
     : QWidget(parent), kind_(kind), what_(what), filter_(filter) {
     setAcceptDrops(true);
-    edit_->setAcceptDrops(false); // a file dropped on it is a path, not an address in the text
+    edit_->setAcceptDrops(false); // a dropped file becomes a path; the line edit would insert its URL
     edit_->setAccessibleName(what);
     auto* choose = new QPushButton(u"Choose…"_s, this);
     choose->setAutoDefault(false);
@@ -71,9 +71,9 @@ void PathEdit::offer(const QStringList& paths) {
     auto* menu = new QMenu(offered_);
     menu->setToolTipsVisible(true);
     for (const QString& path : paths) {
-        // The folder's own name comes first: the folders above it are often the same.
+        // The folder's own name comes first, because the folders above are often the same.
         const QFileInfo info(path);
-        constexpr int widest = 420; // pixels of a folder
+        constexpr int widest = 420; // pixels for a folder's path
         const QString folder = menu->fontMetrics().elidedText(info.path(), Qt::ElideMiddle, widest);
         QAction* action = menu->addAction(u"%1\t%2"_s.arg(info.fileName(), folder).replace(u'&', u"&&"_s),
                                           this, [this, path] { setPath(path); });
@@ -95,7 +95,7 @@ void PathEdit::browse() {
         chosen = QFileDialog::getOpenFileName(this, what_, path(), filter_);
         break;
     case Kind::saveFile:
-        // A run is added to a trace that exists: nothing is overwritten.
+        // An existing trace gets an additional run, so nothing is overwritten.
         chosen = QFileDialog::getSaveFileName(this, what_, path(), filter_, nullptr,
                                               QFileDialog::DontConfirmOverwrite);
         break;

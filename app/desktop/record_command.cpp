@@ -22,13 +22,13 @@ namespace {
 
 constexpr qsizetype longest_name = 40;
 
-/// Token ids instead of text.
+/// Whether the file has token ids instead of text, by its name.
 bool holds_ids(const QString& file) {
     return file.endsWith(u".json"_s, Qt::CaseInsensitive) ||
            file.endsWith(u".safetensors"_s, Qt::CaseInsensitive);
 }
 
-/// JSON Lines, packed or not: a text in each line's field "text".
+/// Whether the file is JSON Lines (also compressed), with a text in the field "text" of each line.
 bool holds_lines(const QString& file) {
     return QFileInfo(file).fileName().contains(u".jsonl"_s, Qt::CaseInsensitive);
 }
@@ -38,7 +38,7 @@ QString problem_of_checkpoint(const QString& folder) {
     constexpr auto instead = "Choose a checkpoint folder with config.json and *.safetensors.";
     const QFileInfo info(folder);
     return folder.isEmpty()       ? u"Choose a checkpoint folder."_s
-           : is_elsewhere(folder) ? QString() // its machine says what is wrong
+           : is_elsewhere(folder) ? QString() // the remote machine reports problems
            : !info.exists()       ? u"%1 does not exist."_s.arg(folder)
            : !info.isDir()        ? u"%1 is a file. %2"_s.arg(folder, QLatin1String(instead))
            : QFileInfo::exists(folder + u"/config.json"_s)
@@ -47,7 +47,7 @@ QString problem_of_checkpoint(const QString& folder) {
 }
 
 QString problem_of_input(const RecordRequest& request) {
-    if (!request.fromRun.isEmpty()) { // the run says what is read
+    if (!request.fromRun.isEmpty()) { // the run replaces the text
         return {};
     }
     if (request.fromPrompt) {
@@ -95,8 +95,7 @@ QString first_of(const QStringList& problems) {
     return found == problems.end() ? QString() : *found;
 }
 
-/// Appends the options that have a value, as one word each: a value that begins with a dash is then no
-/// option.
+/// Appends options that have a value, each as one word "--name=value", because a value may begin with a dash.
 void append(QStringList& arguments, std::initializer_list<std::pair<const char*, QString>> options) {
     for (const auto& [name, value] : options) {
         if (!value.isEmpty()) {
@@ -105,7 +104,7 @@ void append(QStringList& arguments, std::initializer_list<std::pair<const char*,
     }
 }
 
-/// Zero: the program's default.
+/// Empty for zero, which means the program's default.
 QString positive(int number) {
     return number > 0 ? QString::number(number) : QString();
 }

@@ -25,7 +25,7 @@ namespace ponderscope {
 
 namespace {
 
-/// A choice of --record in the dialog, with its cost.
+/// A level of --record in the dialog, with its cost.
 struct Level {
     const char* level;
     const char* name;
@@ -48,7 +48,7 @@ constexpr Level levels[] = {
      "Of a mixture of experts: also the experts that each token chose, and their weights"},
 };
 
-/// Fields that the settings keep, by their names there.
+/// Fields that the settings store, with their names in the settings.
 constexpr std::pair<const char*, QString RecordRequest::*> remembered[] = {
     {"checkpoint", &RecordRequest::checkpoint},
     {"text", &RecordRequest::textFile},
@@ -56,7 +56,7 @@ constexpr std::pair<const char*, QString RecordRequest::*> remembered[] = {
     {"dtype", &RecordRequest::dtype},
     {"level", &RecordRequest::level}};
 
-/// Something to begin with: in the middle of what is allowed, or 1 where that has no end.
+/// A first value: the middle of the allowed range, or 1 if the range has no upper end.
 QString suggested_number(const PolicyParameter& parameter) {
     constexpr double endless = 1e6;
     const double middle =
@@ -69,7 +69,7 @@ QString suggested_number(const PolicyParameter& parameter) {
 RecordDialog::RecordDialog(Settings& settings, Theme& theme, const QString& openTrace, QWidget* parent)
     : QDialog(parent), settings_(settings), openTrace_(openTrace), command_(new CommandLine(theme, this)) {
     setWindowTitle(u"Record a run"_s);
-    resize(700, 660); // no minimum of its own: the layout knows what its fields need
+    resize(700, 660); // the minimum size comes from the layout
     dressFields(theme);
     layOut();
     connectFields();
@@ -200,7 +200,7 @@ void RecordDialog::connectFields() {
     connect(more_, &QLineEdit::textChanged, this, &RecordDialog::check);
 }
 
-/// The request of the last recording, as the settings keep it.
+/// The request of the last recording, from the settings.
 RecordRequest RecordDialog::lastRequest() const {
     RecordRequest last;
     for (const auto& [name, field] : remembered) {
@@ -213,7 +213,7 @@ RecordRequest RecordDialog::lastRequest() const {
 
 bool RecordDialog::event(QEvent* event) {
     if (event->type() == QEvent::WindowActivate) {
-        check(); // the folder may be complete by now
+        check(); // the folder may have changed meanwhile
     }
     return QDialog::event(event);
 }
@@ -222,14 +222,14 @@ void RecordDialog::offerCheckpoints(const QStringList& folders) {
     checkpoint_->offer(folders);
 }
 
-/// Each kind as it is written, with its numbers to be changed, and what it says in its tip.
+/// Offers each policy kind with suggested numbers. Tooltips explain the kind and its parameters.
 void RecordDialog::offerPolicies() {
     policy_->setObjectName(u"policy"_s);
     policy_->addItem(QString());
     policy_->setItemData(0, u"Halting rule of the method"_s, Qt::ToolTipRole);
     for (const PolicyKind& kind : policy_kinds()) {
         if (!kind.causal) {
-            continue; // a bound: nothing that can run
+            continue; // a bound cannot run on a model
         }
         QStringList numbers;
         QString tip = QString::fromStdString(kind.rule);

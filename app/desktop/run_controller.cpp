@@ -52,11 +52,11 @@ QString new_scratch() {
                                                   QUuid::createUuid().toString(QUuid::Id128).left(8));
 }
 
-/// Creates the folder of temporary runs. An error message if the folder cannot be written; empty: success.
+/// Creates the folder of temporary runs. Returns an error message; empty: success.
 QString prepare_scratch(const QString& trace) {
     const QString folder = QFileInfo(trace).path();
     const bool there = QDir().mkpath(folder);
-    // Tried, not asked: permissions do not say all.
+    // Write a file, because permissions alone do not show whether this works.
     QTemporaryFile probe(folder + u"/probe-XXXXXX"_s);
     if (!there || !probe.open() || probe.write("probe") != 5 || !probe.flush()) {
         return u"Cannot write temporary runs to %1 (%2). Free disk space, or set XDG_CACHE_HOME to a "
@@ -67,10 +67,10 @@ QString prepare_scratch(const QString& trace) {
     return {};
 }
 
-/// A file or folder that a trace names: as it is named, else relative to the trace's folder or one above it;
-/// empty when it is nowhere.
+/// Finds a file or folder that a trace names: as named, else relative to the trace's folder or a folder
+/// above. Empty: not found.
 QString find_named(const QString& named, const QString& trace) {
-    if (is_elsewhere(trace)) { // whether it is there, its machine says
+    if (is_elsewhere(trace)) { // the remote machine resolves "/.../"
         return named.isEmpty()          ? QString()
                : named.startsWith(u'/') ? machine_of(trace) + named
                                         : trace.section(u'/', 0, -2) + u"/.../"_s + named;
@@ -128,7 +128,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     data_.setScratch(scratch_);
     traces_.setRecording([this] { return recorder_.isRunning(); });
     connect(&traces_.opener(), &Opener::checkpointFound, this, [this](const QString& folder) {
-        // A folder without a model is no checkpoint to open again.
+        // Only a folder with a model becomes a recent checkpoint.
         if (is_elsewhere(folder) || QFileInfo::exists(folder + u"/config.json"_s)) {
             settings_.addRecent(folder);
         }
@@ -148,7 +148,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
     connect(&recorder_, &Recorder::progressed, this, [this](const RecordingProgress& progress) {
         recording_->show(progress);
         if (rerunning_) {
-            // The bytes of the weights, which come first, are no part of it.
+            // Loading the weights, which comes first, reports bytes and does not count.
             const bool counts = progress.total > 0 && progress.unit == QLatin1String("tokens");
             Q_EMIT rerunProgressed(
                 counts ? static_cast<int>(std::clamp<qint64>(progress.done * 1000 / progress.total, 0, 1000))
@@ -177,7 +177,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
         traces_.follower().cancel();
         messages_->show(id, sentence);
         recordingEnded(false);
-        // The program has read the checkpoint by now, and says what it needs: another method, token ids.
+        // The message says what the checkpoint needs (another method, token ids), so the dialog opens again.
         if (const auto asked = std::exchange(asked_, std::nullopt);
             asked && QLatin1String(id) == QLatin1String("recording.refused")) {
             showRecordDialog(*asked);
@@ -189,7 +189,7 @@ RunController::RunController(const Shell& shell, OpenTraces& traces, RunEdits& e
 void RunController::recordingEnded(bool done) {
     data_.refresh(traces_.follower().trace());
     traces_.poll();
-    if (recorder_.isRunning()) { // another one was asked for meanwhile, and refused
+    if (recorder_.isRunning()) { // a second request was refused; the first recording continues
         return;
     }
     recording_->hide();
@@ -212,7 +212,7 @@ void RunController::rerun(const RunKey& key, const QString& policy) {
     if (run == nullptr) {
         return;
     }
-    // If the run cannot be repeated at all, say so before asking for its checkpoint.
+    // Before asking for the checkpoint, check whether the run can be repeated at all.
     QString why = QString::fromStdString(why_no_rerun(*run));
     std::optional<RecordRequest> request;
     if (why.isEmpty()) {
@@ -255,7 +255,7 @@ void RunController::showRecordDialog(const RecordRequest& wanted) {
     } else if (!wanted.checkpoint.isEmpty()) {
         RecordRequest request = recordDialog_->request();
         request.checkpoint = wanted.checkpoint;
-        if (is_elsewhere(wanted.checkpoint)) { // what a run reads and writes lies where it is made
+        if (is_elsewhere(wanted.checkpoint)) { // the text and the trace must be on the checkpoint's machine
             request.fromPrompt = request.fromPrompt || !is_elsewhere(request.textFile);
             request.trace = wanted.checkpoint + u".ponder"_s;
         }
@@ -304,7 +304,7 @@ std::optional<RecordRequest> RunController::requestLikeA(std::function<void()> a
                         MessageBar::Kind::notice);
         return std::nullopt;
     }
-    // A run that was forced keeps what it was forced to: "learned; forced 12:3".
+    // Drop the forced steps from a policy such as "learned; forced 12:3".
     return requestLike(key, QString::fromStdString(run->policy).section(u"; forced "_s, 0, 0),
                        recorded_choices(*run).kv, [this, key, again = std::move(again)] {
                            if (selection_.runA() == key) {
@@ -346,7 +346,7 @@ void RunController::branch(qint64 at, int id) {
     }
     const RunKey key = selection_.runA();
     const RunInfo* run = data_.run(key);
-    // The model runs as it ran; how tokens are drawn, and how many, is the panel's.
+    // The model has the settings of the run. Sampling and the number of tokens come from the panel.
     ThinkRequest request = think_->request();
     request.checkpoint = same->checkpoint;
     request.policy = same->policy;

@@ -22,7 +22,7 @@ namespace ponderscope {
 
 namespace {
 
-/// A question that \p text asks, without an answer but Cancel. open() shows it.
+/// A question with Cancel as its only button. The caller adds the other buttons and calls open().
 QMessageBox* make_question(const QString& title, const QString& text, const QString& note, QWidget* parent) {
     auto* question = new QMessageBox(QMessageBox::Question, title, text, QMessageBox::Cancel, parent);
     question->setTextFormat(Qt::PlainText);
@@ -40,7 +40,7 @@ void RunEdits::editRuns(RunEdit edit, const QString& trace, const std::function<
                         MessageBar::Kind::notice);
         return;
     }
-    // Afterwards another file has the same name, by our own doing; and whatever another window did to it.
+    // The edit replaces the file, which the watch would report as a change by another process.
     traces_.pauseWatch(trace);
     edits_.start(
         std::move(edit),
@@ -85,7 +85,7 @@ void RunEdits::removeRun(const RunKey& key) {
                 remove_run(trace, run, stop);
                 return QString();
             },
-            key.trace, [this, key] { kept_.erase(key); }); // the next run of Scratch may get its number
+            key.trace, [this, key] { kept_.erase(key); }); // the next temporary run may get the same number
     });
     question->open();
 }
@@ -96,10 +96,10 @@ void RunEdits::keep(const QString& title, const std::vector<RunKey>& keys,
     dialog->setObjectName(u"keep"_s);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(u"ponder"_s);
-    dialog->setOption(QFileDialog::DontConfirmOverwrite); // a run is added to what is there
+    dialog->setOption(QFileDialog::DontConfirmOverwrite); // an existing trace gets an additional run
     dialog->setLabelText(QFileDialog::Accept, u"Keep"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
-    // Beside the trace that was looked at, as a rule.
+    // Suggest the folder of the first local trace that is not temporary.
     const QStringList traces = data_.traces();
     const auto own = std::ranges::find_if(
         traces, [this](const QString& trace) { return !data_.isScratch(trace) && !is_elsewhere(trace); });
@@ -114,7 +114,7 @@ void RunEdits::keep(const QString& title, const std::vector<RunKey>& keys,
                 for (const RunKey& key : keys) {
                     names << u"“%1”"_s.arg(QString::fromStdString(
                         copy_run(path_of(key.trace), key.run, path_of(target), {}, stop)));
-                    tell([this, key] { kept_.insert(key); }); // also where the next one fails
+                    tell([this, key] { kept_.insert(key); }); // even if a later copy fails
                 }
                 return u"Saved as %1 in %2."_s.arg(names.join(u", "_s), target);
             },
@@ -166,7 +166,7 @@ void RunEdits::locateCheckpoint(const RunKey& key, const std::function<void()>& 
     dialog->setLabelText(QFileDialog::Accept, u"Locate"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     const QString digest = QString::fromStdString(run->checkpoint_digest);
-    const MethodInfo* method = method_info(run->method); // the keys of some checkpoints fit several
+    const MethodInfo* method = method_info(run->method); // some checkpoints fit several methods
     const auto kind = method != nullptr ? std::optional(method->kind) : std::nullopt;
     connect(dialog, &QFileDialog::fileSelected, this,
             [this, digest, kind, sentence, then](const QString& folder) {

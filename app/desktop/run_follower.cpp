@@ -17,7 +17,7 @@ void RunFollower::listen() {
     connect(&data_, &TraceData::traceChanged, this, &RunFollower::traceChanged);
     connect(&data_, &TraceData::traceClosed, this, [this](const QString& trace) {
         if (trace == trace_) {
-            trace_.clear(); // what goes on being recorded does not bring it back
+            trace_.clear(); // a continuing recording does not open the closed trace again
         }
         std::erase_if(wanted_, [&](const Wanted& one) { return one.trace == trace; });
     });
@@ -53,7 +53,7 @@ void RunFollower::finish(const QString& trace, const QString& run) {
     if (run.isEmpty() || trace_.isEmpty()) {
         return;
     }
-    // Shown already where it was seen while it grew, but for the difference of a what-if.
+    // A run that was shown while it grew is not shown again, except a what-if, to show its difference.
     const bool due = question.isValid() || !fresh_.isValid();
     want({trace, run, as_, question, selection_.runA(), false, due && follows()});
 }
@@ -74,7 +74,7 @@ void RunFollower::want(Wanted wanted) {
     const QString trace = wanted.trace;
     wanted_.push_back(std::move(wanted));
     if (data_.isOpen(trace)) {
-        showWanted(trace); // it may be known already
+        showWanted(trace); // the trace may already have the run
         data_.refresh(trace);
     } else {
         opener_.openTrace(trace);
@@ -95,7 +95,7 @@ void RunFollower::traceChanged(const QString& trace) {
     const bool shown = follows();
     fresh_ = {trace, fresh->id};
     if (shown && as_ == As::b) {
-        selection_.setRunB(fresh_); // the lab stays with what it reruns
+        selection_.setRunB(fresh_); // as B, because the lab shows run A
     } else if (shown) {
         showAsA(fresh_, question_);
     }

@@ -13,7 +13,7 @@ namespace ponderscope {
 
 namespace {
 
-/// The folder of the samples; empty: none.
+/// The samples folder in \p folder or a folder above; empty: none.
 QString samples_above(QDir folder) {
     constexpr int levels_up = 5;
     for (int level = 0; level < levels_up; ++level, folder.cdUp()) {
@@ -57,7 +57,7 @@ QString copy_of_recorded(const QString& recorded, const QString& folder, QString
     if (to.exists() && to.lastModified() >= from.lastModified()) {
         return to.absoluteFilePath();
     }
-    // Under another name first: a copy that was cut off would be taken for the sample.
+    // Copy to a temporary name first, because an incomplete copy would look like the sample.
     QFile part(from.filePath());
     const QString passing = to.filePath() + u".part"_s;
     QFile::remove(passing);

@@ -33,10 +33,10 @@ namespace ponderscope {
 
 namespace {
 
-/// Changes within this time are one: a walk with the arrow keys, a word that is typed into the find bar.
+/// Changes within this time are one undo step: moves with the arrow keys, a word typed into the find bar.
 constexpr int settle_ms = 400;
-constexpr int slide_letters = 32; ///< pixels at least, of the text on a slide
-constexpr int low_status = 30;    ///< pixels of the status bar beside a slide
+constexpr int slide_letters = 32; ///< smallest text size in a presentation, in pixels
+constexpr int low_status = 30;    ///< height of the status bar in a presentation, in pixels
 
 } // namespace
 
@@ -48,7 +48,7 @@ SessionState::SessionState(const Shell& shell, DockLayout& docks, OpenTraces& tr
     caption_->hide();
     window_->statusBar()->addWidget(caption_, 1);
     connect(&theme_, &Theme::changed, this, [this] {
-        if (!presenting_) { // the size of a slide is not the user's choice
+        if (!presenting_) { // a presentation's text size is not the user's setting
             settings_.setTextSize(theme_.textSize());
         }
     });
@@ -142,7 +142,7 @@ void SessionState::remember() {
 
 void SessionState::undo() {
     if (settling_.isActive()) {
-        settling_.stop(); // what was changed just now is what is undone
+        settling_.stop(); // the latest change is undone
         remember();
     }
     if (at_ > 0) {
@@ -208,7 +208,7 @@ void SessionState::openSession(const QString& file) {
     if (traces_.opener().isBusy()) {
         traces_.opener().then([this, view = session->view] { showState(view); });
     } else {
-        showState(session->view); // none of them is there
+        showState(session->view); // no trace is being opened
     }
 }
 
@@ -252,7 +252,7 @@ void SessionState::fillViews(QMenu* menu) {
         QMenu* one =
             menu->addMenu(u"%1  %2"_s.arg(i + 1).arg(QString(views_[i].name).replace(u'&', u"&&"_s)));
         one->addAction(u"Show"_s, this, [this, state = views_[i].view] { showState(state); });
-        // A session may have other views by the time that something is chosen.
+        // The views may have changed when the user chooses an entry.
         one->addAction(u"Move Up"_s, this,
                        [this, i] {
                            if (i < views_.size()) {
@@ -304,7 +304,7 @@ void SessionState::present() {
         presenting_->keys << made;
     };
     key(Qt::Key_Escape, [this] { present(); });
-    key(Qt::Key_F5, [this] { present(); }); // the menu's is not there while the menu is not
+    key(Qt::Key_F5, [this] { present(); }); // the hidden menu's shortcut does not work
     key(Qt::Key_PageDown, [this] { presentView(1); });
     key(Qt::Key_PageUp, [this] { presentView(-1); });
     window_->menuWidget()->hide();
@@ -313,7 +313,7 @@ void SessionState::present() {
     text_->setPlain(true);
     window_->setWindowState(window_->windowState() | Qt::WindowFullScreen);
     QToolTip::hideText();
-    // A panel that colours the text goes on to do so, and none behind it begins to compute.
+    // Blocked signals: a panel that colours the text continues, and no panel behind it starts to compute.
     std::vector<QSignalBlocker> quiet(docks_.docks().begin(), docks_.docks().end());
     for (QDockWidget* dock : docks_.docks()) {
         dock->hide();
@@ -433,7 +433,7 @@ QJsonObject to_json(const ViewState& view, const QDir& folder) {
             {u"find"_s, view.find}};
 }
 
-/// A missing or wrong value leaves what there is.
+/// A missing or invalid value leaves the default.
 ViewState view_state(const QJsonObject& object, const QDir& folder) {
     ViewState view;
     const auto number = [&](const QString& key, auto& at, qint64 least, qint64 most = 1 << 20) {

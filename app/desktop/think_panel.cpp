@@ -61,7 +61,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     name(stop_, u"Stop"_s, u"Stop and record the generated tokens"_s);
     stop_->setEnabled(false);
 
-    // Beside the prompt in rows of two, so that a narrow window has room for it.
+    // Options in rows of two, so that they fit beside the prompt in a narrow window.
     auto* options = new QGridLayout;
     options->setHorizontalSpacing(8);
     options->setVerticalSpacing(4);
@@ -81,7 +81,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
         setRequest(wanted);
     });
     QWidget* model = pair(checkpoint_, choose, 0);
-    QWidget* cut = pair(topK_, topP_, 1); // both cut the distribution that is drawn from
+    QWidget* cut = pair(topK_, topP_, 1); // both limit the tokens to sample from
     const std::pair<QString, QWidget*> fields[] = {
         {u"Model"_s, model},        {u"Halting"_s, policy_},
         {u"New tokens"_s, tokens_}, {u"Temperature"_s, temperature_},
@@ -97,7 +97,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     options->addWidget(field_label(u"Options"_s, more_, this), 3, 0);
     options->addWidget(more_, 3, 1, 1, 3);
     for (QWidget* field : {static_cast<QWidget*>(topK_), static_cast<QWidget*>(topP_)}) {
-        field->setMinimumWidth(74); // both can be read in the narrowest window
+        field->setMinimumWidth(74); // readable in the narrowest window
     }
     auto* buttons = make_column(nullptr, {}, 4, {think_, stop_});
     buttons->addStretch(1);
@@ -107,8 +107,8 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     pages->setAccessibleName(u"Prompt and branches"_s);
     pages->setDocumentMode(true);
     pages->addTab(typing, u"Prompt"_s);
-    pages->addTab(branches_, u"Branches"_s); // has the width of the fields, too
-    // A low panel shows all fields; what the prompt would like to have makes it no higher.
+    pages->addTab(branches_, u"Branches"_s); // as wide as the prompt and its options
+    // At least as high as the fields need. The prompt's preferred height has no effect.
     pages->setMinimumHeight(pages->minimumSizeHint().height());
     pages->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
     auto* row = make_row(nullptr, {}, 12, {{pages, 1}, buttons});
@@ -128,7 +128,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::pinNewest);
     connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::pinNewest);
     connect(&context_.selection, &Selection::tokenChanged, this, [this](qint64 token) {
-        follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // a click on a word holds it
+        follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // another pin stops it
     });
     follow(*this, context_, Follows::all);
     const auto renewed = seen(&ThinkPanel::renewCandidates);

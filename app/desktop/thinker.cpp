@@ -94,7 +94,7 @@ void Thinker::end(End end, const QString& sentence) {
 namespace {
 
 constexpr float none = std::numeric_limits<float>::quiet_NaN();
-/// More numbers a token than this are in the trace only, and so no line has them.
+/// The program prints no signal with more numbers per token than this.
 constexpr std::int64_t most_values = 1 << 16;
 
 std::string text_of(const QJsonObject& object, const char* key) {
@@ -247,7 +247,7 @@ void LiveRunBuilder::addSignal(Signal& signal, const QJsonObject& object, std::s
     const QJsonArray shape = object.value(QLatin1String("shape")).toArray();
     const QJsonArray values = object.value(QLatin1String("values")).toArray();
     if (signal.count == 0) {
-        std::vector<std::int64_t> wanted{0}; // tokens: see run()
+        std::vector<std::int64_t> wanted{0}; // axis of tokens, which run() sets
         std::int64_t count = 1;
         for (qsizetype axis = 1; axis < shape.size(); ++axis) {
             wanted.push_back(shape[axis].toInteger());
@@ -275,7 +275,7 @@ LiveRun LiveRunBuilder::run() const {
     live.labels = labels_;
     for (Signal signal : signals_) {
         if (signal.count > 0) {
-            signal.fill(data_.tokens.size() * signal.count); // the last token has computed nothing yet
+            signal.fill(data_.tokens.size() * signal.count); // the last token has no values yet
             signal.chunk.shape[0] = tokens();
             live.signalInfos.push_back(signal.info);
             live.chunks[QString::fromStdString(signal.info.name)] =

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int name_role = Qt::UserRole + 1; ///< text of an entry in the closed box
 
-/// A list of runs, each behind its colour; closed it wears the letter of its role.
+/// A combo box of runs with their colours. The closed box shows the letter of its role (A, B).
 class RunBox : public QComboBox {
 public:
     RunBox(QChar role, const QString& about, const Theme& theme, QWidget* parent)
@@ -126,7 +126,7 @@ TopBar::TopBar(const ViewContext& context, QWidget* parent)
 
 void TopBar::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    // The boxes give way before the menus do.
+    // In a narrow window, the boxes shrink first, then the menus.
     const int others = a_->minimumWidth() + b_->minimumWidth() + find_->minimumWidth() + 90;
     const int menus = menus_->sizeHint().width();
     menus_->setMinimumWidth(width() >= menus + others ? menus : 0);
@@ -169,7 +169,7 @@ void TopBar::fill() {
     fill_chooser(*a_, ofA, a == nullptr ? ofA.front().data : QVariant::fromValue(context_.selection.runA()));
     const RunKey other = context_.selection.runB();
     fill_chooser(*b_, ofB, QVariant::fromValue(context_.data.run(other) == nullptr ? RunKey{} : other));
-    for (QComboBox* box : {a_, b_}) { // what drops down shows whole names, however narrow the box is
+    for (QComboBox* box : {a_, b_}) { // the open list shows whole names
         box->view()->setMinimumWidth(
             std::min(box->view()->sizeHintForColumn(0) + 36, std::max(width() * 2 / 3, 250)));
     }

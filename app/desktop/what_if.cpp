@@ -24,7 +24,7 @@ QString steps_in_words(int steps) {
 } // namespace
 
 void WhatIf::startWhatIf(const WhatIfQuestion& question) {
-    if (runs_.recorder().isRunning()) { // and reads the patch file that another question would replace
+    if (runs_.recorder().isRunning()) { // its patch file must not be replaced
         messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
         return;
     }
@@ -73,7 +73,7 @@ std::optional<QString> WhatIf::patchFile(const RunInfo& run, const QJsonArray& m
                              .value(QLatin1String("patches"))
                              .toArray();
     for (const QJsonValue one : more) {
-        // A place has one state: the later one.
+        // If two patches have the same target, the later patch wins.
         const QJsonValue to = one.toObject().value(QLatin1String("to"));
         for (qsizetype i = patches.size(); i-- > 0;) {
             if (patches[i].toObject().value(QLatin1String("to")) == to) {
@@ -138,8 +138,8 @@ void WhatIf::fillCarry(QMenu& menu, qint64 token, const RunInfo& run, int ran, c
                          : u"after step %1, layer %2"_s.arg(step).arg(layer);
     };
     const int most = std::min(ran, 64);
-    // The selected layer was chosen in the Steps or the Depth panel. The selection outlives a change of run.
-    // In a run whose streams are read at sublayers, it is a number of a sublayer, and no layer is offered.
+    // The selected layer was chosen in the Steps or Depth panel, perhaps for another run. If the run's
+    // signals have sublayers, the selection is the number of a sublayer, so no layer is offered.
     const auto signalInfos = data_.signalsOf(selection_.runA());
     const bool by_sublayer = std::ranges::any_of(signalInfos, [](const SignalInfo& info) {
         return std::ranges::find(info.axes, "sublayer") != info.axes.end();

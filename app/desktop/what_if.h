@@ -15,7 +15,7 @@ namespace ponderscope {
 
 class RunController;
 
-/// Records run A again with one change: other steps for a token, a source of depth attention less, another
+/// Records run A again with one change: other steps for a token, a source of depth attention less, or a
 /// state.
 class WhatIf : public ShellPart {
     Q_OBJECT
