@@ -17,9 +17,9 @@ bool has_key_step(const SignalInfo& info) {
     return info.axes.size() == 6;
 }
 
-/// The numbers of a list as "0, 3-5" behind \p word; 0, 1, ... if it does not have \p count numbers.
+/// The numbers of a list such as "0, 3-5" after \p word; 0, 1, ... if there are not exactly \p count numbers.
 std::vector<int> numbers_after(const std::string& text, const QString& word, std::int64_t count) {
-    constexpr int most = 4096; // of a stranger's trace
+    constexpr int most = 4096; // a limit for untrusted traces
     static const QRegularExpression range(u"(\\d{1,4})(?:-(\\d{1,4}))?"_s);
     const QRegularExpression list(word + u"([\\d ,-]*)"_s);
     std::vector<int> numbers;

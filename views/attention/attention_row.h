@@ -9,8 +9,7 @@
 namespace ponderscope {
 
 /// The sequence attention of one token in the recorded layers and heads: a row of the signal `attention`
-/// (record --attention). Its axes: token, step, layer, head, optionally key_step, and back (distance to the
-/// key token).
+/// (record --attention). Its axes: token, step, layer, head, optionally key_step, back (distance to the key).
 class AttentionRow {
 public:
     /// Whether the signal is sequence attention.
@@ -37,8 +36,8 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The numbers of the recorded layers and heads in the model, from the signal's description (default: 0, 1,
-/// ...).
+/// The recorded layers and heads by their numbers in the model; 0, 1, ... if the description lacks the
+/// numbers.
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

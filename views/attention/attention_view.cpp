@@ -16,7 +16,7 @@ using namespace Qt::StringLiterals;
 
 namespace ponderscope {
 
-constexpr int all_layers = -1; ///< of the chooser's data; otherwise a recorded layer
+constexpr int all_layers = -1; ///< chooser data for all layers; other data: a recorded layer
 
 AttentionView::AttentionView(ViewContext context, QWidget* parent)
     : QWidget(parent),
@@ -133,7 +133,7 @@ QString AttentionView::tokenName(qint64 row) const {
 std::int64_t AttentionView::step() const {
     const std::int64_t ran = sequence_->tokens.steps[static_cast<std::size_t>(row_->row())];
     return selection_.step() < 0 ? ran
-                                 : std::min<std::int64_t>(selection_.step(), ran); // others read nothing
+                                 : std::min<std::int64_t>(selection_.step(), ran); // later steps did not run
 }
 
 void AttentionView::showRow() {
@@ -154,8 +154,8 @@ void AttentionView::showRow() {
         }
     }
     SignalInfo info = *info_;
-    info.unit.clear(); // from 0 to the largest, not to 1
-    // The map shows each weight at the key's own position, whatever row the key's prediction has.
+    info.unit.clear(); // a scale from 0 to the largest weight, not to 1
+    // The map shows each weight at the key token itself, under both attributions.
     map_->setMap(std::make_shared<const StepMap>(sequence_, std::move(values), count, std::move(info),
                                                  Attribution::predicting, StepMap::Rows::layers));
     header_->showScale({}, false);

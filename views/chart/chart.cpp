@@ -78,8 +78,8 @@ std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Seri
     return parts;
 }
 
-/// Okabe and Ito's, with grey for black, which is the text's, and on dark with a lighter blue. From the ninth
-/// rule on, lines are dashed.
+/// The colours of Okabe and Ito, with grey instead of black (the text's colour), and a lighter blue on a dark
+/// background. From the ninth rule on, lines are dashed.
 const std::vector<QColor>& rule_colours(bool dark) {
     const auto made = [](QRgb blue, QRgb grey, bool night) {
         std::vector<QColor> colours = palette_colours("okabe_ito", night);
@@ -97,7 +97,7 @@ std::vector<QColor> palette_colours(const std::string& name, bool dark) {
         return std::vector<QColor>(values.begin(), values.end());
     };
     if (name == "okabe_ito") {
-        // M. Okabe and K. Ito (2008), Color Universal Design; black last, and white in its place on dark.
+        // M. Okabe and K. Ito (2008), Color Universal Design; black is last, or white on a dark background.
         return colours({0x0072B2, 0xE69F00, 0x009E73, 0xCC79A7, 0x56B4E9, 0xD55E00, 0xF0E442,
                         dark ? 0xE8E8E8U : 0x000000U});
     }

@@ -21,7 +21,7 @@ double tick_step(double extent, int most) {
     return 10 * power;
 }
 
-/// Whether 64-bit numbers leave room for ticks. False for means that differ by the order of summation.
+/// Whether the range has room for ticks in 64-bit numbers. False for rounding errors.
 bool are_apart(double low, double high) {
     return high - low > std::max(1e-300, 1e-12 * std::max(std::abs(low), std::abs(high)));
 }
@@ -50,7 +50,7 @@ AxisRange round_range(double low, double high, int most_ticks) {
     return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step};
 }
 
-/// The nearest of 1, 2, 5 times a power of ten that is not above.
+/// The largest of 1, 2, 5 times a power of ten that is not above \p value.
 double round_below(double value) {
     const double power = std::pow(10, std::floor(std::log10(value) + 1e-9));
     const double digit = value / power * (1 + 1e-9);
@@ -58,7 +58,7 @@ double round_below(double value) {
 }
 
 AxisRange range_of(const Chart& chart, bool horizontal) {
-    constexpr int finest = 6; // the range does not depend on how many ticks there is room for
+    constexpr int finest = 6; // constant, so that the range does not depend on the number of ticks
     const Chart::Axis& axis = horizontal ? chart.x : chart.y;
     if (!axis.names.empty()) {
         return {-0.5, static_cast<double>(axis.names.size()) - 0.5};
@@ -91,7 +91,7 @@ AxisRange range_of(const Chart& chart, bool horizontal) {
         return {axis.low.value_or(0), axis.high.value_or(1)};
     }
     if (axis.log) {
-        // 1, 2 and 5 turned upside down are 10, 5 and 2 tenths: what lies below there lies above here.
+        // The reciprocals of 1, 2, 5 are 10, 5, 2 tenths, so rounding 1/high down rounds high up.
         AxisRange whole{round_below(range.low), 1 / round_below(1 / range.high)};
         if (!(whole.high > whole.low)) {
             whole.high = whole.low * 10;
@@ -164,11 +164,11 @@ ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
     : ChartAxis(horizontal_data ? chart.x : chart.y, range_of(chart, horizontal_data), most) {}
 
 ChartAxis::ChartAxis(const Chart::Axis& axis, AxisRange range, int most) : axis_(axis), range_(range) {
-    constexpr double least = 1e-300;          // below, numbers of 64 bits have no decades any more
-    if (axis_.log && !(range_.low > least)) { // no value is positive, or a limit is not
+    constexpr double least = 1e-300;          // below, 64-bit numbers lose precision
+    if (axis_.log && !(range_.low > least)) { // no positive value, or a limit that is not positive
         range_.low = range_.high > 10 * least ? range_.high / 10 : 1;
     }
-    if (!are_apart(range_.low, range_.high)) { // one end was asked for, beyond all values
+    if (!are_apart(range_.low, range_.high)) { // the one given end is beyond all values
         range_.high = range_.low + std::max(std::abs(range_.low) * 0.1, 1.0);
     }
     if (axis_.si && axis_.names.empty()) {
@@ -200,7 +200,7 @@ void ChartAxis::setMostTicks(int most, int least) {
         ticks_ = logarithmic_ticks(range_, std::max(most, least));
         return;
     }
-    // A coarse step may have too few ticks in a range; finer ones have more.
+    // If a step gives too few ticks, try a finer step.
     for (int wanted = std::max(most, 1);; ++wanted) {
         ticks_ = round_ticks(range_.low, range_.high, wanted);
         if (axis_.whole) {

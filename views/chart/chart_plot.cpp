@@ -28,10 +28,10 @@ namespace ponderscope {
 namespace {
 
 constexpr int gap = 4;
-constexpr double least_share = 0.6; ///< of the widget's area, for the plot with the numbers of its axes
-constexpr int click_distance = 4;   ///< a longer way of the mouse drags
+constexpr double least_share = 0.6; ///< share of the widget's area for the plot and its axis numbers
+constexpr int click_distance = 4;   ///< pixels; a longer movement is a drag
 
-/// The numbers of a plot for screen readers: as its description; its value is the current mark.
+/// The plot for screen readers: its description has the numbers, its value the current mark.
 class PlotAccessible : public QAccessibleWidget {
 public:
     explicit PlotAccessible(QWidget* widget) : QAccessibleWidget(widget, QAccessible::Chart) {}
@@ -53,7 +53,7 @@ QAccessibleInterface* accessible_plot(const QString& /*name*/, QObject* object) 
     return plot == nullptr ? nullptr : new PlotAccessible(plot);
 }
 
-/// The height of a plot of 40 pixels with the numbers and the name of the axis below it.
+/// The height of a plot of 40 pixels with the numbers and title of the axis below.
 int least_canvas(const QFontMetrics& metrics) {
     return 5 * metrics.height() / 2 + 54;
 }
@@ -93,7 +93,7 @@ ChartPlot::ChartPlot(Theme& theme, QWidget* parent)
     plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     plot_->setSelectionRectMode(QCP::srmZoom);
     plot_->setNoAntialiasingOnDrag(true);
-    // Marks lie on a layer of their own, so that moving them does not draw the chart again.
+    // Rings have their own layer, so that a move does not redraw the chart.
     plot_->addLayer(u"marks"_s, plot_->layer(u"main"_s), QCustomPlot::limAbove);
     plot_->layer(u"marks"_s)->setMode(QCPLayer::lmBuffered);
     plot_->setMouseTracking(true);
@@ -134,7 +134,7 @@ void ChartPlot::setChart(Chart chart) {
     const QPointF before = had ? place(current_) : QPointF();
     chart_ = std::move(chart);
     if (!had || !marks_.has(current_) || place(current_) != before) {
-        current_ = {}; // else the keys go on from there
+        current_ = {}; // otherwise the keys continue from this mark
     }
     selectedMark_ = {};
     if (chart_.empty()) {
@@ -159,7 +159,7 @@ void ChartPlot::setChart(Chart chart) {
     arrange();
 }
 
-/// Fills the plot anew: legend, axes, series.
+/// Rebuilds the plot: legend, axes, series.
 void ChartPlot::rebuild() {
     plot_->clearPlottables();
     hovered_ = selected_ = nullptr;
@@ -176,7 +176,7 @@ void ChartPlot::rebuild() {
         axis->setScaleType(of.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
         axis->setRangeReversed(of.reversed != reversed);
     };
-    scale(key_, chart_.x, sideways_); // the first place on top
+    scale(key_, chart_.x, sideways_); // sideways: the first category at the top
     scale(value_, chart_.y, false);
     marks_.setAxes(key_, value_);
     parts_ = plot_series(chart_, inks, theme_, key_, value_);
@@ -237,7 +237,7 @@ void ChartPlot::arrange() {
         updateGeometry();
     }
     const QFontMetrics metrics(theme_.small());
-    const int line = metrics.height() + gap; // of the axis' name and the legend
+    const int line = metrics.height() + gap; // height of the axis title, and of a legend line
     const int widest = legend_->isEmpty() ? all.width() : all.width() * 2 / 5;
     const int name = upright_->said().isEmpty()
                          ? 0
@@ -297,7 +297,7 @@ void ChartPlot::copyValues() const {
 void ChartPlot::ring(QCPGraph* graph, Mark mark) {
     QVector<double> x;
     QVector<double> y;
-    // A mark may be of a chart that was shown before this one.
+    // The mark may belong to the previous chart.
     if (marks_.has(mark)) {
         const auto [series, i] = marks_.of(mark);
         if (series.mark != Chart::Mark::bar && key_->range().contains(series.x[i]) &&
@@ -325,7 +325,7 @@ void ChartPlot::setSelected(Mark mark) {
     }
 }
 
-/// The mark under the cursor or of the keys is another one.
+/// Makes \p mark the current mark, under the cursor or by keys.
 void ChartPlot::point(Mark mark, bool tell) {
     if (mark == current_) {
         return;
@@ -398,7 +398,7 @@ bool ChartPlot::eventFilter(QObject* watched, QEvent* event) {
     if (watched != plot_ || !hintText_.isEmpty()) {
         return QWidget::eventFilter(watched, event);
     }
-    const auto* mouse = static_cast<QMouseEvent*>(event); // where the event is one
+    const auto* mouse = static_cast<QMouseEvent*>(event); // valid only for mouse events
     switch (event->type()) {
     case QEvent::MouseButtonPress:
         pressed_ = mouse->position();
@@ -428,7 +428,7 @@ bool ChartPlot::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Leave:
         point({}, false);
         break;
-    case QEvent::ToolTip: // the mark's text stays
+    case QEvent::ToolTip: // the tooltip of the mark stays
         return current_.isValid();
     default:
         break;
@@ -481,7 +481,7 @@ void ChartPlot::dress() {
         axis->setLabelFont(theme_.small());
         axis->setLabelColor(colours.soft);
         axis->setLabelPadding(2);
-        // Series stand out from the grid behind them, in high contrast too.
+        // A weak grid, so that series stand out, also in high contrast.
         axis->grid()->setPen(QPen(contrast ? colours.faint : colours.line));
         axis->grid()->setZeroLinePen(Qt::NoPen);
         axis->grid()->setVisible(horizontal == sideways_);
@@ -496,13 +496,13 @@ void ChartPlot::dress() {
             QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.text, 1.5), inside, 10));
         selected_->setScatterStyle(
             QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.a, 2.5), inside, 11));
-        // The last label of the horizontal axis stays on the widget.
+        // Space for the last label of the horizontal axis.
         const ChartAxis across(chart_, !sideways_, 12);
         int half = 0;
         for (const double tick : across.ticks()) {
             half = std::max(half, QFontMetrics(theme_.small()).horizontalAdvance(across.label(tick)) / 2);
         }
-        // So does the topmost number of the vertical axis: QCustomPlot leaves out labels that are cut.
+        // And for the top number of the vertical axis, because QCustomPlot omits labels that do not fit.
         const int above = QFontMetrics(theme_.small()).height() / 2 + 2;
         plot_->axisRect()->setMinimumMargins(QMargins(4, above, std::clamp(half + 2, 8, 60), 4));
         ring(hovered_, current_);
@@ -511,7 +511,7 @@ void ChartPlot::dress() {
     }
 }
 
-/// After the range of an axis changed: keeps it within the data, names the axes, clips.
+/// Updates the plot after a change of an axis range: limits the range to the data, sets axis titles, clips.
 void ChartPlot::showRange() {
     if (hovered_ == nullptr || !hintText_.isEmpty()) {
         return; // under construction
@@ -519,7 +519,7 @@ void ChartPlot::showRange() {
     for (const auto& [axis, whole] : {std::pair(key_, wholeX_), std::pair(value_, wholeY_)}) {
         const QCPRange range = axis->range().bounded(whole.low, whole.high);
         if (range.size() > 0 && range != axis->range()) {
-            axis->setRange(range); // comes here again
+            axis->setRange(range); // emits rangeChanged, which calls this function again
             return;
         }
     }

@@ -19,7 +19,7 @@ namespace {
 constexpr int sample_width = 22;
 constexpr int entry_gap = 6;
 
-/// A series in the legend; checked while the series is shown.
+/// The legend entry of a series; checked while the series is shown.
 class LegendEntry : public QAbstractButton {
 public:
     LegendEntry(const Chart::Series& series, const ChartInks& inks, Theme& theme, QWidget* parent)
@@ -162,7 +162,7 @@ void PlotLegend::arrange(const QRect& room, bool beside) {
         at.rx() += scale_->width() + 2 * entry_gap;
     }
     const int gap = beside ? 0 : entry_gap;
-    int length = -gap; // of all entries
+    int length = -gap; // of all entries together
     for (const QAbstractButton* entry : entries_) {
         length += gap + (beside ? entry->sizeHint().height() : entry->sizeHint().width());
     }
@@ -176,7 +176,7 @@ void PlotLegend::arrange(const QRect& room, bool beside) {
     bool full = false;
     for (QAbstractButton* entry : entries_) {
         QSize size = entry->sizeHint();
-        if (beside || left == entries_.size()) { // the first one of a row is shown in any case
+        if (beside || left == entries_.size()) { // the first entry of a row is always shown
             size.setWidth(std::clamp(size.width(), 0, std::max(0, right - at.x())));
         }
         full = full || at.x() + size.width() > right || at.y() + size.height() > bottom;

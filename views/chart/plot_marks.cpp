@@ -14,7 +14,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-constexpr double reach = 9; ///< pixels around a mark that still mean it
+constexpr double reach = 9; ///< pixels around a mark in which it reacts
 
 } // namespace
 
@@ -72,7 +72,7 @@ QPointF PlotMarks::position(ChartMark mark) const {
     return pixel(series.x[i], series.y[i]);
 }
 
-/// A point or a position on a line, the whole column of a bar, a cell.
+/// The position of a point, also on a line; the whole column of a bar; a cell.
 QRectF PlotMarks::box(ChartMark mark) const {
     const auto [series, i] = of(mark);
     const double x = series.x[i];
@@ -85,7 +85,7 @@ QRectF PlotMarks::box(ChartMark mark) const {
         const QCPRange range = value_->range();
         return QRectF(pixel(x - half, range.lower), pixel(x + half, range.upper)).normalized();
     }
-    const double radius = series.strong ? 6 : 0; // a ring answers as a whole, before what it encircles
+    const double radius = series.strong ? 6 : 0; // the whole inside of a ring reacts
     return QRectF(pixel(x, y), QSizeF(0, 0)).adjusted(-radius, -radius, radius, radius);
 }
 

@@ -13,12 +13,12 @@ namespace {
 using Parts = std::vector<QCPAbstractPlottable*>;
 
 constexpr double stroke = 1.6;         ///< pixels
-constexpr double lone_band_width = 11; ///< pixels of a band with a single place
-constexpr float band_alpha = 0.22F;    ///< one band does not hide another, nor the grid
+constexpr double lone_band_width = 11; ///< width in pixels of a band with a single x
+constexpr float band_alpha = 0.22F;    ///< translucent, so that other bands and the grid stay visible
 constexpr double bar_share = 0.72;
-constexpr std::size_t many_points = 150; ///< more of them are drawn small and translucent
+constexpr std::size_t many_points = 150; ///< from this number on, points are small and translucent
 
-/// A graph whose points at the edge of the plot are drawn whole.
+/// A graph that does not clip points at the edge of the plot.
 class WholeGraph : public QCPGraph {
 public:
     using QCPGraph::QCPGraph;
@@ -30,7 +30,7 @@ protected:
     }
 };
 
-/// The plot that the series of a chart are added to.
+/// The plot to which the series of a chart are added.
 struct Target {
     const Chart& chart;
     const ChartInks& inks;
@@ -50,7 +50,7 @@ void add_line(const Target& to, const Chart::Series& series, Parts& parts) {
         if (!there && x.isEmpty()) {
             continue;
         }
-        x.append(there ? series.x[i] : x.back()); // a gap
+        x.append(there ? series.x[i] : x.back()); // a gap at a missing value
         y.append(there ? series.y[i] : nothing);
     }
     const QPen pen = line_pen(to.inks, series, colour_of(to.inks, series));
@@ -59,7 +59,7 @@ void add_line(const Target& to, const Chart::Series& series, Parts& parts) {
         graph->setData(x, y, true);
         graph->setPen(pen);
         parts.push_back(graph);
-    } else { // a curve keeps the order of its points
+    } else { // x goes back: a QCPCurve keeps the order of the points
         auto* curve = new QCPCurve(to.key, to.value);
         curve->setData(x, y);
         curve->setPen(pen);
@@ -74,7 +74,7 @@ void add_points(const Target& to, const Chart::Series& series, Parts& parts) {
             order.push_back(i);
         }
     }
-    // A graph sorts by key; sorted here, the whiskers stay beside their points.
+    // A graph sorts its points by key. Sort first, so that whiskers stay with their points.
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return series.x[a] < series.x[b]; });
     QVector<double> x;
     QVector<double> y;
@@ -217,7 +217,7 @@ QPen line_pen(const ChartInks& inks, const Chart::Series& series, const QColor& 
 std::vector<Parts> plot_series(const Chart& chart, const ChartInks& inks, const Theme& theme, QCPAxis* key,
                                QCPAxis* value) {
     const Target to{chart, inks, theme, key, value};
-    // By mark: bands behind everything, points in front.
+    // The order of drawing: bands behind everything, points in front.
     constexpr std::pair<Chart::Mark, void (*)(const Target&, const Chart::Series&, Parts&)> marks[] = {
         {Chart::Mark::band, add_band},
         {Chart::Mark::cell, add_cells},

@@ -74,7 +74,7 @@ void ScaleBar::paintEvent(QPaintEvent*) {
             x += wide + bar_gap;
         }
     };
-    // A narrow place takes up to half of the bar, then cuts the name.
+    // In a narrow place, first shorten the bar to half, then the name.
     const int lack = std::max(0, sizeHint().width() - width());
     const int taken = std::min(lack, bar_width / 2);
     const int room = metrics.horizontalAdvance(name_) + taken - lack;

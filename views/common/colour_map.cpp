@@ -112,11 +112,11 @@ ColourMap ColourMap::diverging(bool dark) {
 
 ColourMap ColourMap::classes(bool dark) {
     constexpr double golden =
-        0.61803398874989485; // of a turn: neighbours are far apart, however many there are
+        0.61803398874989485; // of a turn: neighbours are far apart for any number of classes
     ColourMap map;
     for (std::size_t i = 0; i < map.table_.size(); ++i) {
         const double hue = std::fmod(0.08 + static_cast<double>(i) * golden, 1.0);
-        const bool second = (i / 8) % 2 == 1; // hues come close again: then the other strength
+        const bool second = (i / 8) % 2 == 1; // hues recur, so the lightness alternates
         const double lightness = dark ? (second ? 0.28 : 0.22) : (second ? 0.72 : 0.84);
         const double strength = dark ? 0.45 : 0.75;
         map.table_[i] = QColor::fromHslF(static_cast<float>(hue), static_cast<float>(strength),

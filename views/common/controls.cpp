@@ -21,7 +21,7 @@ namespace ponderscope {
 
 namespace {
 
-/// A point stands for the decimal sign of the box's locale, which may use it between thousands.
+/// Replaces a point by the locale's decimal sign, because the locale may read it as a thousands separator.
 QString in_locale(QString text, const QLocale& locale) {
     return text.replace(u'.', locale.decimalPoint());
 }

@@ -62,8 +62,7 @@ QString plain_tip(const QString& text);
 /// readable; below the box if there is no room above. Disappears when the pointer leaves the box.
 void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
-// CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, an empty field for
-// NaN.
+// CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, empty for NaN.
 /// Bytes of a token: unchanged if they are UTF-8, otherwise made visible.
 std::string csv_bytes(const std::string& bytes);
 std::string csv_number(float value);

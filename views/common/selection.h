@@ -39,8 +39,8 @@ struct TextLook {
 };
 
 /// The selection that all views share. Hovering shows a token, a click pins it, arrow keys move the pin.
-/// Setters emit only on change. A is the shown run, B the run for comparison. The sequence number applies to
-/// both.
+/// Setters emit only on change. A is the shown run, B the run for comparison. Both show the same sequence
+/// number.
 class Selection : public QObject {
     Q_OBJECT
 public:

@@ -18,7 +18,7 @@ namespace ponderscope {
 
 namespace {
 
-constexpr int row_height = 24; ///< of lists and menus, at least
+constexpr int row_height = 24; ///< smallest height of rows in lists and menus, in pixels
 
 bool has_state(const QStyleOption* option, QStyle::StateFlag flag) {
     return (option->state & flag) != 0;
@@ -140,7 +140,7 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
         const double corner = element == PE_IndicatorRadioButton ? box.width() / 2.0 : 0;
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing, corner > 0);
-        const QColor frame = element == PE_FrameLineEdit ? c.faint : c.soft; // Fusion's is dark on dark
+        const QColor frame = element == PE_FrameLineEdit ? c.faint : c.soft; // Fusion's frame is dark on dark
         painter->setPen(has_state(option, State_HasFocus) ? c.a : frame);
         painter->setBrush(Qt::NoBrush);
         painter->drawRoundedRect(box.adjusted(0, 0, -1, -1), corner, corner);
@@ -183,7 +183,7 @@ void Style::drawControl(ControlElement element, const QStyleOption* option, QPai
         painter->fillRect(box, c.panel);
         painter->fillRect(QRect(box.left(), box.bottom(), box.width(), 1), c.line);
         return;
-    case CE_MenuBarItem: // Fusion draws a line below each
+    case CE_MenuBarItem: // without Fusion's line below each item
         if (const auto* item = qstyleoption_cast<const QStyleOptionMenuItem*>(option)) {
             painter->fillRect(box, has_state(option, State_Selected) ? c.selected : c.panel);
             painter->drawText(box, Qt::AlignCenter | Qt::TextShowMnemonic, item->text);

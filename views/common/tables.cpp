@@ -132,7 +132,7 @@ void furnish_table(QTableView& table, Theme& theme) {
     table.setFrameShape(QFrame::NoFrame);
     table.setWordWrap(false);
     table.verticalHeader()->hide();
-    table.setCornerWidget(new QWidget(&table)); // empty, between two scroll bars
+    table.setCornerWidget(new QWidget(&table)); // an empty corner between the scroll bars
     table.horizontalHeader()->setHighlightSections(false);
     theme.dress(&table, [&table, &theme] {
         table.setFont(theme.body());

@@ -18,11 +18,11 @@ namespace ponderscope {
 
 namespace {
 
-/// A child of the application: it waits for its threads when the application goes, before statics do.
+/// A child of the application object, so it waits for its threads before static objects are destroyed.
 QThreadPool& task_pool() {
     static QPointer<QThreadPool> pool;
     if (pool.isNull()) {
-        constexpr int most = 64; // work that waits for a disk must not keep other work waiting
+        constexpr int most = 64; // many, because work that waits for a disk must not delay other work
         pool = new QThreadPool(QCoreApplication::instance());
         pool->setMaxThreadCount(most);
     }
@@ -58,10 +58,10 @@ struct Task::Shared {
         }
     }
 
-    std::mutex mutex; ///< of what follows
+    std::mutex mutex; ///< guards the members below
     QObject* owner;
     std::function<void(const std::stop_token&)> next;
-    std::stop_source stop; ///< of the work that runs or comes next
+    std::stop_source stop; ///< stops the running or next work
     bool running = false;
 
     // Owner's thread
@@ -84,7 +84,7 @@ bool Task::isBusy() const {
 void Task::cancel() {
     ++shared_->request;
     shared_->busy = false;
-    std::function<void(const std::stop_token&)> dropped; // destroyed without the lock
+    std::function<void(const std::stop_token&)> dropped; // destroyed after the lock is released
     const std::lock_guard lock(shared_->mutex);
     shared_->stop.request_stop();
     dropped = std::exchange(shared_->next, nullptr);
@@ -96,7 +96,7 @@ void Task::begin(Job job, std::function<void(const QString&)> failed) {
     shared_->busy = true;
     const std::shared_ptr<Shared> shared = shared_;
     const auto deliver = [shared, request](bool last, std::function<void()> call) {
-        // Without the lock: what is called may start this task anew.
+        // Without the lock, because `call` may start this task again.
         shared->post([shared, request, last, call = std::move(call)] {
             if (request == shared->request) {
                 shared->busy = shared->busy && !last;

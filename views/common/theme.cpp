@@ -46,7 +46,7 @@ Palette palette_of(QRgb RoleColours::*theme) {
     return palette;
 }
 
-constexpr double least_points = 9.75;     ///< of the body: 13 pixels at 96 dots per inch
+constexpr double least_points = 9.75;     ///< smallest size of the body font: 13 pixels at 96 dots per inch
 constexpr double points_per_pixel = 0.75; ///< at 96 dots per inch
 
 } // namespace
@@ -157,7 +157,7 @@ QColor Theme::runColour(const RunKey& run, const Selection& selection) {
 }
 
 const std::vector<QColor>& Theme::runColours(bool dark) {
-    // Apart from teal and orange, and from each other also without red or green cones.
+    // Distinguishable from teal, orange and each other, also for colour-blind readers.
     static const std::vector<QColor> light{QColor(0x6b5bb0), QColor(0x8a8f96), QColor(0x2f6fb0),
                                            QColor(0xb0487f), QColor(0x7d7a1e), QColor(0x4aa3c4),
                                            QColor(0x6a1020), QColor(0x3d4550)};

@@ -37,8 +37,7 @@ struct TokenSubset {
 /// A subset of \p tokens (ascending), which are tokens of run A's selected sequence.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Names the tokens to which a panel is restricted, with a button that restores all tokens. Hidden without a
-/// restriction.
+/// Names the tokens to which a panel is restricted. A button restores all tokens. Otherwise hidden.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:

@@ -15,7 +15,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Another number when the annotations were written again; 0: there are none.
+/// A number that changes when the annotations are written again; 0: there are none.
 qint64 stamp_of_annotations(const std::filesystem::path& path) {
     if (remote::is_remote(path)) {
         return remote::look(path).times[0];
@@ -37,7 +37,7 @@ void note_annotations(const TraceReader& reader, std::vector<std::shared_ptr<Run
                 }
             }
         }
-    } catch (const Error& fault) { // none of annotations, damaged, locked: the trace is there all the same
+    } catch (const Error& fault) { // a damaged or locked annotations file: the trace stays usable
         for (const auto& run : runs) {
             run->faults.push_back({run->info.id, -1, {}, fault.what()});
         }
@@ -113,7 +113,7 @@ bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<Traini
 
 namespace {
 
-/// Tokens read at a time, so that a read can be given up between slices.
+/// Tokens per slice. A read can stop between slices.
 constexpr std::int64_t slice_tokens = 1 << 16;
 
 template <typename T>

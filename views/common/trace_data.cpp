@@ -344,7 +344,7 @@ void TraceData::refresh(const QString& trace) {
 
 void TraceData::Impl::refresh(const QString& trace) {
     if (const auto under_way = refreshing.find(trace); under_way != refreshing.end()) {
-        *under_way = true; // a slow disk must not pile up work, and what it read may be older
+        *under_way = true; // refresh once more later: queued refreshes would pile up on a slow disk
         return;
     }
     refreshing.insert(trace, false);
@@ -549,7 +549,7 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
         return *place;
     }
     if (isLive(key.trace)) {
-        return u"‹id %1›"_s.arg(id); // what is not told is not known
+        return u"‹id %1›"_s.arg(id); // a live run reports its labels itself
     }
     known.insert(id, {});
     QSet<int>& asked = impl_->labelsAsked[key];

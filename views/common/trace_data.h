@@ -124,8 +124,7 @@ Q_SIGNALS:
     void traceClosed(const QString& path);
     void failed(const QString& path, const QString& sentence);
     void sequenceReady(const ponderscope::RunKey& run, qint64 sequence);
-    /// Emitted also if the signal is absent or unreadable. Then signal() returns null until the trace
-    /// changes.
+    /// Emitted also if the signal is absent or unreadable. Then signal() is null until the trace changes.
     void signalReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void rowsReady(const ponderscope::RunKey& run, qint64 sequence, const QString& name);
     void tokenLabelsReady(const ponderscope::RunKey& run);

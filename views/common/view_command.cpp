@@ -10,7 +10,7 @@ namespace ponderscope {
 namespace {
 
 QString opened(const QString& name, const RunKey& key, const RunInfo& info) {
-    // A number finds a run whose name is one, too: names go first.
+    // run() takes its argument for a name first, so use the number only for a run without a name.
     const QString run =
         info.name.empty() ? QString::number(info.id) : python_quoted(QString::fromStdString(info.name));
     return u"%1 = ps.open(%2).run(%3)\n"_s.arg(name, python_quoted(key.trace), run);

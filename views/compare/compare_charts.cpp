@@ -21,7 +21,7 @@ Chart winners_chart(const Winners& winners) {
                                                  : QString();
     const QString of_a = QString::fromStdString(winners.a);
     const QString of_b = QString::fromStdString(winners.b);
-    chart.y.label = u"NLL: A − B (nats)"_s; // names of both are longer than the axis
+    chart.y.label = u"NLL: A − B (nats)"_s; // both names would not fit on the axis
     chart.note = u"A: %1, B: %2."_s.arg(of_a, of_b);
     auto a = Chart::Series::of(Chart::Mark::point, Chart::a, u"%1 is better"_s.arg(of_a));
     auto b = Chart::Series::of(Chart::Mark::point, Chart::b, u"%1 is better"_s.arg(of_b));
@@ -95,7 +95,7 @@ Chart token_density_chart(const RunComparison& comparison) {
     const std::vector<float>& b = comparison.runs[1].token_nll;
     double high = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
-        // Beyond 40 nats a probability is no number of single precision any more.
+        // Beyond 40 nats, floats cannot resolve the probability.
         const auto cell = [](float nll) { return static_cast<int>(std::clamp(nll, 0.0F, 40.0F) / side); };
         ++counts[{cell(a[i]), cell(b[i])}];
         high = std::max(
@@ -117,7 +117,7 @@ Chart token_density_chart(const RunComparison& comparison) {
 }
 
 Chart token_pairs_chart(const RunComparison& comparison) {
-    constexpr std::size_t most_drawn = 30'000; // what replots within a frame
+    constexpr std::size_t most_drawn = 30'000; // replotted within a frame
     const std::vector<float>& a = comparison.runs[0].token_nll;
     const std::vector<float>& b = comparison.runs.at(1).token_nll;
     const std::size_t stride = a.size() / most_drawn + 1;

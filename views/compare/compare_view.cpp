@@ -28,7 +28,7 @@ namespace ponderscope {
 
 namespace {
 
-/// A recording reports more often than a comparison is worth.
+/// Delay after growth: a recording reports more often than a comparison is worth.
 constexpr int grown_ms = 1000;
 
 } // namespace
@@ -57,8 +57,8 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
-    table_->setColumnHidden(model_->columnOf("tokens"), true); // all rows have as many; the message says it
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // numbers are never cut
+    table_->setColumnHidden(model_->columnOf("tokens"), true); // equal in all rows, see message_
+    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // no cut numbers
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
     progress_->setFixedHeight(6);
@@ -82,7 +82,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     }
     pairs_->embed();
     winners_->embed();
-    beside_->setMinimumWidth(210); // the title of an axis fits
+    beside_->setMinimumWidth(210); // wide enough for an axis title
     screenChanged();
     auto* right = new QWidget(this);
     make_column(right, {6, 8, 14, 6}, 4, {{detail_, 0, Qt::AlignLeft}, {beside_, 1}});
@@ -110,7 +110,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 }
 
 CompareView::~CompareView() {
-    table_->setModel(nullptr); // a window that closes measures its columns, and by then no run has a colour
+    table_->setModel(nullptr); // a closing window measures its columns, when runs have no colours
 }
 
 bool CompareView::isBusy() const {
@@ -151,7 +151,7 @@ std::pair<ComparisonRequest, std::vector<RunKey>> CompareView::request() const {
 }
 
 void CompareView::renew() {
-    constexpr int chosen_ms = 150; // two runs are chosen one after the other
+    constexpr int chosen_ms = 150; // users choose A and B one after the other
     std::vector<RunKey> keys = request().second;
     QString stamp;
     for (const RunKey& key : keys) {
@@ -172,7 +172,7 @@ void CompareView::renew() {
         pending_.start(chosen_ms);
         setBusy(true);
     } else if (job_.isBusy()) {
-        again_ = true; // it ends first
+        again_ = true; // when the running comparison has ended
     } else if (!pending_.isActive()) {
         pending_.start(grown_ms);
     }
@@ -230,7 +230,7 @@ void CompareView::clear(const QString& why) {
 
 void CompareView::setCurrent(bool current) {
     QGraphicsOpacityEffect* veil = nullptr;
-    if (!current) { // colours too: they are those of the new A and B
+    if (!current) { // dims the colours too, which are already those of the new A and B
         veil = new QGraphicsOpacityEffect(table_);
         veil->setOpacity(0.35);
     }
@@ -250,7 +250,7 @@ void CompareView::setSubset(const TokenSubset& subset) {
 void CompareView::showComparison() {
     const RunInfo* of = data_.run(subset_.run);
     if (!subset_.isEmpty() && (of == nullptr || !same_text(*of, all_->runs.front().info))) {
-        subset_ = {}; // of other tokens
+        subset_ = {}; // the subset has other tokens
     }
     chip_->show(subset_);
     choosing_.cancel();
@@ -320,7 +320,7 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
                       "Student's t over the same clusters or blocks."_s)
                    .arg(format_count(static_cast<std::int64_t>(shown_->places.size())));
     }
-    // Two of them here, all of them where the pointer rests: the table keeps its room.
+    // Show two notices, and all in the tooltip, so that the table keeps its room.
     constexpr std::size_t most_shown = 2;
     QStringList all{text};
     for (std::size_t i = 0; i < shown_->notices.size(); ++i) {
@@ -344,7 +344,7 @@ void CompareView::showDetail() {
     }
 }
 
-/// The figure that lies behind another one is not on the screen.
+/// Only the figure in front counts as on the screen.
 void CompareView::screenChanged() {
     for (FigurePanel* panel : {pairs_, winners_}) {
         panel->setOnScreen(onScreen() && !cancelled_ && beside_->currentWidget() == panel);
@@ -376,8 +376,8 @@ ViewCommand CompareView::viewCommand() const {
                                                           tasks  ? FigureKind::task_accuracy
                                                           : both ? FigureKind::nll_comparison
                                                                  : FigureKind::perplexity_table);
-    spec.sequence.reset(); // all of them
-    // A run that is alone has its own numbers and no difference.
+    spec.sequence.reset(); // all sequences
+    // A single run has no difference, so only the figure's command.
     return {ViewCommand::Kind::shell,
             (line.size() > 2 ? shell_view({line}).text : QString()) + figure::figure_command(spec)};
 }

@@ -21,9 +21,9 @@ constexpr int sequence_role = Qt::UserRole;
 constexpr int token_role = Qt::UserRole + 1;
 
 struct TaskFindings {
-    TaskSample sample; ///< of A
+    TaskSample sample; ///< run A's documents
     TaskReport report;
-    std::optional<TaskReport> other; ///< of B
+    std::optional<TaskReport> other; ///< run B's report
     TaskComparison pair;
 };
 using AllFindings = std::vector<TaskFindings>;

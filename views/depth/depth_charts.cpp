@@ -18,7 +18,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-/// Column of the map that holds the weight of a source layer; nothing: there is none of that name.
+/// The map's column with the weight of a source layer; no value: no column has its name.
 std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, std::int64_t layer) {
     const std::vector<std::string>& labels = map.source_labels();
     const auto find = [&](const std::string& label) -> std::optional<std::int64_t> {
@@ -29,7 +29,7 @@ std::optional<std::int64_t> column_of(const DepthMap& map, std::int64_t source, 
     return anchor ? anchor : find(std::to_string(layer - source) + " before");
 }
 
-/// Mean weight; NaN where the layer does not read the source.
+/// The mean weight of a source; NaN if the layer does not read it.
 double weight_of(const DepthMap& map, const DepthMap::Averages& averages, const AblatedSource& what) {
     double sum = 0;
     std::int64_t count = 0;
@@ -89,8 +89,8 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
     constexpr std::int64_t slice = DepthMap::most_rows / slices;
     SignalChunk rows;
     std::vector<std::int32_t> executed;
-    std::int64_t before = 0; // tokens of the sequences that were passed
-    std::int64_t next = 0;   // where the next slice begins, over the whole run
+    std::int64_t before = 0; // tokens of the previous sequences
+    std::int64_t next = 0;   // start of the next slice, counted over the whole run
     std::vector<SequenceInfo> sequences = reader.sequences(run.id);
     std::erase_if(sequences, [&](const SequenceInfo& one) { return only && one.number != *only; });
     std::int64_t tokens = 0;
@@ -153,7 +153,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
             continue;
         }
         ComparisonRequest request;
-        request.runs = {{path, name}, {trace, run}}; // without the source, minus with it
+        request.runs = {{path, name}, {trace, run}}; // the run without the source, minus the base run
         request.block = options.block;
         request.replicates = options.replicates;
         const AblatedSource what = ablated_sources(candidate).front();
@@ -176,7 +176,7 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
         chart.x.names.push_back(QString::fromStdString(label));
     }
     chart.y.label = QString::fromStdString(map.layer_name());
-    chart.y.reversed = true; // downwards, as information flows
+    chart.y.reversed = true; // the first layer at the top
     chart.note = u"Weights are not causes."_s;
     const auto depends = [&](std::size_t layer) {
         return !(averages.token_share[layer] < TokenDependence::usual_threshold);

@@ -24,8 +24,7 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run);
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
                        const std::stop_token& stop = {}, std::optional<std::int64_t> only = {});
 
-/// A change of the model in a run: the depth attention of one layer or all layers lacks the value of layer
-/// `source`.
+/// A change of the model: the depth attention of one layer or all layers does not read the layer `source`.
 struct AblatedSource {
     std::int64_t source = 0;
     std::optional<std::int64_t> layer; ///< absent: all layers

@@ -163,7 +163,7 @@ DepthMap::Averages DepthMap::averages(std::int64_t step, std::int64_t head) cons
             }
             const double mean = sum / static_cast<double>(count); // NaN without a value
             all.mean.push_back(static_cast<float>(mean));
-            // Over tokens and heads: what a reader sees scatter about the mean.
+            // Over tokens and, if averaged, heads.
             all.deviation.push_back(static_cast<float>(
                 std::sqrt(std::max(0.0, squares / static_cast<double>(count) - mean * mean)) +
                 (count == 0 ? std::nan("") : 0)));

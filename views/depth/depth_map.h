@@ -18,8 +18,7 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// \p chunk: values of a signal that fits, as TraceReader returns them. \p executed: the last step of
-    /// each row.
+    /// \p chunk: of a signal that fits, as TraceReader returns it. \p executed: the last step of each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens
@@ -29,13 +28,11 @@ public:
     [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
     [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
-    /// The label of each source column: from the signal's description, or its number if the description has
-    /// none.
+    /// The label of each source column: from the signal's description, or else its number.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// The weight in a row. \p head -1: the mean over the heads. NaN outside of the map and for unread
-    /// sources.
+    /// The weight in a row. \p head -1: the mean over the heads. NaN outside of the map or if not read.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
     /// The weights in one row, [layer * sources + source]; all NaN outside of the map.

@@ -35,12 +35,12 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       sampling_(this),
       reading_(this),
       loader_(*map_, this) {
-    what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // as DepthShown
+    what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // see DepthShown
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
     mapTitle_->setAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    mapTitle_->setAccessibleName({}); // its text says what it is
+    mapTitle_->setAccessibleName({}); // screen readers read its text
     make_column(right_, {}, 5, {make_row(nullptr, {}, 10, {{mapTitle_, 1}, mapScale_}), {map_, 1}});
     make_column(this, {14, 8, 14, 6}, 8,
                 {header, {make_row(nullptr, {}, 16, {{chart_, 4}, {right_, 5}}), 1}});
@@ -108,7 +108,7 @@ void DepthView::refreshData() {
     });
     const RunKey run = selection_.runA();
     QString hint;
-    QString wanted; // of the sample
+    QString wanted; // key of the sample
     sequence_.reset();
     if (!run.isValid()) {
         hint = u"Open a trace of a model that mixes values across layers to see which layers the values "
@@ -155,12 +155,12 @@ void DepthView::refreshData() {
     refreshMap();
 }
 
-/// Begins to read rows of the sequence for averages; \p wanted names them.
+/// Starts to read rows of the sequence for averages. \p wanted: their key, see sampleOf_.
 void DepthView::sample(const QString& wanted) {
     sampleOf_ = wanted;
     problem_.clear();
     sampling_.cancel();
-    reading_.cancel(); // a row of what was shown before
+    reading_.cancel(); // a row of the previous signal
     loader_.cancel();
     rowOf_ = -1;
     row_.reset();
@@ -227,7 +227,7 @@ void DepthView::refreshChart() {
         const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
         if (row >= 0 && row != rowOf_) {
             readRow(row);
-            return; // what is shown stays until then
+            return; // the chart stays until the row is read
         }
         values = row >= 0 && row_ ? row_->grid(0, step, head) : depth_->grid(-1, step, head);
         title = u"token %1"_s.arg(format_count(token));
@@ -280,7 +280,7 @@ void DepthView::refreshMap() {
                                                                     std::vector<std::int32_t> executed) {
                            return DepthMap(chunk, info, std::move(executed)).over_tokens(source, step, head);
                        }};
-    request.info.unit = "probability"; // 0 to 1, as the grid beside it
+    request.info.unit = "probability"; // a scale from 0 to 1, as in the chart beside the map
     loader_.show(std::move(request));
 }
 

@@ -100,7 +100,7 @@ void ExpertsView::refreshMap() {
         nothing(why_no_sequence(data_, selection_));
         return;
     }
-    constexpr std::int64_t most_cells = std::int64_t{1} << 24; // of a map in memory
+    constexpr std::int64_t most_cells = std::int64_t{1} << 24; // largest map in memory
     try {
         sequence_ = sequence;
         rows_ = ExpertRows::from(*chosen, *info_);
@@ -123,7 +123,7 @@ void ExpertsView::refreshMap() {
             steps.assign(steps.size(), selection_.step());
         }
         SignalInfo shown = *info_;
-        shown.unit.clear(); // weights, from 0 to the largest
+        shown.unit.clear(); // a scale from 0 to the largest weight
         map_->setMap(std::make_shared<const StepMap>(
             sequence_, expert_map(*rows_, weights_, experts, static_cast<std::int64_t>(layer()), steps),
             experts, std::move(shown), selection_.attribution(), StepMap::Rows::experts));

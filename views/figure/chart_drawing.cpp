@@ -20,7 +20,7 @@ namespace {
 
 using Series = Chart::Series;
 
-constexpr double lone_band = 0.9; ///< width of a band's only place, in letters' sizes
+constexpr double lone_band = 0.9; ///< width of a band with one x, in font sizes
 
 double note_line(const Style& style) {
     return style.size * 1.2;
@@ -38,8 +38,8 @@ double widest_name(const Style& style, const std::vector<QString>& names) {
     return widest;
 }
 
-/// Names under a plot of this width would touch each other, so it lies on its side. A map of cells keeps its
-/// sides, and leaves names out instead.
+/// Whether to turn the plot sideways, because names below a plot of this width would touch. A map of cells is
+/// not turned; it omits names instead.
 bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
     return !chart.has(Chart::Mark::cell) && !chart.x.names.empty() &&
            (widest_name(style, chart.x.names) + style.size * 0.8) *
@@ -47,7 +47,7 @@ bool lies_on_its_side(const Style& style, double width, const Chart& chart) {
                width - 5 * style.size;
 }
 
-/// The height of the names of a map's columns if they are turned, for want of room side by side; else 0.
+/// The height of the names of a map's columns if they must be turned to fit; otherwise 0.
 double turned_names(const Style& style, double width, const Chart& chart) {
     const double pitch =
         (width - 5 * style.size) / static_cast<double>(std::max<std::size_t>(1, chart.x.names.size()));
@@ -66,8 +66,8 @@ std::pair<double, double> extremes(const std::vector<double>& values) {
 struct Frame {
     const Chart& chart;
     QRectF plot;
-    ChartAxis x, y; ///< of the data
-    bool sideways;  ///< x upright, its first place on top
+    ChartAxis x, y; ///< the chart's axes
+    bool sideways;  ///< x is vertical, with its low end at the top
 
     [[nodiscard]] double along(double value, bool data_x) const {
         const double share = (data_x ? x : y).share(value);
@@ -145,7 +145,7 @@ void draw_bars(DisplayList& list, const Frame& frame, const Series& series, cons
 
 void draw_band(DisplayList& list, const Style& style, const Frame& frame, const Series& series) {
     QColor fill = ink_of(style, series.ink);
-    fill.setAlphaF(0.22F); // one band does not hide another, nor the grid
+    fill.setAlphaF(0.22F); // other bands and the grid stay visible
     const auto upper = [&](std::size_t i) { return frame.at(series.x[i], series.high[i]); };
     const auto lower = [&](std::size_t i) { return frame.at(series.x[i], series.low[i]); };
     for (const auto& [first, last] : parts_of_band(series)) {
@@ -165,7 +165,7 @@ void draw_band(DisplayList& list, const Style& style, const Frame& frame, const 
     }
 }
 
-/// Rectangles up to a number, one image of a pixel a cell above it.
+/// Draws up to most_vector_cells cells as rectangles, more cells as an image with one pixel for each cell.
 void draw_cells(DisplayList& list, const Style& style, const Frame& frame, const Series& series) {
     const Chart& chart = frame.chart;
     const ColourMap map =
@@ -179,7 +179,7 @@ void draw_cells(DisplayList& list, const Style& style, const Frame& frame, const
     const auto rect_of = [&](double x, double y) {
         return QRectF(frame.at(x - chart.dx / 2, y + chart.dy / 2),
                       frame.at(x + chart.dx / 2, y - chart.dy / 2))
-            .normalized(); // an axis may run downwards
+            .normalized(); // an axis may point down
     };
     std::vector<double> xs;
     std::vector<double> ys;
@@ -189,7 +189,7 @@ void draw_cells(DisplayList& list, const Style& style, const Frame& frame, const
             ys.push_back(series.y[i]);
         }
     }
-    // Viewers show seams between cells that are thinner than what they can draw.
+    // Viewers show seams between very thin cells.
     constexpr double least_side = 1.5;
     const QRectF first = xs.empty() ? QRectF() : rect_of(xs.front(), ys.front());
     const bool many = !xs.empty() && (count > static_cast<std::size_t>(most_vector_cells) ||
@@ -218,9 +218,9 @@ void draw_cells(DisplayList& list, const Style& style, const Frame& frame, const
     list.image(rect_of(left, low).united(rect_of(right, high)), image);
 }
 
-/// \p points: the marks that may reach beyond the plot by half of themselves; else all others.
+/// \p points: draws only points, which may reach beyond the plot by half their size. False: draws the rest.
 void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool points) {
-    // Bands behind everything: they would cover what was drawn before them.
+    // Draw bands first, because they would cover other marks.
     std::vector<const Series*> order;
     for (const Series& series : frame.chart.series) {
         order.push_back(&series);
@@ -251,7 +251,7 @@ void draw_series(DisplayList& list, const Style& style, const Frame& frame, bool
     }
 }
 
-/// Numbers or names below the plot, as many as have room. \p turned: the height of names on their side.
+/// Draws as many numbers or names below the plot as fit. \p turned: the height of turned names.
 void draw_horizontal_axis(DisplayList& list, const Style& style, const QRectF& box, const Frame& frame,
                           ChartAxis& axis, double turned) {
     for (const double tick : turned > 0 ? axis.ticks() : std::vector<double>()) {
@@ -305,7 +305,7 @@ double readable_height(const Style& style, double width, const Chart& chart, int
     if (lies_on_its_side(style, inner, chart)) {
         needed = std::max(needed, static_cast<double>(chart.x.names.size()) * row_line(style));
     }
-    needed += style.size * 4.5 + turned_names(style, inner, chart); // titles and numbers of the axes
+    needed += style.size * 4.5 + turned_names(style, inner, chart); // for titles and numbers of the axes
     if (legend.beside()) {
         needed = std::max(needed, legend.listHeight());
     }
@@ -336,9 +336,9 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
     ChartAxis y(chart, false, 6);
     ChartAxis& across = sideways ? y : x;
     ChartAxis& upright = sideways ? x : y;
-    // The vertical axis is named above it: letters on their side are read last.
+    // The title of the vertical axis is above it, because turned text is hard to read.
     if (!upright.title().isEmpty()) {
-        top += fonts.ascent(style.small); // letters with accents stay on the page
+        top += fonts.ascent(style.small); // room for letters with accents
         list.text(fonts.elided(upright.title(), style.small, inner.width()), {box.left(), top}, style.small);
         top += style.size * 0.75;
     } else {
@@ -349,7 +349,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
                   {inner.right(), bottom - fonts.descent(style.small)}, style.small, Align::right);
         bottom -= style.size * 1.25;
     }
-    const bool last = across.title().isEmpty() && note.empty(); // nothing but the page's edge is below
+    const bool last = across.title().isEmpty() && note.empty(); // only the page's edge is below
     bottom -= (turned > 0 ? turned : small) + 6 + (last ? fonts.descent(style.small) : 1);
     const bool named = !(sideways ? chart.x : chart.y).names.empty();
     upright.setMostTicks(std::clamp(static_cast<int>((bottom - top) / (style.size * (named ? 1.1 : 2.6))), 1,
@@ -374,7 +374,7 @@ QRectF draw_chart(DisplayList& list, const Style& style, const QRectF& box, cons
     draw_horizontal_axis(list, style, QRectF(box.left(), 0, inner.width(), 1), frame, across, turned);
     list.line(plot.bottomLeft(), plot.bottomRight(), {style.colours.soft, style.hairline, {}, false});
 
-    list.beginClip(plot.adjusted(-1, -1, 1, 1)); // half of a line that runs along the edge
+    list.beginClip(plot.adjusted(-1, -1, 1, 1)); // shows lines along the edge whole
     draw_series(list, style, frame, false);
     list.endClip();
     if (marks) {
@@ -417,7 +417,7 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
             figure.entries.push_back(series.name.toStdString());
         }
     }
-    std::size_t place = 0; // of the next one that is named in the specification
+    std::size_t place = 0; // position for the next series that the specification names
     for (const SeriesSpec& wanted : spec.series) {
         const auto found = std::ranges::find_if(chart.series, [&](const Chart::Series& series) {
             return series.listed && series.name.toStdString() == wanted.name;
@@ -434,7 +434,7 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
             place = std::min(place, chart.series.size());
         } else {
             if (!wanted.as.empty()) {
-                for (Chart::Series& series : chart.series) { // its band and its marks, too
+                for (Chart::Series& series : chart.series) { // also rename its band and points
                     if (&series != &*found && !series.listed && series.name == found->name) {
                         series.name = QString::fromStdString(wanted.as);
                     }
@@ -454,7 +454,7 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     const Style style(spec, fonts);
     Chart chart = *data.chart;
     Figure figure;
-    // Names of tokens that have no room are numbers.
+    // If the names of tokens do not fit, show token numbers.
     if (data.signal &&
         style.small.size * 1.05 * static_cast<double>(chart.x.names.size()) > style.width - 5 * style.size) {
         chart.x.names.clear();
@@ -466,10 +466,10 @@ Figure compose_chart(const FigureSpec& spec, const FigureData& data, const Fonts
     }
     dress_chart(chart, spec, figure);
     const double above = title_height(spec, style);
-    constexpr int note_lines = 8; // on paper no caveat is cut
+    constexpr int note_lines = 8; // enough for every note on paper
     constexpr double height_of_width = 0.62;
-    constexpr double plot_of_height = 0.62; // at least, of a page without many names
-    constexpr double row_height = 2.2;      // of cells, in letters' sizes, at most
+    constexpr double plot_of_height = 0.62; // smallest share of the plot, unless there are many names
+    constexpr double row_height = 2.2;      // largest height of cells, in font sizes
     const bool cells = chart.has(Chart::Mark::cell);
     const double rows = ChartAxis(chart, false, 6).extent() / chart.dy;
     const double usual = std::min(style.width * (style.width > 300 ? 0.42 : height_of_width),

@@ -11,16 +11,16 @@ namespace {
 using Series = Chart::Series;
 
 constexpr int most_rows_above = 2;
-constexpr double most_of_width = 0.46; ///< for a list at the side
+constexpr double most_of_width = 0.46; ///< largest share for a list at the side
 constexpr double most_of_a_wide_box = 0.6;
-constexpr double line_length = 1.9; ///< of an entry's line, in letters' sizes
-constexpr double list_gap = 1.0;    ///< between plot and list
+constexpr double line_length = 1.9; ///< of an entry's line, in font sizes
+constexpr double list_gap = 1.0;    ///< between plot and list, in font sizes
 
 double line_of(const Style& style) {
     return style.size * 1.35;
 }
 
-/// A narrow box first shortens the bar, then the label.
+/// In a narrow box, first shortens the bar, then the label.
 ScaleLegend scale_legend(const Chart& chart, const Style& style, double width) {
     ScaleLegend legend;
     legend.label = chart.scale->label;
@@ -69,7 +69,7 @@ ChartLegend::ChartLegend(const Style& style, const Chart& chart, QSizeF box) : s
     height_ = flow(unseen, {0, 0, box.width(), 0});
     const double above = chart.scale && entries_.empty() ? 0 : height_;
     const int most = box.height() < style.size * 18 ? 1 : most_rows_above;
-    // A list that would cut its names stays above, however many lines it takes.
+    // If a list at the side would shorten names, the legend stays above, with any number of lines.
     const double room = box.width() * (box.width() > 2.2 * box.height() ? most_of_a_wide_box : most_of_width);
     const bool fits = widest + list_gap * style.size <= room;
     const bool folds =
@@ -146,7 +146,7 @@ void ChartLegend::draw(DisplayList& list, const QRectF& box, const QRectF& plot)
     const double top = box.top() + height_;
     const auto rows = static_cast<double>(std::max<std::size_t>(1, entries_.size()));
     const double line = std::min(line_of(style_), (box.bottom() - top) / rows);
-    // The list begins at the top of the plot, or higher if it needs the room.
+    // The list starts at the top of the plot, or higher if it does not fit.
     double middle = std::max(top, std::min(plot.top() - line / 2, box.bottom() - rows * line)) + line / 2;
     for (const Entry& entry : entries_) {
         drawEntry(list, entry, {left, middle}, box.right() - left + 0.01);

@@ -30,7 +30,7 @@ void check_ending(const std::filesystem::path& path) {
     }
 }
 
-/// The table of a figure that is one; null: it is none.
+/// The LaTeX table of a figure; null: the figure is not a table.
 const Table* latex_table(const Figure& figure) {
     const auto found = std::ranges::find_if(
         figure.tables, [](const Table& table) { return table.extension == "tex" && table.suffix.empty(); });
@@ -94,7 +94,7 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
     for (const Table& table : figure.tables) {
         std::filesystem::path beside = path;
         if (&table == latex_table(figure) && format_of(path.extension().string()) == "tex") {
-            continue; // the figure itself
+            continue; // written already as the figure
         }
         const std::string suffix = table.extension != "csv" && table.suffix.empty() ? "table" : table.suffix;
         beside.replace_extension((suffix.empty() ? "." : "." + suffix + ".") + table.extension);
@@ -117,7 +117,7 @@ int run_figure_command(int argc, char** argv) {
         std::unique_ptr<QGuiApplication> application;
         if (!QCoreApplication::instance()) {
             qputenv("QT_QPA_PLATFORM", "offscreen");
-            // Qt's remarks on the desktop that is not there would only confuse.
+            // Drop Qt's warnings about a missing desktop.
             qInstallMessageHandler([](QtMsgType type, const QMessageLogContext&, const QString& text) {
                 if (type == QtCriticalMsg || type == QtFatalMsg) {
                     std::fprintf(stderr, "%s\n", qUtf8Printable(text));

@@ -37,7 +37,7 @@ using namespace figure;
 
 namespace {
 
-constexpr int trace_role = Qt::UserRole + 1; ///< of runs
+constexpr int trace_role = Qt::UserRole + 1; ///< the trace of a run's entry
 constexpr int form_width = 384;
 
 /// Scales a page down to the available width, so that it needs no sideways scrolling.
@@ -50,7 +50,7 @@ public:
 protected:
     void resizeEvent(QResizeEvent* event) override {
         QScrollArea::resizeEvent(event);
-        // Whether the bar is there or not, so that the one does not depend on the other.
+        // Always leave room for the scroll bar. Otherwise bar and page size would depend on each other.
         preview_->setRoom(width() - 2 * frameWidth() - verticalScrollBar()->sizeHint().width());
     }
 
@@ -107,7 +107,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     message_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     message_->setContentsMargins(8, 0, 8, 0);
     message_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred); // as wide as the form
-    // The preview gives way to the message, and no field moves.
+    // A message takes room from the preview, so that no field moves.
     QBoxLayout* right = make_column(nullptr, {}, -1, {about_, {scroll, 1}, message_, command_});
     buttons_->addButton(u"Export"_s, QDialogButtonBox::AcceptRole)->setDefault(true);
     QPushButton* open = buttons_->addButton(u"Open Specification…"_s, QDialogButtonBox::ActionRole);
@@ -127,7 +127,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     auto* layout = new QVBoxLayout(this);
     layout->addLayout(make_row(nullptr, {}, -1, {kinds_, buildForm(), {right, 1}}), 1);
     layout->addWidget(buttons_);
-    // A figure of two columns at true size fits, where the screen has the room.
+    // Large enough for a figure of two columns at true size, if the screen allows.
     resize(QSize(1380, 720).boundedTo(screen()->availableSize() * 0.95));
 
     setKind(initial_.kind);
@@ -141,7 +141,7 @@ ExportDialog::ExportDialog(ViewContext context, FigureSpec initial, QWidget* par
     connect(kinds_, &QListWidget::currentRowChanged, this, [this] {
         file_->setFreeName(QString::fromUtf8(name_of(kind())));
         initial_ = form_->spec();
-        initial_.series.clear(); // names of another figure's series
+        initial_.series.clear(); // they belong to the previous figure
         entries_->clear();
         kindChanged();
     });
@@ -250,7 +250,7 @@ void ExportDialog::apply(const FigureSpec& spec) {
     kindChanged();
 }
 
-/// Offers the signals of the run, and the fonts.
+/// Offers the run's signals and the installed fonts.
 void ExportDialog::fillChoices() {
     QList<std::pair<QString, QString>> signals_of_run;
     const RunName& first = initial_.runs.front();
@@ -274,14 +274,14 @@ void ExportDialog::kindChanged() {
     const bool page = kind() == FigureKind::panels;
     initial_.kind = kind();
     if (kind() != FigureKind::token_text && kind() != FigureKind::step_heatmap) {
-        initial_.tokens.reset(); // numbers are of the whole text unless part of it is asked for
+        initial_.tokens.reset(); // charts cover the whole text by default
         initial_.sequence.reset();
     }
     fillChoices();
     form_->setSpec(initial_);
     fit_form_area(*formArea_, form_width);
     about_->setText(QString::fromUtf8(info_of(kind()).shows));
-    runs_->setEnabled(!page); // each panel has the runs that it was added with
+    runs_->setEnabled(!page); // each panel keeps its own runs
     entries_->setVisible(entries_->count() > 0);
     add_->setEnabled(!page && panels_.size() < 26);
     clear_->setEnabled(!panels_.empty());
@@ -322,7 +322,7 @@ FigureSpec ExportDialog::spec() const {
         spec.panels = panels_;
         for (FigureSpec& panel : spec.panels) {
             panel.theme = spec.theme;
-            panel.width_mm = single_column_mm; // what a specification's panel has; the page decides
+            panel.width_mm = single_column_mm; // the default width of a panel; the page sets the real width
         }
         spec.runs = panels_.empty() ? initial_.runs : panels_.front().runs;
         return spec;
@@ -339,7 +339,7 @@ FigureSpec ExportDialog::spec() const {
     return spec;
 }
 
-/// Runs and entries under other names, in another order, or left out.
+/// The runs and entries that are renamed, reordered or left out.
 std::vector<SeriesSpec> ExportDialog::namedSeries() const {
     if (entries_->count() == 0 && is_chart(kind())) {
         return initial_.series; // the figure was not made yet
@@ -391,7 +391,7 @@ void ExportDialog::compose(const FigureSpec& spec, const std::shared_ptr<const F
     try {
         const QString family = QString::fromStdString(spec.font);
         if (!fonts_ || fonts_->family() != family) {
-            figure_.reset(); // measured in the other typeface
+            figure_.reset(); // its texts were measured in the previous font
             fonts_ = std::make_unique<Fonts>(Fonts::load(family));
         }
         figure_ = std::make_unique<Figure>(figure::compose(spec, *gathered, *fonts_));

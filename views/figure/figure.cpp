@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the kinds of figures read and compute.
+// Reads and computes the data of each figure kind.
 #include "views/figure/figure.h"
 
 #include "core/base/error.h"
@@ -88,7 +88,7 @@ void gather_perplexity(const Gathering& figure) {
     gather_comparison(figure);
     const RunComparison& comparison = *figure.data.comparison;
     DataTable table = table_of(comparison);
-    std::ranges::find(table.columns, "tokens", &TableColumn::key)->title.clear(); // in the note
+    std::ranges::find(table.columns, "tokens", &TableColumn::key)->title.clear(); // the note has the number
     figure.data.table = {std::move(table),
                          u"95 % intervals: paired bootstrap, %1; %2 replicates; %3 tokens"_s
                              .arg(QString::fromStdString(comparison.resampling.words()))
@@ -96,7 +96,7 @@ void gather_perplexity(const Gathering& figure) {
                              .arg(format_count(static_cast<std::int64_t>(comparison.places.size())))};
 }
 
-/// The first two runs, token by token.
+/// Compares the first two runs token by token.
 std::pair<ComparisonRequest, RunComparison> compare_tokens(const Gathering& figure) {
     constexpr std::int64_t replicates = 100; // only the tokens are used
     ComparisonRequest request = request_of(figure.spec, 2, replicates);
@@ -173,7 +173,7 @@ Chart matched_of(const Gathering& figure) {
     MatchedLook look;
     look.policies = spec.policies;
     look.over_flops = spec.quantity == Quantity::flops;
-    // Reruns that the trace holds, as ponderscope referee --rerun leaves them.
+    // The trace may have reruns, from ponderscope referee --rerun.
     const auto [reader, run] = open_first(figure);
     std::vector<std::string> names = spec.policies.empty() ? matched_rules(table) : spec.policies;
     if (std::ranges::find(names, look.against) == names.end()) {
@@ -256,7 +256,7 @@ Chart depth_of(const Gathering& figure) {
 }
 
 Chart ablation_of(const Gathering& figure) {
-    // The runs named after the first; where none is, every run of its trace that left one source out.
+    // The candidates: the runs after the first or, if there is only one run, all runs of its trace.
     const RunName& name = figure.spec.runs.front();
     std::vector<std::pair<std::filesystem::path, std::string>> candidates;
     for (std::size_t i = 1; i < figure.spec.runs.size(); ++i) {
@@ -368,7 +368,7 @@ void gather_panels(const Gathering& figure) {
     }
 }
 
-/// Rows of columns of one width, each with its letter.
+/// Lays out the panels in rows, in columns of equal width, each with its letter.
 Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
     const Style style(spec, fonts);
     const auto columns = static_cast<std::size_t>(
@@ -419,7 +419,7 @@ void gather_chart(const Gathering& figure) {
     figure.data.chart = make(figure);
 }
 
-/// What makes figures of a kind.
+/// The functions of a kind.
 struct Maker {
     void (*gather)(const Gathering& figure);
     Figure (*compose)(const FigureSpec& spec, const FigureData& data, const Fonts& fonts);
@@ -436,7 +436,7 @@ const Maker& maker_of(FigureKind kind) {
     return makers[static_cast<std::size_t>(kind)];
 }
 
-/// What to install for characters that no font has.
+/// Says which fonts to install for characters that no font has.
 std::string notice_of_missing(const std::vector<char32_t>& missing) {
     const auto is_emoji = [](char32_t c) {
         return (c >= 0x2600 && c < 0x27c0) || (c >= 0x1f000 && c < 0x1fb00);

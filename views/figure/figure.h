@@ -90,8 +90,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
 /// The values of step_heatmap_chart() as CSV, with a row for each step of each token.
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 
-/// Applies the keys of limits, colours, names, omitted series and legend. Adds notices and entries to \p
-/// figure.
+/// Applies the keys of limits, colours, names, omitted series and legend. Adds to the notices and entries.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

@@ -33,7 +33,7 @@ const RunInfo* run_named(const TraceData& data, const RunName& name) {
     const auto runs = data.runs(trace);
     auto found = std::ranges::find_if(
         runs, [&](const RunInfo& run) { return run.name == name.run || name.run.empty(); });
-    if (found == runs.end()) { // names go before numbers
+    if (found == runs.end()) { // otherwise `run` may be a number
         found = std::ranges::find_if(runs,
                                      [&](const RunInfo& run) { return std::to_string(run.id) == name.run; });
     }
@@ -48,7 +48,7 @@ std::vector<std::int64_t> window_colours(const ViewContext& window, const std::v
         auto colour = static_cast<std::int64_t>(colours.size());
         if (const RunInfo* info = run_named(window.data, run)) {
             const RunKey key{path_text(run.trace), info->id};
-            const Selection nobody; // as which a run has the colour that the Library gave it
+            const Selection nobody; // without A and B, a run has its own fixed colour
             const auto place = std::ranges::find(others, window.theme.runColour(key, nobody));
             colour = key == window.selection.runA()   ? 0
                      : key == window.selection.runB() ? 1
@@ -62,7 +62,7 @@ std::vector<std::int64_t> window_colours(const ViewContext& window, const std::v
 
 QString figure_command(const FigureSpec& spec, const QString& file) {
     const QString output = file.isEmpty() ? QString::fromUtf8(name_of(spec.kind)) + u".pdf"_s : file;
-    // No line of it can be the word that ends it: they begin with a space or a brace.
+    // No line can be SPEC, which would end the input: every line of the JSON begins with a space or a brace.
     return u"ponderscope figure - -o %1 <<'SPEC'\n%2SPEC\n"_s.arg(
         shell_quoted(output),
         QString::fromStdString(write_figure_spec(spec, std::filesystem::path("/nowhere"))));

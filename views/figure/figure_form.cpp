@@ -30,7 +30,7 @@ namespace {
 
 using Choices = QList<std::pair<QString, QString>>;
 
-/// A value of a key for people: "none", "predicted" are words already.
+/// A key's value in words. Values such as "none" and "predicted" are words already.
 QString name_of_choice(const QString& value) {
     static const QHash<QString, QString> known{
         {"auto", u"Where it fits"_s},
@@ -58,7 +58,7 @@ QString name_of_choice(const QString& value) {
     return text;
 }
 
-/// The values of \p field that are offered for a kind; empty: any text.
+/// The values that a kind offers for \p field; empty: any text.
 QStringList values_of(FigureKind kind, const FieldForm& field) {
     namespace curve = training_quantity;
     if (field.key == "curve") {
@@ -106,7 +106,7 @@ void fit_form_area(QScrollArea& area, int least) {
 }
 
 QStringList listed_policies(const QString& line) {
-    // A comma also parts the numbers of a policy: uniform:rate=1.2,seed=7.
+    // Commas also separate the parameters of a policy: uniform:rate=1.2,seed=7.
     static const QRegularExpression between(uR"re(,\s*(?=[a-z_]+\s*(?:[:,]|$)))re"_s);
     QStringList names;
     for (const QString& name : line.split(between, Qt::SkipEmptyParts)) {
@@ -162,7 +162,7 @@ void FigureForm::set(const QString& key, const QString& json) {
     try {
         set_field(spec_, key.toStdString(), json.toStdString());
     } catch (const Error&) {
-        return; // a half-typed value: the last possible one stays
+        return; // an incomplete value: keeps the last valid one
     }
     Q_EMIT changed();
 }
@@ -216,7 +216,7 @@ QWidget* FigureForm::makeChoice(const QString& key, const Choices& choices) {
     }
     const QString chosen = value_of_json(field_json(spec_, key.toStdString())).toString();
     int at = box->findData(chosen);
-    if (at < 0) { // what the specification says is kept, though nothing here offers it
+    if (at < 0) { // keeps a specified value that the list does not offer
         box->insertItem(0, chosen, chosen);
         at = 0;
     }

@@ -28,14 +28,14 @@ using namespace figure;
 namespace {
 
 constexpr int panel_form_width = 250;
-constexpr int grown_ms = 1000; ///< between two figures of runs that grow
+constexpr int grown_ms = 1000; ///< delay between two figures of growing runs
 
-/// Keys that choose what a chart shows; they stand above the chart.
+/// Whether a key chooses the content of one chart. Its field is above the chart.
 bool is_own(const FieldForm& field) {
     return field.key == "curve" || field.key == "signal" || field.key == "by" || field.key == "scatter";
 }
 
-/// Keys of numbers and axes; paper has further looks.
+/// Whether a key affects the numbers or axes. Other keys of the look matter only on paper.
 bool is_shared(const FieldForm& field) {
     return !is_own(field) && (!field.look || field.key == "x_range" || field.key == "y_range");
 }
@@ -120,7 +120,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
     form_ = new FigureForm([alike](const FieldForm& field) { return alike && is_shared(field); }, this);
     static_cast<QFormLayout*>(form_->layout())->setVerticalSpacing(2);
     side_ = form_area(form_, this);
-    side_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // it scrolls, not the panel
+    side_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // the form scrolls, not the panel
     auto* charts = new QHBoxLayout;
     charts->setSpacing(14);
     for (const FigureSpec* part : parts) {
@@ -154,7 +154,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
 
 FigurePanel::~FigurePanel() {
     for (const Cell& cell : cells_) {
-        disconnect(cell.form, nullptr, this, nullptr); // a window that closes ends the edit of a field
+        disconnect(cell.form, nullptr, this, nullptr); // fields of a closing window report a finished edit
     }
 }
 
@@ -213,7 +213,7 @@ void FigurePanel::addCell(QHBoxLayout& row, const FigureSpec& spec) {
         choose(plot->linkOf({series, index}));
     });
     connect(cell.plot, &ChartPlot::markHovered, this, [this, place](int series, int index) {
-        // A token of another sequence cannot be shown without leaving this one; a click does that.
+        // Hovering shows only tokens of the current sequence. A click goes to another sequence.
         if (!cells_[place].tokens.isEmpty()) {
             const QString link = series < 0 ? QString() : cells_[place].plot->linkOf({series, index});
             const auto [sequence, token_row] = parsed_link(link);
@@ -243,7 +243,7 @@ std::vector<RunName> FigurePanel::runs() const {
         return {};
     }
     found = window_figure(context_.data, context_.selection, kind).runs;
-    if (kind != FigureKind::policy_front) { // rules of other runs
+    if (kind != FigureKind::policy_front) { // only fronts show other runs
         return found;
     }
     for (const QString& trace : traces) {
@@ -327,7 +327,7 @@ void FigurePanel::renew() {
     const QString now = QString::fromStdString(write_figure_spec(wanted, std::filesystem::path("/nowhere")));
     const QString grown = stamp(wanted);
     if (now == asked_ && (grown == grown_ || work_.isBusy() || pending_.isActive())) {
-        return; // what has grown meanwhile is read once this is shown
+        return; // reads later growth after the current reading
     }
     if (asked_.isEmpty()) {
         showHint(u"Reading…"_s);
@@ -343,7 +343,7 @@ void FigurePanel::renew() {
                 Gathered part{spec, {}, {}};
                 try {
                     part.data = gather(spec, {}, stop, &shared);
-                } catch (const InputError& error) { // one chart of a page that this run has nothing for
+                } catch (const InputError& error) { // the run lacks the data for one chart of the page
                     part.problem = QString::fromUtf8(error.what());
                 }
                 all.push_back(std::move(part));
@@ -408,7 +408,7 @@ void FigurePanel::showParts(const std::vector<Gathered>& all) {
     }
     const auto works = [](const Cell& cell) { return problemOf(cell).isEmpty(); };
     const bool any = embedded_ && std::ranges::any_of(cells_, works);
-    for (const Cell& cell : cells_) { // in another panel, a figure takes the room of problems
+    for (const Cell& cell : cells_) { // an embedded figure hides charts with problems if another chart works
         cell.plot->setVisible(!cell.made && (!any || works(cell)));
     }
     notices.removeDuplicates();
@@ -424,9 +424,9 @@ void FigurePanel::showCell(Cell& cell, const FigureSpec& spec, const FigureData&
             dress_chart(made_chart, spec, made);
             const QString title = made_chart.title;
             if (cells_.size() == 1) {
-                made_chart.title.clear(); // the panel's heading
+                made_chart.title.clear(); // shown as the panel's heading
             }
-            // A legend that says what one before it says leaves its room to the chart.
+            // Hide a legend with only names that earlier legends show.
             const bool said = std::ranges::all_of(
                 made.entries, [&](const std::string& name) { return std::ranges::count(named_, name) > 0; });
             if (said) {
@@ -518,7 +518,7 @@ ViewCommand FigurePanel::viewCommand() const {
     if (wanted.runs.empty() || !hint().isEmpty()) {
         return no_command(hint_->text());
     }
-    // Leave out charts that have a problem.
+    // Omit charts that have a problem.
     for (std::size_t i = cells_.size(); i-- > 0;) {
         if (!problemOf(cells_[i]).isEmpty() && cells_.size() > 1) {
             wanted.panels.erase(wanted.panels.begin() + static_cast<std::ptrdiff_t>(i));

@@ -27,8 +27,8 @@ std::string point_table(const RunComparison& comparison) {
 } // namespace
 
 Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, const Fonts& fonts) {
-    constexpr std::size_t most_points = 3000; // drawn one by one; more are a density
-    constexpr double side_by_side_mm = 130;   // from this width on
+    constexpr std::size_t most_points = 3000; // more points become a density
+    constexpr double side_by_side_mm = 130;   // smallest width for parts side by side
     constexpr int note_lines = 8;
     const Style style(spec, fonts);
     const RunComparison& comparison = *data.comparison;
@@ -40,7 +40,7 @@ Figure compose_nll_comparison(const FigureSpec& spec, const FigureData& data, co
     const bool scatter = spec.scatter && comparison.runs.size() > 1;
     const bool beside = scatter && spec.width_mm >= side_by_side_mm;
     const double gap = style.size * 2.5;
-    // The square is narrower than the column: at full width it would outweigh its information.
+    // The square is narrower than the column, because it has little information for its area.
     const double side = scatter ? style.width * (beside ? 0.4 : 0.8) : 0;
     const double left = beside ? style.width - side - gap : style.width;
     const double needed = readable_height(style, left, means, note_lines, style.size * 4);

@@ -45,7 +45,7 @@ double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline
     write((legend.clipped_low ? u"≤ "_s : QString()) + tick_label(legend.scale.low), style.small);
     const double height = style.fonts.cap_height(style.small);
     const QRectF bar(x, baseline.y() - height, legend.bar, height);
-    // Flat pieces are the same in every viewer. Each reaches under the next, against seams.
+    // Pieces of one colour look the same in every viewer. Each reaches under the next one, to avoid seams.
     constexpr int pieces = 64;
     const double piece = bar.width() / pieces;
     for (int i = 0; i < pieces; ++i) {

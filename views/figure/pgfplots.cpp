@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Charts for LaTeX: a pgfplots axis with its numbers in it, to be \input; the paper's fonts apply.
+// Charts for LaTeX: a pgfplots axis that contains the numbers, for \input. The paper's fonts apply.
 #include "views/figure/chart_drawing.h"
 
 #include "core/stats/data_table.h"
@@ -27,7 +27,7 @@ std::string hex(const QColor& colour) {
     return colour.name().mid(1).toUpper().toStdString();
 }
 
-/// The colours in use, by their hexadecimal names.
+/// The used colours, by hexadecimal name.
 using Colours = std::set<std::string>;
 
 std::string colour_name(const QColor& colour, Colours& colours) {
@@ -100,7 +100,7 @@ std::string plot_of(const Chart& chart, const Series& series, const Style& style
         return "  \\addplot[ybar, bar width=0.72, fill=" + colour + ", draw=none" + forget +
                "] coordinates {\n" + coordinates(series, series.y) + "  };\n" + entry;
     case Chart::Mark::band: {
-        // There and back again: no further library is needed.
+        // The outline, along the high ends and back along the low ends, needs no further library.
         std::string text;
         const auto add = [&](const std::string& paint, const std::string& outline) {
             text += "  \\addplot[" + paint + (text.empty() ? forget : ", forget plot") + "] coordinates {\n" +

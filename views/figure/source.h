@@ -13,8 +13,7 @@
 
 namespace ponderscope::figure {
 
-/// Replaces a run's number (RunName::numbered) by its name. \p runs: all runs of the trace. Unchanged: no
-/// such number.
+/// Replaces the number of \p run (RunName::numbered) by its name, if \p runs (all of the trace) have it.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
 /// The rows of one run in a figure, for tokens [first, last) of its sequence.

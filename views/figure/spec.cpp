@@ -138,9 +138,9 @@ FigureKind read_kind(const JsonObject& json) {
     return figure_kinds()[static_cast<std::size_t>(found - names.begin())].kind;
 }
 
-/// Keys beside "panels" are the defaults of every panel.
+/// Reads "panels". The other keys of the page are the defaults of every panel.
 void read_panels(const JsonObject& json, FigureSpec& spec) {
-    constexpr std::size_t most_panels = 26; // letters
+    constexpr std::size_t most_panels = 26; // letters a to z
     const nlohmann::json* list = json.array("panels");
     if (list == nullptr || list->empty() || list->size() > most_panels) {
         json.fail("panels", "a list of 1 to 26 figures, such as [{\"kind\": \"steps_histogram\"}]");
@@ -182,7 +182,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"",
                   "name the second one in \"runs\"");
     }
-    // Panels are of one page: its theme is theirs.
+    // All panels have the theme of the page.
     for (FigureSpec& panel : spec.panels) {
         panel.theme = spec.theme;
     }
@@ -227,7 +227,7 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
         for (const FigureSpec& panel : spec.panels) {
             nlohmann::ordered_json one = written(panel, folder);
             for (const char* key : {"width_mm", "dpi", "theme"}) {
-                one.erase(key); // the page has them
+                one.erase(key); // these keys belong to the page
             }
             json["panels"].push_back(std::move(one));
         }
@@ -235,7 +235,7 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
         const bool names = one_trace && std::ranges::none_of(spec.runs, [](const RunName& run) {
                                return run.run.find('#') != std::string::npos;
                            });
-        // Numbers belong to the one "trace" that stands beside them.
+        // A run's number refers to the key "trace".
         const auto numbered = std::ranges::find_if(spec.runs, &RunName::numbered);
         if (names || numbered != spec.runs.end()) {
             json["trace"] = relative((names ? spec.runs.begin() : numbered)->trace);
@@ -254,7 +254,7 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
     for (const Field& one : fields()) {
         const bool wanted =
             ((one.writes & Field::changed) == 0 || one.is_changed(spec)) && one.applies(spec.kind);
-        if (wanted && (one.form.key != "quantity" || !json.contains("annotation"))) { // one of them colours
+        if (wanted && (one.form.key != "quantity" || !json.contains("annotation"))) { // never both
             json[std::string(one.form.key)] = one.value(spec);
         }
     }

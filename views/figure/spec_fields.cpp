@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The keys of a figure's specification: how each is read, edited and written.
+// The keys of a figure's specification: reading, editing, writing.
 #include "views/figure/spec_fields.h"
 
 #include "core/base/error.h"
@@ -21,7 +21,7 @@ void refuse_value(const JsonObject& json, std::string_view key, const std::strin
                      "\" is not one of its values" + did_you_mean_or_list(value, known));
 }
 
-/// For nlohmann::json, which looks for this name.
+/// nlohmann::json finds this function by its name.
 static void to_json(nlohmann::ordered_json& json, const SeriesSpec& series) {
     json = {{"name", series.name}};
     if (!series.as.empty()) {
@@ -64,7 +64,7 @@ std::optional<Value> choice(const JsonObject& json, std::string_view key,
     refuse_value(json, key, *text, possible);
 }
 
-/// Reads a value of one kind, and says how a form edits it.
+/// Reads a value of one type. `form` describes its editor.
 template <typename Read>
 struct Reader {
     FieldForm form;
@@ -90,7 +90,7 @@ nlohmann::ordered_json json_of(const T& value) {
     }
 }
 
-/// \p reads answers nothing where the key is absent.
+/// \p reads returns no value if the key is absent.
 template <typename T, typename Reads>
 Field field(std::string_view key, const char* title, T FigureSpec::*member, unsigned writes, bool look,
             const Reads& reads) {

@@ -13,7 +13,7 @@ namespace ponderscope::figure {
 namespace {
 
 constexpr std::int64_t most_columns = 4096; ///< 174 mm at 600 dots an inch
-constexpr std::int64_t most_named = 66;     ///< tokens whose names have room on 174 mm
+constexpr std::int64_t most_named = 66;     ///< number of token names that fit on 174 mm
 
 } // namespace
 
@@ -21,7 +21,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
     const RunRows& run = data.runs.front();
     const StepMap& map = *data.signal;
     const SignalInfo& info = map.info();
-    // One column a token, or the mean of several where a page cannot show that many, as in the window.
+    // One column for each token; if a page cannot show so many, the mean of several tokens, as in the window.
     const std::int64_t each = (run.count() + most_columns - 1) / most_columns;
     const std::int64_t count = (run.count() + each - 1) / each;
     const auto begin = static_cast<double>(run.first - run.rows.first);
@@ -48,7 +48,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data) {
                                look.scale.low, look.scale.high, look.diverging, look.scale.logarithmic};
     const std::vector<TokenPiece> pieces = token_pieces(run);
     if (run.count() <= most_named) {
-        for (const TokenPiece& piece : pieces) { // a dot where a token stands inside a character
+        for (const TokenPiece& piece : pieces) { // a dot for a token inside a character
             chart.x.names.push_back(piece.text.isEmpty() ? u"·"_s : piece.text);
         }
     }

@@ -48,7 +48,7 @@ std::vector<DrawnColumn> columns_of(const DataTable& table) {
     return columns;
 }
 
-/// Value and interval of a cell, the second perhaps empty.
+/// Splits a cell into value and interval, which may be empty.
 std::pair<QString, QString> parted(const QString& cell) {
     return {cell.section(u' ', 0, cell.contains(u'[') ? 0 : -1),
             cell.contains(u'[') ? cell.mid(cell.indexOf(u'[')) : QString()};
@@ -71,7 +71,7 @@ ReplayTable replay_of(const Gathering& figure) {
     const RunInfo info = find_run(reader, name.run);
     std::vector<PolicySignal> signals;
     for (const std::string& policy : spec.policies) {
-        // Names of kinds; in tables, policies with their numbers.
+        // A kind's name or, in tables, a policy with its parameters.
         const std::vector<PolicySignal>& needs = PolicySpec::named_kind(policy).needs;
         signals.insert(signals.end(), needs.begin(), needs.end());
     }
@@ -121,7 +121,7 @@ void gather_policy_table(const Gathering& figure) {
             const QString cell = text_of_cell(row[c], column);
             return cell.isEmpty() || cell == QString::fromUtf16(no_value);
         });
-        if (empty || column.key == "rule") { // a rule in words is longer than a page
+        if (empty || column.key == "rule") { // a rule in words does not fit on a page
             column.title.clear();
         }
     }
@@ -148,7 +148,7 @@ Figure compose_table(const FigureSpec& spec, const FigureData& gathered, const F
         {"", "% " + data.note.simplified().toStdString() + "\n% \\usepackage{booktabs}\n" + latex_of(table),
          "tex"});
 
-    // On a narrow page, intervals stand under their values, and further columns below, with the names again.
+    // On a narrow page, intervals go below their values. Further columns follow below, with the names again.
     const double gap = style.size * 1.4;
     bool below = false;
     const auto width_of = [&](const DrawnColumn& column) {

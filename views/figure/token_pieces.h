@@ -18,7 +18,7 @@ struct TokenPiece {
     bool invisible = false;   ///< text is a placeholder (␣, ⏎, an id), drawn softly
     int breaks = 0;           ///< line breaks that follow the token
     int last = 0;             ///< UTF-16 length of a character in which the token ends; 0: none
-    double share = 0;         ///< the share of this character that belongs to the token
+    double share = 0;         ///< the share of this character before the token's end
 };
 
 /// Bytes of a token: its span of the text, else the trace's vocabulary, else "#id".

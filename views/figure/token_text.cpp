@@ -16,7 +16,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope::figure {
 namespace {
 
-/// \p steps: what they are called.
+/// \p steps: the word for steps.
 QString label_of(TokenColour colour, Attribution attribution, const QString& steps) {
     const QuantityInfo& info = info_of(colour.of);
     const QString text =
@@ -54,7 +54,7 @@ std::vector<bool> classes_with_swatch(const TokenAnnotations& annotation, std::s
     return shown;
 }
 
-/// A swatch for each class that tokens have, on as many lines as they need. Returns the last line's place.
+/// Draws a swatch for each class that tokens have, on as many lines as needed. Returns y of the last line.
 double draw_classes(DisplayList& list, const Style& style, double y, const TokenAnnotations& annotation,
                     const ScaleLegend& legend) {
     std::size_t left_out = 0;
@@ -89,7 +89,7 @@ double draw_classes(DisplayList& list, const Style& style, double y, const Token
     return y;
 }
 
-/// How the window draws the same numbers.
+/// The kind of the numbers, as in the window.
 ValueKind kind_of(const FigureSpec& spec, const FigureData& data) {
     if (data.annotation) {
         return kind_of_annotation(QString::fromStdString(spec.annotation), data.annotation->category);
@@ -140,7 +140,7 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     return values;
 }
 
-/// A tick for each possible step, in the run's colour if it ran. A bar replaces more than 8, or than fit.
+/// Draws a tick for each possible step, in the run's colour if it ran; a bar if more than 8, or than fit.
 void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
                 std::int64_t most) {
     const double height = style.size * 0.12;
@@ -161,8 +161,8 @@ void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, 
     }
 }
 
-/// Running text: words are groups of pieces between which no line may end, units are pieces whose letters
-/// hang together; lines are placed as their scripts read.
+/// Sets running text. A line may end between words. A word is a group of units, a unit a group of pieces
+/// whose letters are shaped together. Lines follow the reading direction of their scripts.
 class Setter {
 public:
     Setter(DisplayList& list, const Style& style, const Values& values, const FigureData& data,
@@ -176,7 +176,7 @@ public:
           pitch_(style.size * (ticks ? 1.9 : 1.6)),
           space_(style.fonts.width(u" "_s, style.body)) {}
 
-    /// Returns the height below \p top that the text took.
+    /// Draws the text from \p top on. Returns its height.
     double set(double top) {
         baseline_ = top + style_.size * 0.95;
         x_ = 0;
@@ -195,22 +195,21 @@ public:
     }
 
 private:
-    static constexpr double inner =
-        0.32; ///< points between a letter and the edge towards a token of the same word
-    static constexpr double outer = 0.9; ///< towards a space
+    static constexpr double inner = 0.32; ///< points between a letter and the box edge inside a word
+    static constexpr double outer = 0.9;  ///< points between a letter and the box edge beside a space
 
-    /// Tokens that are set as one text.
+    /// Tokens that are shaped as one text.
     struct Unit {
         QString text;
         std::vector<std::int64_t> tokens;
-        std::vector<double> edges{0}; ///< of these in the text, UTF-16 units and parts of them
-        std::size_t place = 0;        ///< in the paragraph's text
+        std::vector<double> edges{0}; ///< token ends in `text`: UTF-16 positions, may be fractions
+        std::size_t place = 0;        ///< position in the paragraph's text
         bool soft = false;
-        bool first = false; ///< of its word
+        bool first = false; ///< first unit of its word
         bool last = false;
-        std::int8_t level = 0;     ///< of the bidirectional algorithm: odd ones read from right to left
-        std::int8_t gap_level = 0; ///< of the space before its word
-        double gap = 0;            ///< points before it, on its line
+        std::int8_t level = 0;     ///< bidi level; odd: right to left
+        std::int8_t gap_level = 0; ///< bidi level of the space before its word
+        double gap = 0;            ///< points before the unit on its line
         double width = 0;
     };
 
@@ -220,10 +219,10 @@ private:
 
     void paragraph(std::span<const TokenPiece> pieces) {
         std::vector<Unit> units;
-        QString text; // of the paragraph, for its directions
+        QString text; // the paragraph's text, to find its directions
         for (const TokenPiece& piece : pieces) {
             const bool word = units.empty() || piece.starts_word;
-            // Inside a character the token belongs to the one before it.
+            // A token inside a character joins the previous token.
             const bool joins =
                 !word && units.back().soft == piece.invisible &&
                 (piece.text.isEmpty() || !may_part(units.back().text + piece.text, units.back().text.size()));
@@ -274,7 +273,7 @@ private:
             width += unit.width;
         }
         double gap = line_.empty() ? 0 : space_ - outer;
-        // A word that no line holds begins where it stands.
+        // A word wider than a line starts on the current line if its first unit fits.
         if (!line_.empty() &&
             x_ + gap + (width > style_.width ? units.front().width : width) > style_.width) {
             next_line();
@@ -301,8 +300,8 @@ private:
         baseline_ += pitch_;
     }
 
-    /// Draws the open line. Where words read from right to left, units and the gaps before them change places
-    /// (UAX 9, L2), and a paragraph that does begins at the right.
+    /// Draws the open line. Reorders units and gaps for words from right to left (UAX 9, L2). A paragraph
+    /// from right to left starts at the right.
     void end_line() {
         std::vector<std::int8_t> levels;
         std::vector<const Unit*> things; // null: the gap before the next unit
@@ -336,7 +335,7 @@ private:
                 shaped.extent(std::min(unit.edges[i], units), std::min(unit.edges[i + 1], units));
             left = start + left * style_.size;
             right = start + right * style_.size;
-            // At the unit's ends the box reaches the unit's edge; between its tokens is a small gap.
+            // At the unit's ends, the box extends to the unit's edge. Tokens of a unit have a small gap.
             const bool leftmost = left - start < 1e-6;
             const bool rightmost = x + unit.width - padding(unit, false) - right < 1e-6;
             left = leftmost ? x + (padding(unit, true) == outer ? 0 : 0.2) : left + 0.1;
@@ -350,7 +349,7 @@ private:
         list_.text(unit.text, {start, baseline_}, text);
     }
 
-    /// A token's background and ticks.
+    /// Draws a token's background and ticks.
     void mark(std::int64_t token, double left, double right) const {
         const double value = values_.of[static_cast<std::size_t>(token - run_.first)];
         if (!std::isnan(value)) {
@@ -375,9 +374,9 @@ private:
     bool ticks_;
     double pitch_;
     double space_;
-    std::vector<Unit> line_; ///< the open one
+    std::vector<Unit> line_; ///< units of the open line
     bool right_to_left_ = false;
-    double x_ = 0; ///< its length
+    double x_ = 0; ///< length of the open line
     double baseline_ = 0;
 };
 
@@ -431,7 +430,7 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
     DisplayList list;
     double y = style.size;
     ScaleLegend legend = values.legend;
-    // Which run is taken from which is not cut: what does not fit stands on lines of its own.
+    // A label that does not fit gets its own lines instead of "…", because it names the runs of a difference.
     const auto lift = [&](const QString& line) {
         list.text(fonts.elided(line, style.soft, style.width), {0, y}, style.soft);
         y += style.size * 1.4;
@@ -446,7 +445,7 @@ Figure compose_token_text(const FigureSpec& spec, const FigureData& data, const 
         legend.label.clear();
     }
     const bool classes = data.annotation && data.annotation->category;
-    double used = style.width; // what follows stands on a line of its own
+    double used = style.width; // the next part gets its own line
     if (classes) {
         y = draw_classes(list, style, y, *data.annotation, legend);
     } else {

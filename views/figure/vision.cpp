@@ -72,7 +72,7 @@ QImage as_seen(const QImage& image, Vision vision) {
         return image;
     }
     QImage result = image.convertToFormat(QImage::Format_RGB32);
-    // Figures have few colours, pixels beside each other the same one.
+    // Neighbouring pixels mostly have the same colour, so remember the last result.
     QRgb before = qRgb(0, 0, 0);
     QRgb answer = seen(before, vision);
     for (int y = 0; y < result.height(); ++y) {

@@ -30,7 +30,7 @@ QString halting_title(HaltingChart chart, const std::string& unit) {
 
 namespace {
 
-/// Tokens by step and value: cells of a bin, coloured by the logarithm of their number.
+/// Adds cells by step and value, coloured by the logarithm of the number of tokens.
 void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const QString& unit,
              const QString& what) {
     auto cells = Chart::Series::of(Chart::Mark::cell);
@@ -41,7 +41,7 @@ void density(Chart& chart, const std::vector<HaltingStats::Bins>& by_step, const
             const std::int64_t count = by_step[k].counts[bin];
             if (count > 0) {
                 const double y = (static_cast<double>(bin) + 0.5) * chart.dy;
-                // The logarithm: a few common cells would leave the rest in the dark.
+                // The logarithm, because otherwise a few large numbers would make all other cells dark.
                 cells.addCell(static_cast<double>(k), y, std::log10(static_cast<double>(count)),
                               u"%1 %2, %3 about %4: %5 tokens"_s.arg(unit, QString::number(k), what,
                                                                      format_nats(y), format_count(count)));

@@ -20,9 +20,9 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-constexpr std::int64_t most_columns = 4096; ///< of a second axis
+constexpr std::int64_t most_columns = 4096; ///< largest size of the second axis
 
-/// 0 at first steps, which have too few before them.
+/// Whether a signal compares a step with earlier steps. Its first steps are 0.
 bool compares_with_steps_before(const std::string& name) {
     return name == signal::kl_previous_current || name == signal::kl_current_previous ||
            name == signal::cosine || name == signal::latent_difference || name == signal::update_cosine ||
@@ -51,8 +51,8 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
                      known.empty() ? "none" : known, remedy);
 }
 
-/// A 95 % interval of a mean between 0 and \p most, Student's over units by the delta method on its logit, so
-/// that it stays between them; NaN where one unit, or a mean at an end, says nothing of it.
+/// The 95 % interval of a mean between 0 and \p most: Student's t over units, by the delta method on the
+/// logit, so that the interval stays in the range. NaN for a single unit or a mean at an end of the range.
 std::pair<double, double> bounded_interval(const UnitMean& mean, double most) {
     const double share = mean.mean / most;
     if (!(share > 0) || !(share < 1) || std::isnan(mean.standard_error)) {
@@ -188,7 +188,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
         const bool whole = chunk->dtype == DType::i32;
         for (std::size_t i = 0; i < values.size() && values.size() % means.size() == 0; ++i) {
             const auto value = static_cast<double>(values[i]);
-            // A rank of 0 means that there was nothing to predict; below, the step did not run.
+            // A rank of 0: the token had no target. Below 0: the step did not run.
             if (std::isfinite(value) && !(whole && value < (words ? 0 : 1))) {
                 means[i % means.size()].add(value);
             }
@@ -206,7 +206,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
     chart.title = QString::fromStdString(what.shown_name());
     chart.x.label = step_word(info.step_unit);
     chart.y.label = u"layer"_s;
-    chart.y.reversed = true; // downwards, as information flows
+    chart.y.reversed = true; // the first layer at the top
     for (std::size_t k = 0; k < steps; ++k) {
         chart.x.names.push_back(QString::number(k));
     }
@@ -301,7 +301,7 @@ Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string&
         marks.links.push_back(groups.groups[g].id < 0 ? QString() : u"type:%1"_s.arg(groups.groups[g].id));
     }
     if (std::ranges::all_of(marks.y, [&](double y) { return y == marks.y.front(); })) {
-        chart.y.low = -0.5; // a range around the one mean has steps that cannot be
+        chart.y.low = -0.5; // all means are equal: show the whole range of steps
         chart.y.high = static_cast<double>(info.max_steps) + 0.5;
         chart.y.whole = true;
     }

@@ -30,13 +30,13 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
              {{make_column(nullptr, {}, 8, {header_, {canvas_, 1}}), 3}, {layers_, 1}});
     layers_->embed();
     layers_->followToken();
-    layers_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // a low panel need not scroll
+    layers_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // may be lower than its minimum
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);
     connect(canvas_, &StepMapCanvas::viewChanged, this, [this] {
         if (const double extent = canvas_->viewLast() - canvas_->viewFirst(); extent != scaledFor_) {
-            scaledFor_ = extent; // other numbers of tokens in a pixel have another scale; panning keeps it
+            scaledFor_ = extent; // the scale depends on the number of visible tokens; panning keeps it
             showScale();
         }
     });
@@ -135,7 +135,7 @@ void HeatmapView::refreshMap() {
     loader_.cancel();
     const auto chunk = data_.signal(run, selection_.sequence(), signal_);
     if (!sequence || !chunk || info == nullptr) {
-        // Only a map of this very sequence may stay until more of the sequence has been read.
+        // Keep the map only if it shows this sequence, until more of the sequence is read.
         const bool stale = !sequence_ || !(sequence_->run == run) ||
                            sequence_->sequence != selection_.sequence() || !canvas_->map() ||
                            canvas_->map()->info().name != signal_.toStdString();

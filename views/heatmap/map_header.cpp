@@ -55,7 +55,7 @@ void MapHeader::setRanges(ColourRanges& ranges) {
             }
         }
     });
-    line_->insertWidget(2, ends); // behind the scale
+    line_->insertWidget(2, ends); // after the scale
 }
 
 QString MapHeader::signalName() const {

@@ -26,7 +26,7 @@ StepMap::StepMap(std::shared_ptr<const SequenceData> sequence, std::vector<float
       sequence_(std::move(sequence)),
       values_(std::move(values)) {
     if (info_.of_target && !is_real(info_.dtype)) {
-        // 0 says that the token was not scored, below that, that the step did not run.
+        // A rank of 0: the token was not scored. Below 0: the step did not run.
         std::ranges::replace_if(
             values_, [](float rank) { return rank < 1; }, std::numeric_limits<float>::quiet_NaN());
     }

@@ -17,10 +17,10 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-constexpr int gutter = 24; // step numbers
-constexpr int axis = 22;   // token numbers and the scale
+constexpr int gutter = 24; // pixels for step numbers
+constexpr int axis = 22;   // pixels for token numbers
 constexpr double least_tokens = 8;
-constexpr double merged_from = 8; ///< tokens in a pixel: from here on the scale is that of the means
+constexpr double merged_from = 8; ///< tokens per pixel from which the scale fits means, not single values
 
 } // namespace
 
@@ -59,7 +59,7 @@ void StepMapCanvas::fitScale(const HeldRange& held) {
     look_ = map_->look();
     ColourScale& scale = look_.scale;
     if (tokensPerPixel() >= merged_from && !scale.logarithmic) {
-        // Means of many tokens lie close together: a scale for single tokens would show them in one colour.
+        // Fit the scale to the means: they are close together and would have one colour on the tokens' scale.
         std::vector<float> drawn;
         for (const StepMap::Cell& cell : map_->columns(first_, last_, plotRect().width())) {
             if (cell.kind == StepMap::Kind::value && std::isfinite(cell.value)) {
@@ -190,7 +190,7 @@ void StepMapCanvas::outline(QPainter& painter, qint64 token, bool pinned) const 
     const QRect plot = plotRect();
     const double per_token = plot.width() / std::max(last_ - first_, 1e-9);
     const double left = plot.left() + (static_cast<double>(token) - first_) * per_token;
-    // A column thinner than three pixels could not be seen in its outline.
+    // At least three pixels, so that the column is visible inside its outline.
     const double wide = std::max(per_token, 3.0);
     const QRectF column(left - (wide - per_token) / 2, plot.top(), wide, plot.height());
     painter.setBrush(Qt::NoBrush);
@@ -352,7 +352,7 @@ void StepMapCanvas::chooseRow(int row) {
 
 void StepMapCanvas::moveRow(int by) {
     if (map_->rows() == StepMap::Rows::experts) {
-        return; // no view shares an expert
+        return; // views share no selected expert
     }
     const int count = static_cast<int>(map_->steps());
     const int now = map_->rows() == StepMap::Rows::layers ? selection_.layer() : selection_.step();

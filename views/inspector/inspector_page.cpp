@@ -22,7 +22,7 @@ namespace {
 
 constexpr int page_margin = 16;
 
-/// The least and the largest of the finite values of a curve, and 0.
+/// The smallest and the largest of 0 and the curve's finite values.
 std::pair<double, double> ends_of(const TokenReport::Curve& curve) {
     std::pair<double, double> ends{0, 0};
     for (const auto* values : {&curve.a, &curve.b}) {
@@ -35,14 +35,14 @@ std::pair<double, double> ends_of(const TokenReport::Curve& curve) {
     return ends;
 }
 
-/// A page of lines, whose cells stand at tab stops: what is copied has tabs between its numbers.
+/// Writes a page of lines with cells at tab stops, so that copied text has tabs between the numbers.
 class PageWriter {
 public:
     PageWriter(QTextDocument& page, const Theme& of, int width)
         : theme(of), inner(std::max(width - 2 * page_margin - 1, 100)), page_(page), at_(&page) {
         page.clear();
         page.setDocumentMargin(page_margin);
-        at_.beginEditBlock(); // the page is laid out once
+        at_.beginEditBlock(); // one layout at the end
         for (const auto& [name, colour] : {std::pair{u"a"_s, of.colours().a}, {u"light"_s, of.colours().aLight}}) {
             QImage pixel(1, 1, QImage::Format_RGB32);
             pixel.fill(colour);
@@ -121,7 +121,7 @@ void write_candidates(PageWriter& to, const TokenReport& report, bool expanded) 
     const Palette& colours = to.theme.colours();
     const QFontMetrics strong(to.theme.strong());
     to.section(u"Candidates by %1"_s.arg(report.step), expanded ? u"fewer"_s : u"more"_s, u"more"_s);
-    // The words have the room that they need, as long as the bars can be told apart.
+    // Words get the width that they need, but the bars stay long enough to compare.
     int words = 0;
     for (const TokenReport::Step& step : report.candidates) {
         for (const TokenReport::Candidate& candidate : step.candidates) {
@@ -211,7 +211,7 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
         pen.setCapStyle(Qt::FlatCap);
         painter.setPen(pen);
         painter.setBrush(Qt::NoBrush);
-        if (level && std::isfinite(values[0])) { // a run without steps: a level to compare with
+        if (level && std::isfinite(values[0])) { // a run without steps: draws its value as a level
             painter.drawLine(at(0, values[0]), at(steps - 1, values[0]));
             return;
         }
@@ -234,7 +234,7 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
         }
     };
     draw(curve.b, colours.b, true, curve.b.size() == 1);
-    // A single dot of A is a level only beside a B that has steps.
+    // A single value of A becomes a level only if B has steps.
     draw(curve.a, colours.a, false, curve.a.size() == 1 && curve.b.size() > 1);
     return image;
 }

@@ -67,7 +67,7 @@ void InspectorView::refresh() {
     report_ = token_report(data_, selection_, most_);
     written_width_ = width();
     const int place = verticalScrollBar()->value();
-    // The same width with and without a scroll bar.
+    // Always leave room for the scroll bar.
     write_report(*document(), report_, theme_, width() - verticalScrollBar()->sizeHint().width(), most_ > 3,
                  devicePixelRatioF());
     verticalScrollBar()->setValue(place);
@@ -75,7 +75,7 @@ void InspectorView::refresh() {
 
 QMimeData* InspectorView::createMimeDataFromSelection() const {
     QMimeData* copied = QTextBrowser::createMimeDataFromSelection();
-    copied->setText(copied->text().remove(QChar::ObjectReplacementCharacter)); // bars
+    copied->setText(copied->text().remove(QChar::ObjectReplacementCharacter)); // without bars
     return copied;
 }
 
@@ -89,12 +89,12 @@ void InspectorView::resizeEvent(QResizeEvent* event) {
 ViewCommand InspectorView::viewCommand() const {
     const qint64 token = selection_.shown();
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
-    // A run that was chosen just now may have fewer tokens.
+    // A newly chosen run may have fewer tokens.
     const SequenceInfo* sequence = data_.sequenceInfo(selection_.runA(), selection_.sequence());
     if (row < 0 || sequence == nullptr || row >= sequence->tokens) {
         return no_command(u"Choose a word first. The command refers to one token."_s);
     }
-    // B's row is A's where both are of one text in the same tokens.
+    // B has the same row if both runs have the same text and tokens.
     const RunInfo* a = data_.run(selection_.runA());
     const RunInfo* b = data_.run(selection_.runB());
     const bool both = a != nullptr && b != nullptr && same_text(*a, *b);

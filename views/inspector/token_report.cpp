@@ -27,7 +27,7 @@ SignalChunk row_of(const SignalChunk& chunk, std::int64_t row) {
 
 namespace {
 
-/// A run at a row: its sequence and its numbers there.
+/// A run and a row of its sequence.
 struct Side {
     RunKey key;
     std::shared_ptr<const SequenceData> data;
@@ -90,7 +90,7 @@ void add_numbers(TokenReport& report, const TraceData& data, const Side& a, cons
         [](const Side& side) { return format_si(static_cast<double>(side.data->tokens.flops[side.at()])); });
 }
 
-/// The token after the row: what the run was to predict; -1 at the end.
+/// The target: the id of the next token; -1 at the end.
 std::int32_t target_of(const Side& side) {
     return side.row + 1 < static_cast<qint64>(side.data->tokens.size()) ? side.data->tokens.id[side.at() + 1]
                                                                         : -1;
@@ -119,7 +119,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
     const auto word = [&](int number) {
         QString label = data.tokenLabel(a.key, number);
         if (label.startsWith(QChar(0x2423)) && label.size() > 1) {
-            label.remove(0, 1); // the space before a word says nothing here
+            label.remove(0, 1); // without the space before the word
         }
         return label.isEmpty() ? u"#%1"_s.arg(number) : label;
     };
@@ -138,7 +138,7 @@ void add_candidates(TokenReport& report, TraceData& data, const Selection& selec
             entry.candidates.push_back(
                 {word(static_cast<int>(id[i])), probability[i], static_cast<int>(place) + 1, is_target});
         }
-        // The true word that is none of those recorded: its probability is that of the NLL.
+        // Add the target if it is not among the recorded candidates. Its probability is exp(-NLL).
         const auto at = static_cast<std::size_t>(step);
         const bool listed = std::ranges::any_of(entry.candidates,
                                                 [](const TokenReport::Candidate& one) { return one.target; });

@@ -35,7 +35,7 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     };
     connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
         synchronise(path);
-        touch(indexOf({path, 0})); // under the same name and numbers may lie another file
+        touch(indexOf({path, 0})); // another file may have the same name and run numbers
     });
     connect(&context_.data, &TraceData::traceChanged, this, &LibraryModel::synchronise);
     connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) { touch(indexOf(run)); });
@@ -53,7 +53,7 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
 
 void LibraryModel::synchronise(const QString& path) {
     if (context_.data.isLive(path)) {
-        return; // a generation is in no file yet
+        return; // a running generation is not listed
     }
     const auto made = [](const RunKey& key) {
         QList<QStandardItem*> row{new QStandardItem, new QStandardItem};
@@ -68,7 +68,7 @@ void LibraryModel::synchronise(const QString& path) {
     const QList<QStandardItem*> fresh_row = place.isValid() ? QList<QStandardItem*>() : made({path, 0});
     QStandardItem* trace = place.isValid() ? itemFromIndex(place) : fresh_row[0];
     const auto id = [&](int row) { return trace->child(row)->data(KeyRole).value<RunKey>().run; };
-    // Row by row, so that the chosen row and the place that was scrolled to stay. Both ascend by id.
+    // Update row by row, so that the current row and the scroll position stay. Both lists ascend by id.
     for (int row = trace->rowCount(); row-- > 0;) {
         if (std::ranges::none_of(fresh, [&](const RunInfo& run) { return run.id == id(row); })) {
             trace->removeRow(row);
@@ -135,7 +135,7 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     case Qt::DecorationRole:
         return context_.theme.runColour(key, context_.selection);
     case DetailRole: {
-        // No interval: Compare shows one, of the tokens that the compared runs have in common.
+        // No interval here: Compare shows it, over the tokens that all compared runs have.
         QString detail = u"NLL %1"_s.arg(format_nats(mean_nll(run), 3));
         if (run.max_steps > 0) {
             detail += u"  %1 %2"_s.arg(steps_word(run.step_unit), format_nats(mean_steps(run)));
@@ -143,7 +143,7 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
         return run.complete ? detail : detail + u"  partial"_s;
     }
     case PolicyRole:
-        // The checkpoint's own rule is what one expects.
+        // The checkpoint's own rule is the usual case, so it is not shown.
         return run.policy == "learned" ? QString() : QString::fromStdString(run.policy);
     case SideRole:
         return QString((key == context_.selection.runA() ? u"A"_s : QString()) +
@@ -178,7 +178,7 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
     }
 }
 
-/// The letter of the run's side; a grey B is where a click makes another run B.
+/// The letter of the run's side. Other runs have a grey B: a click on it selects B.
 QVariant LibraryModel::sideData(const RunKey& key, int role) const {
     const QString side = key.isValid() ? runData(key, SideRole).toString() : QString();
     const Palette& colours = context_.theme.colours();
@@ -206,7 +206,7 @@ bool LibraryModel::setData(const QModelIndex& index, const QVariant& value, int 
         return false;
     }
     Q_EMIT renameRequested(index.data(KeyRole).value<RunKey>(), name);
-    return true; // shown when the file says it
+    return true; // the new name appears when the file has it
 }
 
 QModelIndex LibraryModel::indexOf(const RunKey& key) const {

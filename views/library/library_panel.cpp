@@ -43,7 +43,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     runs_->setHeaderHidden(true);
     runs_->setIndentation(10);
     runs_->setIconSize({10, 10});
-    runs_->setTextElideMode(Qt::ElideMiddle); // names that begin alike differ at their ends
+    runs_->setTextElideMode(Qt::ElideMiddle); // names often differ only at their ends
     runs_->header()->setStretchLastSection(false);
     runs_->header()->setMinimumSectionSize(24);
     runs_->setFrameShape(QFrame::NoFrame);
@@ -69,7 +69,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
 
     connect(model_, &QAbstractItemModel::rowsInserted, runs_,
             [this](const QModelIndex& above, int first, int last) {
-                // New traces are open; those that the user closed stay closed.
+                // Expand new traces. Traces that the user collapsed stay collapsed.
                 for (int row = first; !above.isValid() && row <= last; ++row) {
                     runs_->expand(model_->index(row, 0));
                 }
@@ -98,7 +98,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
             });
     connect(runs_, &QWidget::customContextMenuRequested, this, &LibraryPanel::showMenu);
     connect(&context_.selection, &Selection::runsChanged, this, &LibraryPanel::showRun);
-    // Once the list has its height: a new run may lie below the fold.
+    // Scroll after the list has its new height.
     connect(&context_.selection, &Selection::runsChanged, runs_,
             [this] { QTimer::singleShot(0, runs_, [this] { runs_->scrollTo(runs_->currentIndex()); }); });
     connect(runs_->itemDelegate(), &QAbstractItemDelegate::closeEditor, this, &LibraryPanel::showRun,
@@ -106,7 +106,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
     connect(&context_.selection, &Selection::sequenceChanged, this, &LibraryPanel::showSequence);
     connect(sequenceModel_, &QAbstractItemModel::rowsInserted, this, [this] {
         if (!sequences_->currentIndex().isValid()) {
-            showSequence(); // it came after it was selected
+            showSequence(); // the sequence was selected before it existed
         }
         showCounts();
     });
@@ -118,7 +118,7 @@ LibraryPanel::LibraryPanel(const ViewContext& context, QWidget* parent)
         sequenceHeader_->setFont(context_.theme.caps());
         QPalette pale = runs_->palette();
         pale.setColor(QPalette::Highlight, context_.theme.colours().selected);
-        pale.setColor(QPalette::HighlightedText, context_.theme.colours().text); // also of the editor
+        pale.setColor(QPalette::HighlightedText, context_.theme.colours().text); // also for the name editor
         runs_->setPalette(pale);
         runs_->viewport()->update();
         sequences_->viewport()->update();
@@ -136,7 +136,7 @@ void LibraryPanel::fitRuns() {
         needed += runs_->sizeHintForIndex(row).height();
         row = runs_->indexBelow(row);
     }
-    // Few sequences leave the runs more room.
+    // With few sequences, the runs get more room.
     const int sequences = sequenceModel_->rowCount() * std::max(sequences_->sizeHintForRow(0), 0);
     const int rest =
         height() - sequenceHeader_->sizeHint().height() - std::clamp(sequences, 0, height() * 40 / 100);
@@ -155,7 +155,7 @@ void LibraryPanel::choose(const QModelIndex& index, bool asB) {
     }
     if (!asB) {
         if (key == context_.selection.runB()) {
-            context_.selection.setRunB(context_.selection.runA()); // they change places
+            context_.selection.setRunB(context_.selection.runA()); // swap A and B
         }
         context_.selection.setRunA(key);
     } else if (key == context_.selection.runB()) {
@@ -166,7 +166,7 @@ void LibraryPanel::choose(const QModelIndex& index, bool asB) {
 }
 
 void LibraryPanel::showRun() {
-    // Another current row would commit what is typed so far; closeEditor comes here again.
+    // Another current row would commit a half-typed name. closeEditor calls this function again.
     if (const auto* name = runs_->viewport()->findChild<QLineEdit*>(); name != nullptr && name->isVisible()) {
         return;
     }
@@ -230,7 +230,7 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
                                                             : u"Copy to Trace…"_s,
                        this, [this, key] { Q_EMIT keepRequested(key); });
         menu.addAction(u"Rename"_s, this, [this, key] { runs_->edit(model_->indexOf(key)); })
-            ->setDisabled(elsewhere); // what lies on another machine is only read
+            ->setDisabled(elsewhere); // remote traces are read-only
         menu.addAction(u"Remove from Trace…"_s, this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {

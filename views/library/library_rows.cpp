@@ -80,7 +80,7 @@ void SequenceRows::paint(QPainter* painter, const QStyleOptionViewItem& option,
         const double each = strip.width() / static_cast<double>(bars.size());
         for (qsizetype i = 0; i < bars.size(); ++i) {
             if (!std::isnan(bars[i])) {
-                // Whole pixels, without seams.
+                // Whole pixels, to avoid seams.
                 const int left = static_cast<int>(strip.left() + static_cast<double>(i) * each);
                 const int right = static_cast<int>(strip.left() + static_cast<double>(i + 1) * each);
                 painter->fillRect(QRect(left, static_cast<int>(strip.top()), right - left,

@@ -26,7 +26,7 @@ SequenceModel::SequenceModel(const ViewContext& context, QObject* parent)
     connect(&context_.selection, &Selection::runsChanged, this, &SequenceModel::rebuild);
     connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
         if (path == context_.selection.runA().trace) {
-            run_ = {}; // the file may be another one than before
+            run_ = {}; // the file may have been replaced
             rebuild();
         }
     });
@@ -144,7 +144,7 @@ QList<float> SequenceModel::barcode(const SequenceInfo& info) const {
         const auto from = static_cast<std::size_t>(bar * each);
         const std::size_t to =
             std::min(std::max(static_cast<std::size_t>((bar + 1) * each), from + 1), nll.size());
-        // Mean and one and a half deviations: hard places stay visible among the easy ones of a bar.
+        // Mean plus 1.5 standard deviations, so that a few hard tokens stay visible in a bar of easy tokens.
         double first = 0;
         double second = 0;
         int count = 0;

@@ -13,13 +13,13 @@ using namespace Qt::StringLiterals;
 namespace ponderscope {
 namespace {
 
-/// The best blind rule and the bound are the text's colour, solid and dashed.
+/// The best blind rule (solid) and the bound (dashed) have the text's colour.
 int ink_of_front(const PolicyFront& front) {
     return front.policy == blind_rule || !front.causal ? static_cast<int>(Chart::text)
                                                        : Chart::rule + static_cast<int>(front.number);
 }
 
-/// The best blind rule through NLL, which is no straight line in perplexity.
+/// The line of the best blind rule. It is piecewise linear in NLL, so it is curved in perplexity.
 Chart::Series blind_line(const PolicyFront& front, bool flops) {
     auto series = Chart::Series::of(Chart::Mark::line, Chart::text, QString::fromLatin1(blind_rule));
     std::vector<FrontPoint> depths;
@@ -152,7 +152,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
 
 void add_run(Chart& fronts, const RunPoint& run) {
     fronts.series.push_back(
-        series_of_run(run, fronts.x.si ? run.flops : run.steps)); // only FLOPs are in k, M, G
+        series_of_run(run, fronts.x.si ? run.flops : run.steps)); // an axis with SI prefixes shows FLOPs
 }
 
 void add_replay(Chart& fronts, const PolicyPoint& point) {

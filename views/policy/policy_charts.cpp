@@ -33,12 +33,12 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
 int rule_ink(const ReplayTable& table, const std::string& name) {
     const PolicyKind* kind = find_policy_kind(name);
     if (name == blind_rule || (kind != nullptr && !kind->causal)) {
-        return Chart::text; // solid, and dashed for the bound
+        return Chart::text; // the best blind rule, or the bound (dashed)
     }
     return Chart::rule + static_cast<int>(kind != nullptr ? table.number_of(*kind) : policy_kinds().size());
 }
 
-/// A rule's cells as a line, their bounds, and the cells where it thinks better.
+/// A rule's cells as a line, its band, and dots where the rule is better than the best blind rule.
 struct CellSeries {
     Chart::Series line, bounds, better;
 
@@ -98,7 +98,7 @@ std::string usual_policy(const ReplayTable& table) {
 
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options) {
-    (void)kind_of(table, policy); // says what there is
+    (void)kind_of(table, policy); // InputError: names the possible policies
     Chart chart = matched_rules_chart(
         table, {{blind_rule, "uniform", "geometric"}, policy, table.flops.has_value(), {}, {}}, options);
     chart.title = u"Blind and random halting against %1"_s.arg(QString::fromStdString(policy));
@@ -117,7 +117,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
     for (std::string& rule : rules) {
         if (std::ranges::find(known, rule) == known.end()) {
-            rule = kind_of(table, rule).name; // or says what there is
+            rule = kind_of(table, rule).name; // InputError: names the possible policies
         }
     }
     for (const std::string& always : {std::string(blind_rule), look.against}) {
@@ -129,7 +129,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     const RowLayout& layout = scored.layout();
     const BootstrapOptions settled = with_block_of_run(table, scored, options);
     const double most =
-        scored.tokens().empty() ? 0 : layout.mean(scored.of(table.ran)); // beyond it nothing was recorded
+        scored.tokens().empty() ? 0 : layout.mean(scored.of(table.ran)); // the recorded mean steps
     MatchedCosts costs;
     if (!scored.tokens().empty()) {
         costs.steps = costs_within(replayed_rule(table, scored, look.against, settings), layout, most, parts);
@@ -199,7 +199,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     }
     for (const MatchedRow& row : look.reruns ? look.reruns->rows : std::vector<MatchedRow>()) {
         if (row.name == look.reruns->reference) {
-            continue; // zero
+            continue; // the reference is zero everywhere
         }
         CellSeries cells(table, row, look.over_flops,
                          u"%1 (rerun)"_s.arg(QString::fromStdString(title_of(row.name))));

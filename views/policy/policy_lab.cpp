@@ -197,7 +197,7 @@ void PolicyLab::setColoursText(bool on) {
 
 void PolicyLab::screenChanged() {
     front_->setOnScreen(onScreen() && !drawn_.empty());
-    renew(); // hidden, it takes its colours off the text
+    renew(); // a hidden lab removes its colours from the text
 }
 
 void PolicyLab::renew() {
@@ -212,7 +212,7 @@ void PolicyLab::renew() {
     if (!table) {
         kind_ = nullptr;
         spec_.clear();
-        followed_.clear(); // of another run
+        followed_.clear(); // positions for the previous run
         drawn_.clear();
         front_->setOnScreen(false);
         findRerun();
@@ -231,7 +231,7 @@ void PolicyLab::renew() {
             }
             policy_->setItemData(policy_->count() - 1, tip, Qt::ToolTipRole);
         }
-        // The model's own rule first; else the one that needs no signal but the read-out.
+        // Start with the model's own rule, else entropy, else a fixed number of steps.
         int start = policy_->findData(before);
         for (const char* preferred : {"learned", "entropy", "fixed"}) {
             start = start >= 0 ? start : policy_->findData(QLatin1String(preferred));
@@ -356,7 +356,7 @@ void PolicyLab::findRerun() {
     const RunInfo* info = context_.data.run(shared_.run());
     const RunInfo* again = context_.data.run(found);
     if (info != nullptr && again != nullptr) {
-        // The table that it is of goes along: it may be another one when the answer comes.
+        // Capture the table, because table() may change before the result arrives.
         comparing_.start(
             [table, run = shared_.run(), info = *info, found, again = *again,
              spec = spec_.toStdString()](const std::stop_token& stop) {
@@ -410,7 +410,7 @@ void PolicyLab::showRerun() {
     rerunLabel_->setVisible(!text.isEmpty());
 }
 
-/// The chosen policy and its reruns beside the model's own and the bound.
+/// Draws the fronts of the chosen policy and the model's own rule, with the bound and the reruns.
 void PolicyLab::drawFront() {
     if (!shared_.table() || spec_.isEmpty()) {
         return;
@@ -431,14 +431,14 @@ void PolicyLab::drawFront() {
         [now = PolicyPoint{spec_.toStdString(), result_->mean_steps, result_->mean_nll, result_->mean_flops},
          reruns = shared_.rerunPoints(), chosen = QString::fromStdString(title_of(*kind_))](Chart& chart) {
             chart.title = u"Perplexity by replay"_s;
-            chart.note.clear(); // it stands beside
+            chart.note.clear(); // note_ shows it
             for (const RunPoint& rerun : reruns) {
                 add_run(chart, rerun);
             }
-            for (Chart::Series& series : chart.series) { // tooltips name runs, which are many
+            for (Chart::Series& series : chart.series) { // only tooltips name the runs
                 series.listed = series.listed && series.mark != Chart::Mark::point;
             }
-            // A narrow legend has room for the first.
+            // The chosen policy comes first, because a narrow legend shows only the first entries.
             std::ranges::stable_partition(chart.series,
                                           [&](const auto& one) { return one.name.startsWith(chosen); });
             add_replay(chart, now);

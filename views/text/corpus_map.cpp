@@ -24,11 +24,11 @@ namespace {
 constexpr int margin = 16;
 constexpr int gap_rows = 2; ///< rows of cells between sequences
 constexpr int largest_cell = 8;
-/// A trace from a stranger may claim anything; beyond this a map is no help anyway.
+/// A limit, because an untrusted trace may claim any number. A larger map would be of no use.
 constexpr qint64 most_tokens = 200'000'000;
 constexpr std::size_t bfloat16_values = 1 << 16;
 
-/// The upper half of a float: of any size, and finer than 256 colours are on most scales.
+/// The upper half of a float: the same range, and finer than 256 colours on most scales.
 std::uint16_t bfloat16_of(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     return static_cast<std::uint16_t>(std::isnan(value) ? 0x7fc0U
@@ -57,14 +57,14 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
     connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) {
         if (run.isValid() && (run == run_ || run == other_)) {
             if (!shown_.annotation.isEmpty()) {
-                run_ = {}; // it may have been annotated anew: none of the colours stays
+                run_ = {}; // the annotation may have changed: drop all values
             }
             restart();
         }
     });
     connect(&context_.data, &TraceData::failed, this, [this](const QString& trace) {
         if (trace == run_.trace || trace == other_.trace) {
-            wanted_ = -1; // what could be read stays
+            wanted_ = -1; // stop; the values so far stay
         }
     });
     connect(&context_.data, &TraceData::sequenceReady, this, [this](const RunKey& run, qint64 sequence) {
@@ -72,7 +72,7 @@ CorpusMap::CorpusMap(const ViewContext& context, QWidget* parent)
             return;
         }
         if (const Strip* known = stripOf(sequence); known != nullptr && !known->values.empty()) {
-            // Taken while the rest was being read, or annotated anew.
+            // The strip's values are incomplete or outdated: read them again.
             const auto block = context_.data.sequence(run, sequence);
             if (block && (run == other_ || !shown_.annotation.isEmpty() ||
                           known->values.size() < block->tokens.size())) {
@@ -140,7 +140,7 @@ void CorpusMap::restart() {
     const RunInfo* info = context_.data.run(key);
     std::vector<Strip> before;
     if (key == run_ && other == other_) {
-        before = std::move(strips_); // a recording that grows: what did not change stays
+        before = std::move(strips_); // the runs grew: keep unchanged strips
     }
     strips_.clear();
     run_ = key;
@@ -174,11 +174,11 @@ void CorpusMap::askNext() {
         const auto values = valuesOf(strip);
         if (!values) {
             wanted_ = static_cast<qint64>(next_);
-            return; // sequenceReady goes on
+            return; // continues at sequenceReady
         }
         take(strip, *values);
         if (strip.values.empty()) {
-            strip.tokens = 0; // it holds fewer tokens than it says
+            strip.tokens = 0; // the trace has fewer tokens than it claims
         }
     }
     wanted_ = -1;
@@ -197,7 +197,7 @@ std::optional<TokenValues> CorpusMap::valuesOf(const Strip& strip) {
     const bool both = shown_.difference && strip.other > 0;
     const auto b = both ? context_.data.sequence(other_, strip.sequence) : nullptr;
     if (!a || (both && !b)) {
-        held_ = {a, b}; // a small cache would drop the one for the other
+        held_ = {a, b}; // a small cache could drop one block while it reads the other
         return std::nullopt;
     }
     held_ = {};

@@ -16,11 +16,11 @@ namespace ponderscope {
 
 namespace {
 
-/// UTF-8 without upper case. Some characters get another length by that.
+/// UTF-8 with folded case, which changes the length of some characters.
 struct FoldedText {
     std::string text;
     std::vector<std::pair<std::size_t, std::size_t>> moved{
-        {0, 0}}; ///< from here on: in `text`, in the original
+        {0, 0}}; ///< offsets in `text` and in the original where the difference changes
 
     [[nodiscard]] std::size_t original(std::size_t at) const {
         const auto after = std::upper_bound(moved.begin(), moved.end(), std::pair(at, std::string::npos));
@@ -41,7 +41,7 @@ FoldedText fold(std::string_view bytes) {
         }
         const Utf8Character next = utf8_at(bytes, at);
         const char32_t lower = QChar::toCaseFolded(next.code);
-        if (lower == next.code || next.bytes == 1) { // also a byte that is no UTF-8
+        if (lower == next.code || next.bytes == 1) { // also a byte that is not UTF-8
             folded.text += bytes.substr(at, next.bytes);
             at += next.bytes;
             continue;
@@ -70,7 +70,7 @@ std::vector<qint64> find_tokens(const SequenceData& data, const QString& query, 
     const FoldedText folded = exact ? FoldedText() : fold(data.text);
     const std::string& text = exact ? data.text : folded.text;
     const std::boyer_moore_horspool_searcher searcher(wanted.begin(), wanted.end());
-    // Spans ascend in every trace that we write; in one that does not, the search only finds less.
+    // Assumes ascending spans, as in all our traces. In other traces the search may miss tokens.
     std::size_t token = 0;
     auto from = text.begin();
     while (hits.size() < limit) {
@@ -109,7 +109,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
         problem = u"the text of this sequence is not UTF-8"_s;
         return hits;
     }
-    // Offsets in characters become offsets in bytes as the matches come: one pass in all.
+    // Converts offsets in characters to bytes along with the matches, in a single pass.
     qsizetype counted = 0;
     qsizetype ended = 0;
     std::uint64_t byte = 0;
@@ -119,7 +119,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
         const QRegularExpressionMatch match = matches.next();
         ended = match.capturedEnd();
         if (match.capturedLength() == 0) {
-            continue; // x* is everywhere
+            continue; // empty matches, as of x*, are not hits
         }
         byte += static_cast<std::uint64_t>(
             QStringView(text).mid(counted, match.capturedStart() - counted).toUtf8().size());
@@ -135,7 +135,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
             hits.push_back(here);
         }
     }
-    // The iterator is at its end behind an empty match at the text's end, and where a match was given up.
+    // The iterator also ends early if Qt gives up a match. Then another match from here is invalid, too.
     if (hits.size() < limit && ended < text.size() && !matches.isValid() &&
         !expression.match(text, ended).isValid()) {
         problem = u"the search with this pattern takes too long: simplify the pattern"_s;

@@ -86,7 +86,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
     };
     connect(&view_, &TextView::contentChanged, this, again);
     connect(&context_.selection, &Selection::tokenChanged, this, &FindBar::showStatus);
-    connect(&context_.selection, &Selection::attributionChanged, this, again); // values stand elsewhere now
+    connect(&context_.selection, &Selection::attributionChanged, this, again); // conditions use other rows
     hide();
 }
 
@@ -137,7 +137,7 @@ void FindBar::close() {
 void FindBar::search(bool jump) {
     const auto shown = view_.sequence();
     const QString query = edit_->text();
-    constexpr std::size_t at_once = 1 << 18; // bytes that are searched within a frame
+    constexpr std::size_t at_once = 1 << 18; // bytes that can be searched within a frame
     searching_.cancel();
     if (shown) {
         if (shown->text.size() <= at_once) {
@@ -170,7 +170,7 @@ void FindBar::showFound(Found found, bool jump) {
         arriving_ = 0;
     }
     if (jump && !hits_.empty()) {
-        // The first hit from here on, so that typing on does not run ahead.
+        // Go to the first hit from the selected token on, so that further typing does not move ahead.
         const auto at =
             std::lower_bound(hits_.begin(), hits_.end(), std::max<qint64>(context_.selection.token(), 0));
         context_.selection.setToken(at == hits_.end() ? hits_.front() : *at);
@@ -201,7 +201,7 @@ void FindBar::searchRun() {
                                .arg(static_cast<int>(way))
                                .arg(query);
     if (wanted == foundBy_) {
-        return; // another sequence of it is looked at
+        return; // only the shown sequence has changed
     }
     foundBy_ = wanted;
     found_.reset();

@@ -30,7 +30,7 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
         found.alone = true;
     } else if (found.problem.isEmpty()) {
         found.tokens = find_tokens(data, query);
-        if (found.tokens.empty()) { // "gain > 1" may have been meant as a condition
+        if (found.tokens.empty()) { // the text may be a condition with an unknown name: "gain > 1"
             (void)Condition::parse(query, data.annotations, &found.hint, true);
         }
     }
@@ -39,7 +39,7 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 
 namespace {
 
-/// Values recorded in 32 bits are compared with the typed number rounded to 32 bits: 0.1 then finds 0.1.
+/// Rounds a typed number to 32 bits for values that were recorded in 32 bits, so that 0.1 equals 0.1.
 double as_recorded(NumberKind number, double typed) {
     return (number == NumberKind::nats || number == NumberKind::probability) &&
                    std::abs(typed) <= static_cast<double>(std::numeric_limits<float>::max())
@@ -56,12 +56,12 @@ auto annotation_called(const QString& name, const std::vector<TokenAnnotation>& 
                                 [&](const TokenAnnotation& one) { return is_same_name(one.name, name); });
 }
 
-/// Classes have no order.
+/// Whether the comparison is possible for classes, which have no order.
 bool compares_classes(const QString& sign) {
     return sign == u"=" || sign == u"==" || sign == u"!=";
 }
 
-/// The error in \p rest, which does not begin with a comparison. \p first: it is the beginning of the text.
+/// The error in \p rest, which does not begin with a valid comparison. \p first: \p rest is the whole text.
 QString problem_of(const QString& rest, bool first, const std::vector<TokenAnnotation>& annotations,
                    bool isCondition) {
     static const QRegularExpression opening(uR"re(^\s*([a-z_]\w*)\s*(==|=|!=|<=|<|>=|>)\s*)re"_s,
@@ -116,7 +116,7 @@ std::optional<Condition::Comparison> Condition::compared(const QString& name, co
     const Test test = std::find_if(std::begin(tests), std::end(tests), [&](const auto& entry) {
                           return sign == QLatin1String(entry.first);
                       })->second;
-    const std::optional<double> typed = typed_number(value); // "nan" and "inf" are words
+    const std::optional<double> typed = typed_number(value); // no value for "nan" and "inf"
     const double number = typed.value_or(0);
     std::optional<Comparison> made;
     for (const QuantityInfo& one : token_quantities) {
@@ -221,7 +221,7 @@ qint64 FoundInRun::size() const {
 
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        const std::function<void(qint64)>& tell, const std::stop_token& stop) {
-    constexpr qint64 most_found = 2'000'000; // places that are kept; more are no selection
+    constexpr qint64 most_found = 2'000'000; // largest number of stored hits
     const TraceReader reader = TraceReader::open(path_of(run.trace));
     const std::optional<AnnotationReader> annotations = open_annotations(reader);
     std::atomic<bool> stopped = false;
@@ -237,7 +237,7 @@ FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attr
             throw Cancelled();
         }
         const Found here = find_in(*block, query, attribution);
-        if (query.startsWith(u'/') && !here.problem.isEmpty()) { // what is not searched is not without hits
+        if (query.startsWith(u'/') && !here.problem.isEmpty()) { // the sequence was not searched
             throw InputError(
                 u"sequence %1: %2"_s.arg(QString::number(sequence.number + 1), here.problem).toStdString());
         }

@@ -94,7 +94,7 @@ void Legend::paintClasses(QPainter& painter) const {
         if (x + wide > width() - (last ? 0 : metrics.horizontalAdvance(u'…') + 4)) {
             painter.setPen(theme_.colours().soft);
             painter.drawText(QRect(x, 0, width() - x, height()), Qt::AlignLeft | Qt::AlignVCenter,
-                             u"…"_s); // the tooltip has them all
+                             u"…"_s); // the tooltip has all classes
             return;
         }
         const QRect box(x, (height() - swatch) / 2, swatch, swatch);

@@ -18,9 +18,9 @@ namespace ponderscope {
 namespace {
 
 constexpr int columns = 7;      ///< cells across a line
-constexpr int tallest_line = 5; ///< pixels: a short text does not stretch over the whole height
+constexpr int tallest_line = 5; ///< pixels, so that a short text does not fill the whole height
 constexpr int strip_edge = 8;
-/// At most this many lines, evenly spaced, stand for a row of pixels: a mean of hundreds of tokens.
+/// A row of pixels shows the mean of at most this many evenly spaced lines, with hundreds of tokens.
 constexpr qint64 most_lines_a_row = 24;
 
 } // namespace
@@ -132,7 +132,7 @@ void Minimap::paintEvent(QPaintEvent*) {
         painter.setBrush(Qt::NoBrush);
         const double top = strip_edge + from_ * tall;
         const double bottom = strip_edge + to_ * tall;
-        const double extra = std::max(0.0, (12 - (bottom - top)) / 2); // never too thin to be grasped
+        const double extra = std::max(0.0, (12 - (bottom - top)) / 2); // thick enough to drag
         painter.drawRoundedRect(QRectF(4, top - extra, width() - 8, bottom - top + 2 * extra), 3, 3);
     }
 }

@@ -147,7 +147,7 @@ TokenValues annotation_values(const SequenceData& a, const QString& name) {
         result.notice = u"This run has no annotation named %1"_s.arg(name);
         return result;
     }
-    constexpr double most = std::numeric_limits<float>::max(); // colours need no more
+    constexpr double most = std::numeric_limits<float>::max(); // enough for colours
     for (const double value : one->values) {
         result.values.push_back(
             static_cast<float>(std::isnan(value) ? value : std::clamp(value, -most, most)));
@@ -196,7 +196,7 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
         result.notice = u"Choose run B in the Library to see differences"_s;
         return result;
     }
-    // A recording in progress may be behind: what both have is compared.
+    // Compare the tokens that both runs have, because a running recording may have fewer.
     const std::size_t both = std::min(a.tokens.size(), b->tokens.size());
     if (!std::equal(a.tokens.id.begin(), a.tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     b->tokens.id.begin())) {
@@ -208,7 +208,7 @@ TokenValues token_differences(Quantity quantity, const SequenceData& a, const Se
         return quantity_of(quantity, a.tokens, row) - quantity_of(quantity, b->tokens, row);
     });
     std::copy(values.begin(), values.end(), result.values.begin());
-    // Differences far below what the mean of A itself is known to are no news: they stay pale.
+    // Differences far below the uncertainty of A's own mean stay pale.
     ValueSpread spread = spread_of(std::span<const float>(result.values));
     spread.size = std::max(spread.size, interval_of_mean(by_token(both, attribution, [&](std::size_t row) {
                                return quantity_of(quantity, a.tokens, row);

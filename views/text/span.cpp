@@ -32,14 +32,14 @@ SpanMeans span_means(const SequenceData& a, const SequenceData* b, qint64 maxSte
         }
         ++sums.scored;
         sums.nll += static_cast<double>(a.tokens.nll[at]);
-        sums.entropy += static_cast<double>(a.tokens.entropy[at]); // not every writer gives it
+        sums.entropy += static_cast<double>(a.tokens.entropy[at]); // NaN if the writer omits it
         sums.steps += maxSteps > 0 ? static_cast<double>(a.tokens.steps[at]) : not_a_number;
         sums.difference +=
             paired ? static_cast<double>(a.tokens.nll[at]) - static_cast<double>(b->tokens.nll[at])
                    : not_a_number;
     }
     for (double* sum : {&sums.nll, &sums.entropy, &sums.steps, &sums.difference}) {
-        *sum /= static_cast<double>(sums.scored); // NaN without any
+        *sum /= static_cast<double>(sums.scored); // NaN without scored tokens
     }
     return sums;
 }
@@ -70,8 +70,7 @@ QString span_text(const SequenceData& data, TokenSpan span) {
         return ids.join(u' ');
     }
     QByteArray bytes;
-    for (std::size_t token = first; token < last;
-         ++token) { // whole characters, of whichever token they begin in
+    for (std::size_t token = first; token < last; ++token) { // each character with the token where it begins
         const CharacterSpan own = characters_of(data.tokens, data.text, token, token > first);
         bytes.append(own.bytes.data(), static_cast<qsizetype>(own.bytes.size()));
     }

@@ -52,7 +52,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     });
     connect(shut, &QToolButton::clicked, this, [this] { view_.setSpan({}); });
     connect(&view_, &TextView::spanChanged, this, &SpanBar::showSpan);
-    connect(&view_, &TextView::valuesChanged, this, &SpanBar::showSpan); // another attribution
+    connect(&view_, &TextView::valuesChanged, this, &SpanBar::showSpan); // for a change of attribution
     connect(&view_, &TextView::otherChanged, this, &SpanBar::showSpan);
     connect(&context_.theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     hide();
@@ -147,7 +147,7 @@ void SpanBar::toggleBookmark() {
 }
 
 void SpanBar::askForLabel(const QString& wanted) {
-    // The span that it asks about: a recording that ends meanwhile brings another text.
+    // Store the span's sequence, because the text may change while the dialog is open.
     const auto about = view_.sequence();
     const TokenSpan span = spanOrToken();
     if (!about || span.isEmpty() || !canLabel()) {

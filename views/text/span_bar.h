@@ -25,8 +25,7 @@ public:
     /// Writes a label beside the trace on another thread. The text shows the label after the write.
     void label(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
                const QString& name);
-    /// Asks for a class for the span or, without one, for the selected token. \p wanted: suggested
-    /// annotation.
+    /// Asks for a class of the span, or else of the selected token. \p wanted: the suggested annotation.
     void askForLabel(const QString& wanted);
     /// Adds the note "bookmark" to the selected token, or removes it. Other notes stay.
     void toggleBookmark();

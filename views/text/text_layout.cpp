@@ -16,12 +16,12 @@ namespace ponderscope {
 
 namespace {
 
-/// A word that no line can hold anyway is cut here, so that shaping stays short whatever the text is.
+/// Longer words are split, which limits the time of shaping for any text. No line has room for them.
 constexpr std::size_t longest_word_bytes = 96;
-/// Beyond this many distinct words (random bytes) the glyphs of a sequence are not worth their memory.
+/// Largest number of distinct words with stored glyphs, to limit memory (for random bytes).
 constexpr std::size_t most_shapes = 200'000;
 
-/// Whether a reader sees one character from \p first over \p at: the letters of a flag, a family.
+/// Whether \p at is inside a visible character that begins at \p first or later: a flag, a family emoji.
 bool joins(std::string_view text, std::size_t first, std::size_t at) {
     const QString before = QString::fromUtf8(text.data() + first, static_cast<qsizetype>(at - first));
     const QString both =
@@ -40,8 +40,8 @@ struct Edge {
     [[nodiscard]] double at() const { return from + part * (to - from); }
 };
 
-/// The stretches of a laid-out word that the tokens between \p edges have, left and right. What one sees as
-/// one character is divided among its tokens by their shares of it.
+/// The left and right ends of the tokens between \p edges in a laid-out word. A visible character of several
+/// tokens is divided by their shares of its bytes.
 std::vector<std::pair<double, double>> extents_of(const QTextLayout& layout, const QTextLine& line,
                                                   const std::vector<Edge>& edges, double width) {
     std::vector<std::pair<double, double>> extents(edges.size() - 1, {width, 0});
@@ -66,7 +66,7 @@ std::vector<std::pair<double, double>> extents_of(const QTextLayout& layout, con
         }
     }
     double last = 0;
-    for (auto& [left, right] : extents) { // what has no width of its own can still be seen and hit
+    for (auto& [left, right] : extents) { // at least one pixel, to see and click
         left = std::clamp(left > right ? last : left, 0.0, width - 1);
         right = std::clamp(right, left + 1, width);
         last = right;
@@ -94,7 +94,7 @@ TextLayout::Direction TextLayout::directionOf(const QString& word) {
 void TextLayout::setFont(const QFont& font) {
     font_ = font;
     const QFontMetricsF metrics(font);
-    // Wider than a space, because boxes reach beyond their words.
+    // Wider than a space, because boxes extend beyond their words.
     gap_ = std::ceil(metrics.horizontalAdvance(QLatin1Char(' '))) + 7;
     known_.clear();
     shapes_.clear();
@@ -107,7 +107,7 @@ void TextLayout::setFont(const QFont& font) {
 }
 
 void TextLayout::setSequence(std::shared_ptr<const SequenceData> data) {
-    // Another run over the same text lies where this one lies, too.
+    // Another run over the same text and tokens keeps the layout.
     const bool continues =
         data && data_ && data->tokens.size() >= placed_ && data->text == data_->text &&
         std::equal(data_->tokens.id.begin(), data_->tokens.id.begin() + static_cast<std::ptrdiff_t>(placed_),
@@ -147,7 +147,7 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
     const bool idsOnly = text.empty();
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(tokens.size(), 0xfffffff0u));
     const auto breaksAt = [&](std::uint32_t first, std::uint32_t t) {
-        // Cheap first: most words begin with a space.
+        // The common case first: most words begin with a space.
         const std::string_view bytes = idsOnly ? std::string_view() : token_bytes(tokens, text, t);
         if (idsOnly || bytes.empty() || bytes.front() == ' ') {
             return true;
@@ -185,7 +185,7 @@ bool TextLayout::prepare(std::chrono::microseconds budget) {
         words_.push_back({first, shape(first, end)});
         placed_ = end;
         placeWord(static_cast<std::uint32_t>(words_.size() - 1));
-        sinceClock += shapes_.size() > shaped ? 16 : 1; // shaping is what takes time
+        sinceClock += shapes_.size() > shaped ? 16 : 1; // shaping takes most of the time
         if (sinceClock >= 32) {
             sinceClock = 0;
             if (std::chrono::steady_clock::now() >= until) {
@@ -207,8 +207,8 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
         const std::string_view bytes = token_bytes(tokens, data_->text, t);
         if (bytes.empty()) {
             key += std::to_string(tokens.id[t]);
-            key += idsOnly ? '\xfd' : '\xfe'; // bytes that no UTF-8 text has
-            key += label_of(t).toStdString(); // another tokenizer calls that id something else
+            key += idsOnly ? '\xfd' : '\xfe'; // bytes that never occur in UTF-8
+            key += label_of(t).toStdString(); // the label of an id depends on the tokenizer
         } else {
             key += bytes;
         }
@@ -224,7 +224,7 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
     made.extents = static_cast<std::uint32_t>(extents_.size());
     QString all;
     std::vector<Edge> edges(1);
-    std::size_t characterAt = 0; ///< first byte of the character in which the last edge lies
+    std::size_t characterAt = 0; ///< first byte of the character that contains the last edge
     for (std::uint32_t t = first; t < end; ++t) {
         const bool hasText = !token_bytes(tokens, data_->text, t).empty();
         QString label;
@@ -245,7 +245,7 @@ std::uint32_t TextLayout::shape(std::uint32_t first, std::uint32_t end) {
             made.spaceBefore = shown.spaceBefore;
             made.special = shown.special;
         } else if (shown.spaceBefore) {
-            all += QChar(0x00a0); // no gap: inside the word
+            all += QChar(0x00a0); // a space inside a word is not a gap
         }
         made.breakAfter = made.breakAfter || shown.breakAfter;
         all += shown.text;
@@ -303,8 +303,8 @@ void TextLayout::placeWord(std::uint32_t word) {
         lines_.push_back({word, first, rightToLeft});
         pen_ = shape.width;
         if (shape.width > width_) {
-            // Wider than a line: it breaks between its tokens, which may lie from right to left, but not
-            // inside of what one sees as one character, where that fits into a line.
+            // Split a word that is wider than a line between its tokens, which may go from right to left, but
+            // not inside a visible character, unless this character is wider than a line.
             const Extent* extents = &extents_[shape.extents];
             const auto fits = [this](const Extent& one) { return one.right - one.left <= width_; };
             Extent part = extents[0];
@@ -326,7 +326,7 @@ void TextLayout::placeWord(std::uint32_t word) {
     }
     lineOpen_ = !shape.breakAfter;
     if (undecided_ && shape.direction != Direction::none) {
-        // A paragraph reads as its first word with a direction does (UAX 9, P2, P3).
+        // A paragraph has the direction of its first word with a direction (UAX 9, P2, P3).
         undecided_ = false;
         for (std::size_t line = undecidedFrom_; line < lines_.size(); ++line) {
             lines_[line].rightToLeft = shape.direction == Direction::rightToLeft;
@@ -407,14 +407,14 @@ void TextLayout::placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) con
     Direction before = base;
     for (const Piece& piece : pieces) {
         const Shape& shape = shapeOf(piece);
-        // A number goes on in the direction of the words before it (W7).
+        // A number has the direction of the previous word (W7).
         ways.push_back(shape.direction == Direction::none && shape.number ? before : shape.direction);
         before = shape.direction == Direction::none ? before : shape.direction;
     }
     before = base;
     for (std::size_t i = 0; i < ways.size(); ++i) {
         if (ways[i] == Direction::none) {
-            // Between two of one direction it belongs to them (N1), else to the paragraph (N2).
+            // Between two words of one direction, it takes this direction (N1), else the paragraph's (N2).
             std::size_t next = i;
             while (next < ways.size() && ways[next] == Direction::none) {
                 ++next;
@@ -444,7 +444,7 @@ void TextLayout::placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) con
     for (const Thing& thing : things) {
         whole += thing.width;
     }
-    // From the highest level to the lowest odd one, every run of that level or above is turned round (L2).
+    // From the highest level to the lowest odd level, reverse every run of this level or above (L2).
     for (int level = 2; level >= 1; --level) {
         for (auto first = things.begin(); first != things.end();) {
             if (first->level < level) {
@@ -479,7 +479,7 @@ std::vector<TextLayout::PlacedToken> TextLayout::tokens(qint64 line) const {
                            false});
         }
     }
-    // Room is beside a box where the next one, seen from left to right, is a gap away.
+    // A box may extend to a side if the next box on this side, as seen on the screen, is a gap away.
     std::vector<PlacedToken*> seen;
     seen.reserve(all.size());
     for (PlacedToken& placed : all) {
@@ -504,7 +504,7 @@ std::vector<TextLayout::PlacedToken> TextLayout::tokens(qint64 line) const {
 
 qint64 TextLayout::tokenAt(qint64 line, qreal x, bool nearest) const {
     qint64 best = -1;
-    qreal distance = nearest ? 1e9 : 5; // boxes reach a little beyond their glyphs
+    qreal distance = nearest ? 1e9 : 5; // boxes extend a little beyond their glyphs
     for (const PlacedToken& placed : tokens(line)) {
         const qreal away = x < placed.left ? placed.left - x : x > placed.right ? x - placed.right : 0;
         if (away < distance) {

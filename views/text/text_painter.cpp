@@ -11,12 +11,12 @@ namespace ponderscope {
 
 namespace {
 
-constexpr qreal radius = 4; ///< of corners
+constexpr qreal radius = 4; ///< of box corners
 
 } // namespace
 
 QRectF TextPainter::box(const TextLayout::PlacedToken& placed, qreal top, qreal height) {
-    constexpr qreal outset = 4; // beyond its word
+    constexpr qreal outset = 4; // pixels beyond the word
     const qreal left = margin_left + placed.left - (placed.roomBefore ? outset : -0.5);
     const qreal right = margin_left + placed.right + (placed.roomAfter ? outset : -0.5);
     return {left, top, std::max<qreal>(right - left, 2), height};
@@ -102,7 +102,7 @@ void TextPainter::paint(QPainter& painter, qint64 line, qreal top, qreal height,
 }
 
 void TextPainter::outlineSpan(QPainter& painter, std::vector<QRectF> boxes) const {
-    // Adjacent boxes share one outline; words of two directions may lie apart.
+    // Adjacent boxes share one outline. A span with words of two directions may have several outlines.
     std::ranges::sort(boxes, [](const QRectF& a, const QRectF& b) { return a.left() < b.left(); });
     std::vector<QRectF> outlines;
     for (const QRectF& box : boxes) {
@@ -134,7 +134,7 @@ void TextPainter::paintTicks(QPainter& painter, qint64 token, const QRectF& box)
     const qreal width = std::min<qreal>(7, (room - 2 * (count - 1)) / count);
     painter.setPen(Qt::NoPen);
     if (width < 1.5) {
-        // No room for single ticks: one bar, filled as far.
+        // If single ticks do not fit, draw one bar, filled in proportion.
         painter.setBrush(colours.faint);
         painter.drawRoundedRect(QRectF(left, top, room, height), 1, 1);
         painter.setBrush(colours.a);

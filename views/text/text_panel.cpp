@@ -29,8 +29,8 @@ namespace ponderscope {
 namespace {
 
 constexpr int replayed = -1;     ///< data of the entry that stands for a replay's steps
-constexpr int none = -2;         ///< of the entry without bars
-constexpr int slide_legend = 20; ///< pixels of the legend's letters where others look on
+constexpr int none = -2;         ///< data of the entry without bars
+constexpr int slide_legend = 20; ///< size of the legend's letters in a presentation, in pixels
 
 } // namespace
 
@@ -78,7 +78,7 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
     connect(help, &QToolButton::clicked, this, &TextPanel::helpRequested);
     row->addWidget(help);
 
-    // The notice tells, over the text, why the text has no colour.
+    // The notice above the text says why the text has no colour.
     notice_->setContentsMargins(24, 8, 24, 0);
     notice_->hide();
 
@@ -152,7 +152,7 @@ void TextPanel::fillBoxes() {
             offer(one.name);
         }
     }
-    // The legend says of a chosen annotation that this run has none.
+    // Also offer a chosen annotation that this run lacks. The legend says so.
     offer(look.annotation);
     if (!replay.isEmpty()) {
         colours.push_back(
@@ -173,7 +173,7 @@ void TextPanel::buildZoom() {
     zoomBox_->setCurrentIndex(1);
     connect(zoomBox_, &QComboBox::currentIndexChanged, this,
             [this](int index) { setZoom(static_cast<TextZoom>(index)); });
-    // Columns are as wide as their names ask, and no wider: the columns of A fit a small window.
+    // Columns are only as wide as their titles, so that A's columns fit in a small window.
     QHeaderView* header = table_->horizontalHeader();
     connect(header, &QHeaderView::sectionCountChanged, this, [header] {
         for (int column = 0; column < header->count(); ++column) {
@@ -220,7 +220,7 @@ void TextPanel::buildZoom() {
     connect(&context_.selection, &Selection::attributionChanged, this, [this, header] {
         table_->sortByColumn(header->sortIndicatorSection(), header->sortIndicatorOrder());
     });
-    // Three clicks: up, down, as in the text again.
+    // Clicks on a header: ascending, descending, then the order of the text.
     header->setSectionsClickable(true);
     header->setSortIndicatorClearable(true);
     header->setSortIndicator(-1, Qt::AscendingOrder);
@@ -262,7 +262,7 @@ void TextPanel::setZoom(TextZoom zoom) {
     zoomBox_->setCurrentIndex(static_cast<int>(zoom));
     {
         const QSignalBlocker quiet(
-            table_->selectionModel()); // a table that is filled or gets the focus chooses a row
+            table_->selectionModel()); // filling or focusing the table would select a row
         if (zoom == TextZoom::tokens) {
             fillTable();
         } else {
@@ -311,7 +311,7 @@ bool TextPanel::eventFilter(QObject* watched, QEvent* event) {
         const auto* menu = static_cast<QContextMenuEvent*>(event);
         Q_EMIT view_->menuWanted(model_->tokenOf(table_->rowAt(menu->pos().y())), menu->globalPos());
         return true;
-    } else if (watched == table_ && event->type() == QEvent::ContextMenu) { // of the keyboard
+    } else if (watched == table_ && event->type() == QEvent::ContextMenu) { // by the keyboard
         const QRect row = table_->visualRect(table_->currentIndex());
         Q_EMIT view_->menuWanted(model_->tokenOf(table_->currentIndex().row()),
                                  table_->viewport()->mapToGlobal(row.bottomLeft()));
@@ -369,7 +369,7 @@ void TextPanel::setLook(const TextLook& look) {
 void TextPanel::setDifference(bool on) {
     TextLook look = context_.selection.look();
     look.difference = on;
-    if (on) { // the difference is that of a quantity
+    if (on) { // annotations have no difference
         look.annotation.clear();
         setLook(look);
     } else {

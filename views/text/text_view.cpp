@@ -81,7 +81,7 @@ TextView::TextView(const ViewContext& context, QWidget* parent)
     layout_.setLabels([this](int id) { return context_.data.tokenLabel(context_.selection.runA(), id); });
     connect(&context_.data, &TraceData::tokenLabelsReady, this, [this](const RunKey& run) {
         if (run == context_.selection.runA() && layout_.missesLabels()) {
-            layout_.setFont(context_.theme.reading()); // what was placed without names is placed anew
+            layout_.setFont(context_.theme.reading()); // places tokens again, now with their names
             place();
         }
     });
@@ -160,14 +160,14 @@ void TextView::reload() {
         if (showsDifference() && !(compared() == compared_)) {
             recolour();
         } else {
-            viewport()->update(); // the hint may be another one
+            viewport()->update(); // the hint may have changed
         }
         return;
     }
     const bool grows = block && layout_.sequence() && block->run == layout_.sequence()->run &&
                        block->sequence == layout_.sequence()->sequence;
     if (anchor_ >= 0 && !grows) {
-        anchor_ = -1; // of another text
+        anchor_ = -1; // the span belonged to another text
         Q_EMIT spanChanged();
     }
     layout_.setSequence(std::move(block));
@@ -223,11 +223,11 @@ void TextView::recolour() {
 }
 
 void TextView::place() {
-    constexpr std::chrono::microseconds slice{5000}; // leaves most of a frame to painting
+    constexpr std::chrono::microseconds slice{5000}; // most of a frame remains for painting
     const bool done = layout_.prepare(slice);
     updateRange();
     if (done || sinceMinimap_.hasExpired(100) || !sinceMinimap_.isValid()) {
-        minimap_->refresh(); // it costs as much as a slice
+        minimap_->refresh(); // not after each slice: it takes as long as a slice
         sinceMinimap_.start();
     }
     if (wanted_ >= 0 && layout_.lineOf(wanted_) >= 0) {
@@ -295,7 +295,7 @@ void TextView::scrollContentsBy(int, int) {
 }
 
 void TextView::resizeEvent(QResizeEvent* event) {
-    // A pinned token that could be read before can be read after.
+    // A visible pinned token stays visible.
     const qint64 pinned = context_.selection.token();
     const qint64 pinnedLine = pinned < 0 ? -1 : layout_.lineOf(pinned);
     const bool seen = pinnedLine >= 0 && topOf(pinnedLine) + metrics_.pitch > 0 &&
@@ -309,7 +309,7 @@ void TextView::resizeEvent(QResizeEvent* event) {
     layout_.setWidth(viewport()->width() - margin_left - margin_right);
     updateRange();
     if (layout_.width() != before && verticalScrollBar()->value() > 0) {
-        // The line at the top stays there when the width changes.
+        // When the width changes, the top line stays at the top.
         const qint64 line = layout_.lineOf(top);
         if (line >= 0) {
             verticalScrollBar()->setValue(static_cast<int>(margin_top + line * metrics_.pitch));
@@ -364,13 +364,13 @@ qint64 TextView::endVisibleToken() const {
 void TextView::scrollTo(qint64 token) {
     const qint64 line = layout_.lineOf(token);
     if (line < 0) {
-        wanted_ = layout_.complete() && layout_.sequence() ? -1 : token; // a text that is still to come
+        wanted_ = layout_.complete() && layout_.sequence() ? -1 : token; // wait for its placement
         return;
     }
     const qreal top = topOf(line);
     const qreal bottom = top + metrics_.pitch;
     if (top < 0 || bottom > viewport()->height()) {
-        // Far jumps land in the middle, steps keep the text still as long as they can.
+        // A far jump puts the token in the middle. A near one scrolls as little as possible.
         const bool near = top > -2 * metrics_.pitch && bottom < viewport()->height() + 2 * metrics_.pitch;
         const qreal target = near ? (top < 0 ? 4.0 : viewport()->height() - metrics_.pitch - 4.0)
                                   : (viewport()->height() - metrics_.pitch) / 2.0;
@@ -427,7 +427,7 @@ void TextView::pin(qint64 token, bool extend) {
 
 void TextView::showSelected() {
     const qint64 token = context_.selection.token();
-    if (!pinning_ && anchor_ >= 0) { // another view pinned something else
+    if (!pinning_ && anchor_ >= 0) { // another view pinned a token, so the span ends
         anchor_ = -1;
         viewport()->update();
         Q_EMIT spanChanged();

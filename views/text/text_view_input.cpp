@@ -56,7 +56,7 @@ void TextView::mousePressEvent(QMouseEvent* event) {
         pin(pressed_, pressed_ >= 0);
         return;
     }
-    // A click on the pinned token, or beside all, lets go.
+    // A click on the pinned token, or beside all tokens, unpins.
     pin(token == context_.selection.token() && anchor_ < 0 ? -1 : token, false);
 }
 
@@ -119,7 +119,7 @@ void TextView::keyPressEvent(QKeyEvent* event) {
                extend);
         break;
     case Qt::Key_Escape:
-        pin(span().isEmpty() ? -1 : token, false); // first the span, then the token
+        pin(span().isEmpty() ? -1 : token, false); // ends the span first, then unpins the token
         break;
     default:
         QAbstractScrollArea::keyPressEvent(event);

@@ -74,7 +74,7 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
     if (both == 0 ||
         !std::equal(block->tokens.id.begin(), block->tokens.id.begin() + static_cast<std::ptrdiff_t>(both),
                     other->tokens.id.begin())) {
-        other = nullptr; // of other tokens there is nothing to stand beside
+        other = nullptr; // other tokens cannot be compared by row
     }
     const bool same_other = other && other_ ? other->run == other_->run : !other && !other_;
     const bool grows = block_ && block && block->run == block_->run && block->sequence == block_->sequence &&
@@ -97,7 +97,7 @@ void TokenModel::show(std::shared_ptr<const SequenceData> block, std::shared_ptr
         if (now > before) {
             endInsertRows();
         }
-        columns_ = columns(); // other tips after a change of attribution
+        columns_ = columns(); // tips depend on the attribution
         if (now > 0) {
             Q_EMIT dataChanged(index(0, 0), index(now - 1, columnCount() - 1));
             Q_EMIT headerDataChanged(Qt::Horizontal, 0, columnCount() - 1);

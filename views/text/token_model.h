@@ -22,8 +22,7 @@ public:
     enum { place_column, token_column, first_quantity }; ///< columns
     explicit TokenModel(const ViewContext& context, QObject* parent = nullptr);
 
-    /// \p other: run B's block, or null. \p values: for the colours; must outlive the model; null: no
-    /// colours.
+    /// \p other: run B's block, or null. \p values: for the colours, or null; must outlive the model.
     void show(std::shared_ptr<const SequenceData> block, std::shared_ptr<const SequenceData> other,
               const TokenValues* values);
     /// The token of a row, and the row of a token; -1: none.

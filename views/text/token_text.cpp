@@ -11,14 +11,14 @@ namespace ponderscope {
 
 namespace {
 
-/// Longer tokens (rules of "=", base64 in one token) are shown shortened; the inspector has them whole.
+/// Longer tokens (lines of "=", base64 in one token) are shortened. The inspector shows them whole.
 constexpr qsizetype longest_shown = 96;
 
 bool is_ideograph(char32_t c) {
     return (c >= 0x2e80 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) || (c >= 0x20000 && c <= 0x3ffff);
 }
 
-/// Scripts without spaces: a line may break at any token, but not before closing punctuation.
+/// Whether a line may break before any token: scripts without spaces, except closing punctuation.
 bool breaks_anywhere(char32_t c) {
     const QChar::Category kind = QChar::category(c);
     if (kind == QChar::Punctuation_Close || kind == QChar::Punctuation_FinalQuote ||
@@ -41,7 +41,7 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
         return shown;
     }
     if (bytes.empty()) {
-        // The text goes on after it without a space of its own.
+        // A space, because the next token may begin without a space.
         shown.text = (label.isEmpty() ? u"‹id %1›"_s.arg(id) : label) + QChar(0x00a0);
         shown.special = true;
         shown.breakBefore = true;
@@ -56,7 +56,7 @@ TokenText token_text(std::string_view bytes, std::int32_t id, bool idsOnly, cons
     }
     shown.spaceBefore = shown.spaceBefore || (blank && bytes.front() == ' ');
     QString text = visible_text(bytes);
-    // Spaces that are no gap between words are content, and seen.
+    // Spaces beyond the gap between words are content, so they are visible.
     qsizetype leading = 0;
     while (leading < text.size() && text[leading] == u' ') {
         text[leading++] = QChar(0x00b7);

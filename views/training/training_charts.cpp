@@ -18,15 +18,15 @@ namespace {
 
 namespace quantity = training_quantity;
 
-/// Marks of a line, at most about: a chart in the window is no wider.
+/// About the largest number of points in a line, because a chart is not wider in pixels.
 constexpr std::size_t most_points = 1500;
 
-/// Quantities that are measured at every step, and therefore noisy.
+/// Whether the quantity is measured at every step, and therefore noisy.
 bool is_measured_each_step(std::string_view name) {
     return !name.starts_with("held_out_") && name != quantity::learning_rate;
 }
 
-/// Seconds in the unit that makes the axis short.
+/// The unit of time with short numbers on the axis.
 struct TimeUnit {
     double seconds = 1;
     QString label;
@@ -48,7 +48,7 @@ double place_of(const TrainingCurve& curve, std::size_t i, const std::string& ax
                               : static_cast<double>(curve.step[i]);
 }
 
-/// The drawn points: all, or the lowest and the highest of every stretch, so that no outlier is lost.
+/// The drawn points: all, or the lowest and the highest of every section, so that outliers stay visible.
 std::vector<std::size_t> drawn_points(std::span<const double> values) {
     std::vector<std::size_t> chosen;
     const std::size_t stretch = values.size() <= most_points ? 1 : 2 * values.size() / most_points + 1;
@@ -101,7 +101,7 @@ public:
         result.series.push_back(std::move(series));
     }
 
-    /// Smoothed where that is wanted and means something, with what was measured faintly behind it.
+    /// Adds a curve. A noisy quantity is smoothed if requested, with the measured values faintly behind it.
     void curve(std::size_t training, const TrainingCurve& curve, const QString& name, int ink, bool dashed) {
         const std::string& what = curve.quantity;
         if (options_.smoothing > 0 && is_measured_each_step(what)) {
@@ -131,7 +131,7 @@ private:
     TimeUnit unit_;
 };
 
-/// A quantity of the training with its twin on held-out text.
+/// Adds a quantity of the training text with the same quantity on held-out text.
 void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings, const char* trained,
                     const char* held_out) {
     bool named_held_out = false;
@@ -158,7 +158,7 @@ void pair_of_curves(Builder& builder, std::span<const TrainingRecord> trainings,
 /// Sets the axes: from the beginning to the last point, and as high as the values reach, so that details of a
 /// curve are visible. There is room below and above.
 Chart finished(Chart chart) {
-    // Faint series lie behind all others.
+    // Faint series come first, behind all others.
     std::ranges::stable_partition(chart.series, [](const Chart::Series& series) { return series.faint; });
     double last = 0;
     double low = std::numeric_limits<double>::infinity();

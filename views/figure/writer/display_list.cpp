@@ -18,7 +18,7 @@ void DisplayList::polyline(const std::vector<QPointF>& points, const Stroke& str
 
 void DisplayList::circle(QPointF center, double radius, const QColor& fill, const Stroke& stroke) {
     QPainterPath path;
-    if (fill.isValid() && !stroke.color.isValid()) { // a dot: a fifth of the bytes of four curves
+    if (fill.isValid() && !stroke.color.isValid()) { // a dot needs a fifth of the bytes of four curves
         constexpr double nearly_nothing = 0.01;
         path.moveTo(center);
         path.lineTo(center + QPointF(nearly_nothing, 0));

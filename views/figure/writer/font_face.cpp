@@ -15,7 +15,7 @@
 namespace ponderscope::figure {
 namespace {
 
-/// Hands a HarfBuzz object back.
+/// Releases a HarfBuzz object.
 template <auto destroy>
 struct Destroy {
     template <typename T>
@@ -38,7 +38,7 @@ QByteArray table(hb_face_t* face, const char (&tag)[5]) {
     return bytes_of(Blob(hb_face_reference_table(face, HB_TAG(tag[0], tag[1], tag[2], tag[3]))));
 }
 
-/// y grows downwards in figures.
+/// The path that receives an outline. The callbacks below negate y, because y grows downwards in figures.
 QPainterPath& path_of(void* data) {
     return *static_cast<QPainterPath*>(data);
 }
@@ -76,7 +76,7 @@ hb_draw_funcs_t* into_path() {
     return functions;
 }
 
-/// Glyphs of CID-keyed CFF have numbers of their own, which a PDF calls them by; FreeType reads them.
+/// In a CID-keyed CFF font, glyphs have CIDs, which a PDF uses. FreeType reads the CIDs.
 void use_cids(const QByteArray& font, std::map<std::uint32_t, std::uint32_t>& codes) {
     FT_Library library = nullptr;
     FT_Face face = nullptr;
@@ -124,7 +124,7 @@ FontFace::FontFace(const std::string& path, unsigned index, QString family) : fa
         unusable("it is a variable font");
     }
     const QByteArray os2 = table(face.get(), "OS/2");
-    constexpr int restricted = 0x0002; // fsType: embedding needs the owner's leave
+    constexpr int restricted = 0x0002; // fsType: embedding needs permission
     if (os2.size() >= 10 && (static_cast<unsigned char>(os2[9]) & restricted) != 0) {
         unusable("its licence forbids embedding");
     }
@@ -134,7 +134,7 @@ FontFace::FontFace(const std::string& path, unsigned index, QString family) : fa
     hb_font_get_h_extents(font_.get(), &extents);
     ascender_ = extents.ascender / em;
     descender_ = extents.descender / em;
-    // Fonts with an older OS/2 table, as DejaVu's, do not say these; the proportions of DejaVu stand in.
+    // Older OS/2 tables, for example DejaVu's, lack these heights. Default: the proportions of DejaVu.
     const auto metric = [&](hb_ot_metrics_tag_t tag, double otherwise) {
         hb_position_t value = 0;
         return hb_ot_metrics_get_position(font_.get(), tag, &value) != 0 && value > 0 ? value / em

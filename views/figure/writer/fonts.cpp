@@ -23,7 +23,7 @@ using namespace Qt::StringLiterals;
 namespace ponderscope::figure {
 namespace {
 
-/// A window that draws for days keeps no more lines than this.
+/// The largest number of cached lines.
 constexpr std::size_t most_shaped = 50'000;
 
 using Pattern = std::unique_ptr<FcPattern, decltype(&FcPatternDestroy)>;
@@ -45,7 +45,7 @@ std::string text_of(const FcPattern* pattern, const char* key) {
                                                                        : "";
 }
 
-/// Outlines in one shape and one colour.
+/// Whether the font has outlines and is neither a colour font nor a variable font.
 bool is_usable(const FcPattern* pattern) {
     return flag_of(pattern, FC_OUTLINE) && !flag_of(pattern, FC_COLOR) && !flag_of(pattern, FC_VARIABLE);
 }
@@ -74,21 +74,21 @@ Pattern family_pattern(const QString& family) {
     return pattern;
 }
 
-bool ignorable(char32_t character) { // drawn by no font: joiners, selectors, marks of direction
+bool ignorable(char32_t character) { // invisible: joiners, selectors, direction marks
     const QChar::Category category = QChar::category(character);
     return category == QChar::Other_Format || (character >= 0xfe00 && character <= 0xfe0f);
 }
 
 } // namespace
 
-/// The faces in use, and which fonts of the machine come next.
+/// The used faces, and the fallback fonts in their order.
 struct Fonts::Shelf {
     QString family;
     const FontFace* faces[2] = {nullptr, nullptr};                           ///< regular, bold
     std::map<std::pair<std::string, int>, std::unique_ptr<FontFace>> loaded; ///< null: cannot be used
     struct Order {
         FontSet set{nullptr, &FcFontSetDestroy};
-        std::vector<FcPattern*> fonts; ///< of the set
+        std::vector<FcPattern*> fonts; ///< fonts of the set
     };
     std::map<std::pair<bool, std::string>, Order> orders; ///< by weight and language
     std::map<std::pair<bool, QString>, const FontFace*>
@@ -126,7 +126,7 @@ struct Fonts::Shelf {
         return order;
     }
 
-    /// The first face that has all of these; null: none has.
+    /// The first fallback face with all these characters; null: none.
     const FontFace* find(const std::vector<char32_t>& characters, bool bold, const char* language) {
         for (const FcPattern* font : order(bold, language).fonts) {
             FcCharSet* has = nullptr;
@@ -140,7 +140,7 @@ struct Fonts::Shelf {
                     return face;
                 }
             } catch (const EnvironmentError&) {
-                continue; // the next one may do
+                continue; // try the next font
             }
         }
         return nullptr;
@@ -155,7 +155,7 @@ struct Fonts::Shelf {
                 characters.push_back(character);
             }
         }
-        for (const FontFace* face : {own, before}) { // what stands beside each other looks alike
+        for (const FontFace* face : {own, before}) { // prefer the own face, then the neighbour's face
             if (face != nullptr &&
                 std::ranges::all_of(characters, [&](char32_t c) { return face->has(c); })) {
                 return face;
@@ -166,7 +166,7 @@ struct Fonts::Shelf {
         if (fresh) {
             known->second = find(characters, bold, language);
             if (known->second == nullptr && !own->has(characters.front())) {
-                known->second = find({characters.front()}, bold, language); // at least the letter itself
+                known->second = find({characters.front()}, bold, language); // without its marks
             }
         }
         return known->second != nullptr ? known->second : own;
@@ -212,7 +212,7 @@ Fonts Fonts::load(const QString& family) {
             return key(a) < key(b);
         });
     };
-    // Without a bold face the regular one stands in: a thickened one would not be what is embedded.
+    // Without a bold face, use the regular face: an artificially thickened face cannot be embedded.
     const FcPattern* regular = nearest(FC_WEIGHT_REGULAR);
     const FcPattern* bold = nearest(FC_WEIGHT_BOLD);
     const bool is_bold = integer_of(bold, FC_WEIGHT, FC_WEIGHT_REGULAR) >= FC_WEIGHT_DEMIBOLD;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PDF as ISO 32000-1 (PDF 1.7) describes it; section numbers below are of that standard.
+// PDF by ISO 32000-1 (PDF 1.7). Section numbers below refer to this standard.
 #include "views/figure/writer/backends.h"
 
 #include "core/base/error.h"
@@ -14,7 +14,7 @@
 namespace ponderscope::figure {
 namespace {
 
-/// zlib's format, which is what FlateDecode (7.4.4) reads; Qt puts four bytes of length in front of it.
+/// Compresses to zlib's format, which FlateDecode (7.4.4) reads. Qt's first four bytes are the length.
 QByteArray deflate(const QByteArray& bytes) {
     return qCompress(bytes, 9).mid(4);
 }
@@ -58,7 +58,7 @@ public:
         for (const qsizetype offset : offsets) {
             out += QByteArray::number(offset).rightJustified(10, '0') + " 00000 n \n";
         }
-        // The identifier (14.4) is of the content, so that equal figures are equal files.
+        // The identifier (14.4) is a digest of the content, so that equal figures give equal files.
         const QByteArray id = QCryptographicHash::hash(out, QCryptographicHash::Md5).toHex().toUpper();
         out += "trailer\n<< /Size " + count + " /Root " + QByteArray::number(catalog) + " 0 R /Info " +
                QByteArray::number(info) + " 0 R /ID [<" + id + "> <" + id + ">] >>\nstartxref\n" +
@@ -74,14 +74,14 @@ QByteArray reference(int object) {
     return QByteArray::number(object) + " 0 R";
 }
 
-/// A face in the file: its resource, and what its glyphs are called in the page's text.
+/// A face in the file: its resource and the codes of its glyphs.
 struct EmbeddedFont {
     UsedFace used;
     QByteArray name; ///< F1, F2, ...
     FontSubset subset;
 };
 
-/// The texts of glyphs, by their codes (9.10.3).
+/// The ToUnicode map from codes to text (9.10.3).
 QByteArray to_unicode(const EmbeddedFont& font) {
     std::map<std::uint32_t, QString> by_code;
     for (const auto& [glyph, text] : font.used.glyphs) {
@@ -105,7 +105,7 @@ QByteArray to_unicode(const EmbeddedFont& font) {
     return map + "endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n";
 }
 
-/// Six letters that name the subset (9.6.4), from what is in it.
+/// The six letters of a subset's name (9.6.4), from a digest of the subset.
 QByteArray subset_tag(const QByteArray& font) {
     const QByteArray digest = QCryptographicHash::hash(font, QCryptographicHash::Sha256);
     QByteArray tag;
@@ -136,7 +136,7 @@ int add_font(Objects& objects, const EmbeddedFont& font) {
                     (face.is_cff() ? "FontFile3 " : "FontFile2 ") + reference(file) + " >>");
     QByteArray widths;
     std::uint32_t next = 0;
-    for (const auto& [code, glyph] : glyphs) { // each stretch of codes with its first one
+    for (const auto& [code, glyph] : glyphs) { // widths of consecutive codes follow the first code
         widths += widths.isEmpty() ? QByteArray::number(code) + " ["
                   : code == next   ? QByteArray(" ")
                                    : "] " + QByteArray::number(code) + " [";
@@ -178,7 +178,7 @@ int add_image(Objects& objects, const QImage& source) {
     return objects.add_stream(rows, entries + soft + " /ColorSpace /DeviceRGB ");
 }
 
-/// Writes the page's operators; remembers what is set, so that 20,000 cells of a few colours stay small.
+/// Writes the page's operators. Writes a colour only if it changes, so that 20,000 cells need few bytes.
 class Content {
 public:
     Content(Objects& objects, const Fonts& fonts, const std::vector<EmbeddedFont>& embedded)
@@ -202,14 +202,14 @@ public:
         const double angle = item.rotation * 3.14159265358979323846 / 180;
         const double c = std::cos(angle);
         const double s = std::sin(angle);
-        // The page is upside down, so that y grows as in the list; the text matrix turns letters upright.
+        // The page is flipped, so that y grows downwards as in the list. The text matrix flips letters back.
         out_ += "BT";
         const EmbeddedFont* font = nullptr;
-        QByteArray shown;   // of a stretch on one line, in one font: codes, and moves between them
-        bool moved = false; // some of these are moves
-        double pen = 0;     // where the next code is drawn, em
+        QByteArray shown;   // codes and moves of a text in one font on one line
+        bool moved = false; // whether `shown` has moves
+        double pen = 0;     // position of the next code, em
         double raised = 1e9;
-        bool open = false; // marked content
+        bool open = false; // whether marked content is open
         const auto flush = [&] {
             if (!shown.isEmpty()) {
                 out_ += moved ? " [<" + shown + ">] TJ" : " <" + shown + "> Tj";
@@ -218,7 +218,7 @@ public:
             moved = false;
         };
         const std::vector<ShapedCluster>& clusters = shaped.clusters;
-        std::size_t said = 0; // up to where a word stands beside its glyphs
+        std::size_t said = 0; // end of the word that is being written
         for (std::size_t at = 0; at < clusters.size(); ++at) {
             const ShapedCluster& cluster = clusters[at];
             const EmbeddedFont& wanted = font_of(cluster.face);
@@ -228,7 +228,7 @@ public:
                 raised = 1e9;
                 out_ += " /" + font->name + " " + number(item.style.size) + " Tf";
             }
-            QString word; // where its glyphs do not say it
+            QString word; // replacement text of a word; empty: not needed
             if (at >= said) {
                 said = end_of_word(item.text, clusters, at);
                 word = unsaid(item.text, shaped, at, said);
@@ -321,7 +321,7 @@ private:
         return *std::ranges::find_if(embedded_,
                                      [&](const EmbeddedFont& font) { return font.used.face == face; });
     }
-    /// Words end at spaces and where the direction changes.
+    /// The end of a word: a space, or a change of direction.
     static std::size_t end_of_word(const QString& text, const std::vector<ShapedCluster>& clusters,
                                    std::size_t begin) {
         std::size_t end = begin + 1;
@@ -352,7 +352,7 @@ private:
     static QByteArray components(const QColor& color) {
         return number(color.redF()) + " " + number(color.greenF()) + " " + number(color.blueF());
     }
-    /// Opacity of fills and of strokes are one parameter each, and stay until they are set again.
+    /// Sets the opacity of fills or strokes, if it has changed.
     void opacity(int& known, std::map<int, QByteArray>& used, char prefix, double value) {
         const int per_mille = qRound(value * 1000);
         if (per_mille == known) {
@@ -471,7 +471,8 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
             for (const char32_t character : own.toUcs4()) {
                 used->characters.insert(character);
             }
-            // Of several glyphs, each maps to its own character, and the first without one to the rest.
+            // With several glyphs, each maps to its own character, the first without one to the remaining
+            // text.
             QString rest = own;
             const bool single = cluster.glyphs_end == cluster.glyphs + 1;
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end && !single; ++i) {

@@ -42,7 +42,7 @@ struct Painting {
         painter.setBrush(brush_of(item.fill));
         if (item.radius > 0) {
             painter.drawPath(rounded_rect(item.rect, item.radius));
-        } else { // cells beside each other have no seams
+        } else { // without antialiasing: no seams between adjacent cells
             painter.setRenderHint(QPainter::Antialiasing, item.stroke.color.isValid());
             painter.drawRect(item.rect);
             painter.setRenderHint(QPainter::Antialiasing);

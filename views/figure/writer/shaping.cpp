@@ -29,7 +29,7 @@ char32_t character_at(const QString& text, qsizetype at) {
                : unit.unicode();
 }
 
-/// Ideographs differ by language, which kana and Hangul tell. The user's locale must have no effect.
+/// The language, because ideographs depend on it. Found by kana and Hangul, without the user's locale.
 const char* language_of(const QString& text) {
     for (const QChar unit : text) {
         const hb_script_t script = script_of(unit.unicode());
@@ -43,7 +43,7 @@ const char* language_of(const QString& text) {
     return "zh-cn";
 }
 
-/// Characters of one level, script and face.
+/// Characters with the same level, script and face.
 struct Run {
     qsizetype from = 0;
     qsizetype to = 0;
@@ -94,7 +94,7 @@ void add_run(const QString& text, const Run& run, const char* language, ShapedTe
     hb_buffer_set_direction(buffer.get(), backwards ? HB_DIRECTION_RTL : HB_DIRECTION_LTR);
     hb_buffer_set_script(buffer.get(), is_common(run.script) ? HB_SCRIPT_LATIN : run.script);
     hb_buffer_set_language(buffer.get(), hb_language_from_string(language, -1));
-    // Letters that are one glyph could belong to no single token, and to no single letter when copied.
+    // No ligatures: a glyph of several letters could not be divided among tokens, or copied by letters.
     static const hb_feature_t features[] = {{HB_TAG('l', 'i', 'g', 'a'), 0, 0, static_cast<unsigned>(-1)},
                                             {HB_TAG('c', 'l', 'i', 'g'), 0, 0, static_cast<unsigned>(-1)}};
     hb_shape(run.face->font(), buffer.get(), features, 2);
@@ -145,7 +145,7 @@ BidiLevels bidi_levels(const QString& paragraph) {
     FriBidiParType direction = FRIBIDI_PAR_ON;
     if (fribidi_get_par_embedding_levels_ex(types.data(), brackets.data(), count, &direction,
                                             levels.data()) == 0) {
-        return result; // out of memory: as it stands
+        return result; // out of memory: unchanged order
     }
     result.right_to_left = FRIBIDI_IS_RTL(direction);
     std::size_t at = 0;
@@ -160,8 +160,9 @@ BidiLevels bidi_levels(const QString& paragraph) {
 
 std::vector<std::size_t> visual_order(const std::vector<std::int8_t>& levels) {
     std::vector<FriBidiLevel> own(levels.begin(), levels.end());
-    const std::vector<FriBidiCharType> types(own.size(),
-                                             FRIBIDI_TYPE_LTR); // no spaces, whose levels it resets
+    const std::vector<FriBidiCharType> types(
+        own.size(),
+        FRIBIDI_TYPE_LTR); // as if without spaces, whose levels FriBidi resets
     std::vector<FriBidiStrIndex> order(own.size());
     std::iota(order.begin(), order.end(), 0);
     if (fribidi_reorder_line(FRIBIDI_FLAGS_DEFAULT, types.data(), static_cast<FriBidiStrIndex>(own.size()), 0,

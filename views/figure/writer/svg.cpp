@@ -17,7 +17,7 @@ QByteArray escaped(const QString& text) {
     return clean.toHtmlEscaped().toUtf8();
 }
 
-/// A name within quotes within XML.
+/// A font name in CSS quotes in XML.
 QByteArray css_name(const QString& family) {
     QByteArray name;
     for (const QChar one : family) {
@@ -54,7 +54,7 @@ public:
             out_ += " font-weight=\"bold\"";
         }
         const ShapedText& shaped = fonts_.shape(item.text, item.style.bold);
-        // Read from right to left, a line starts at its right end.
+        // A line from right to left starts at its right end.
         if (shaped.right_to_left) {
             out_ += " direction=\"rtl\"";
         }
@@ -153,7 +153,7 @@ QByteArray to_svg(const DisplayList& list, const Fonts& fonts) {
             }
         }
     }
-    // Set as measured: kerned, without ligatures, and spaces at a token's ends stay.
+    // As in the measurement: kerning, no ligatures, and spaces at a token's ends stay.
     out += "text{font-family:" + families.join(',') +
            ",sans-serif;font-kerning:normal;font-variant-ligatures:no-common-ligatures;white-space:pre}\n"
            "</style>\n<g xml:space=\"preserve\">\n";
