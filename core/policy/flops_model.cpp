@@ -111,8 +111,7 @@ void FlopsModel::count(std::span<const std::int32_t> last_steps, bool decides_by
     const std::vector<std::int64_t> ran = running_sums(steps);
     std::vector<std::int64_t> asked = running_sums(decisions); // includes the decision to stop
     asked.resize(steps.size(), asked.empty() ? 0 : asked.back());
-    // A rule that reads the read-out runs the head at each decision. The head always runs after the last
-    // step.
+    // A rule that reads the read-out runs the head at each decision. The head always runs after step K.
     const std::int64_t heads = decides_by_head && !input_reads_out ? read_out : 0;
     // With layers as steps, a token that exits at block e attends in blocks 0..e, and has only keys and
     // values in the blocks above.

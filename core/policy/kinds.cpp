@@ -98,9 +98,10 @@ PolicyKind full() {
             }};
 }
 
-/// The method's own rule with another tau: AdaPonderLM's gate (arXiv 2603.01914), PonderLM-3's tail mass
-/// (2603.02023), adaptive latent CoT's reach (2602.08220), which continue iff value >= tau; Ouro's cumulative
-/// exit probability (2510.25741), which stops there, and Think-at-Hard's gate (2511.08577).
+/// The method's own rule with another tau. Compared number of AdaPonderLM: gate (arXiv 2603.01914);
+/// PonderLM-3: the tail mass (2603.02023); adaptive latent CoT: the reach (2602.08220); Ouro: the cumulative
+/// exit probability (2510.25741); Think-at-Hard: the gate (2511.08577). OwnRule::Stops: when a value stops
+/// the token.
 PolicyKind learned() {
     return {.name = "learned",
             .rule = "the model's own gate or router is below theta, or what it adds up over the steps has "
@@ -449,7 +450,7 @@ PolicyKind make_signal_kind(PolicySignal signal, bool stops_below) {
                             .meaning = "in the signal's unit",
                             .low = std::numeric_limits<double>::lowest()}},
             .needs = {signal},
-            .causal = signal != PolicySignal::nll && name != signal::rank, // the others know the next token
+            .causal = signal != PolicySignal::nll && name != signal::rank, // nll and rank know the next token
             .first_step = first_step_of(signal),
             .make =
                 stops_below ? compares_with_theta<std::less<>> : compares_with_theta<std::greater_equal<>>};

@@ -116,7 +116,7 @@ std::string to_text(const PolicySpec::Value& value) {
 
 using Pairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// KEY=VALUE[,KEY=VALUE]...
+/// Splits KEY=VALUE[,KEY=VALUE]...
 Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_view text) {
     Pairs pairs;
     for (const std::string_view part : split_at(text, ',')) {

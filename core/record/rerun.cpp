@@ -92,7 +92,7 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
     } else {
         engine.choose(&RunPlan::rule, prescribed_halting(spec.text(), steps_of(table, replay(table, spec))));
     }
-    // Call this after the rule is set: pause tokens accept refreshes only with a rule.
+    // Set refreshes after the rule, because pause tokens accept refreshes only with a rule.
     if (run.scoring != engine.scoring()) {
         engine.choose(&RunPlan::refreshes, refreshes_of(run));
     }

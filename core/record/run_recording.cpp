@@ -42,7 +42,7 @@ std::string choices_of(const Engine& engine, const SequenceSource* source, const
         choices["prefix"] = *engine.plan().prefix;
     }
     if (config.layers_left_out > 0) {
-        choices["layers"] = config.layers; // only the first layers of the checkpoint run
+        choices["layers"] = config.layers; // fewer than the checkpoint has
     }
     if (options.branch) {
         choices["branch"] = to_json(*options.branch);

@@ -29,7 +29,7 @@ struct ScoredRequest {
     Kind kind = Kind::loglikelihood;
     std::shared_ptr<SequenceInput> sequence = std::make_shared<SequenceInput>();
     std::int64_t scored_from = 0; ///< the first token of the continuation
-    std::string label = {};       ///< of the request
+    std::string label = {};       ///< the request's label
     std::vector<WindowSpan> spans = {};
     std::vector<WindowResult> results = {}; ///< one for each of `spans`
     // generate_until:

@@ -184,7 +184,7 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     recipe.clip_norm = number_in(training, "clip_norm", 1.0, 0, 1e9, "a number from 0 (off)");
 }
 
-/// Keys of the penalty of the method in the "pondering" section. Methods of public keys have no penalty.
+/// Keys of the penalty of the method in the "pondering" section. Methods with public keys have no penalty.
 Keys penalty_keys(const Recipe& recipe) {
     const auto section = recipe.model.find("pondering");
     if (section == recipe.model.end() || !section->is_object()) {

@@ -27,7 +27,7 @@ public:
     /// The given last step of a token; no value: the other rule decides.
     using LastStep = std::function<std::optional<std::int64_t>(std::int64_t sequence, std::int64_t position)>;
 
-    /// \p otherwise: nullptr: the method's own rule.
+    /// \p otherwise: the other rule; nullptr: the method's own rule.
     Given(std::string name, LastStep last, std::shared_ptr<const HaltingRule> otherwise)
         : name_(std::move(name)), last_(std::move(last)), otherwise_(std::move(otherwise)) {}
 

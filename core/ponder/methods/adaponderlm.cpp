@@ -104,8 +104,8 @@ Decision AdaPonderLm::decide(const Slots& slots) const {
     return decision;
 }
 
-/// Mean of the n smallest of the batch's tokens x K gate values, n = floor(k_s tokens K + 0.5). After a token
-/// halted, its remaining gates count as the constant 0.
+/// Mean of the n smallest gate values of the batch (tokens x K values), n = floor(k_s tokens K + 0.5). After
+/// a token halted, its remaining gates count as the constant 0.
 at::Tensor AdaPonderLm::penalty(const TrainingRun& run) const {
     std::vector<at::Tensor> asked;
     for (const StepStates& states : run.states) {

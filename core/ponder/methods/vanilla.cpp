@@ -3,7 +3,7 @@
 
 namespace ponderscope {
 
-/// The plain model: one slot a token.
+/// The plain model: one step for each token.
 MethodEntry vanilla_method() {
     return MethodEntry::of<Method>(MethodKind::vanilla);
 }

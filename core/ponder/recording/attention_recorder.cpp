@@ -135,7 +135,7 @@ private:
     AttentionChoice choice_;
     at::Tensor values_;               ///< [M, step, layer, head, (key step,) back]
     std::int64_t longest_;            ///< tokens of the longest sequence
-    std::int64_t key_steps_;          ///< K + 1 unless the visibility is per step
+    std::int64_t key_steps_;          ///< K + 1; with per-step visibility 1
     at::Tensor heads_;                ///< int64 [heads]
     at::Tensor place_;                ///< ReportedTokens::place
     at::Tensor row_token_, row_step_; ///< int64 [R]: token and step of each K/V row

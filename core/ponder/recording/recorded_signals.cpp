@@ -321,7 +321,7 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
                          DType::i32);
     }
     for (SignalInfo& own : method.signals()) {
-        // A method with a single step has no gate to record, unless it gives the last step a value, too.
+        // A method with a single step has no gate to record, unless the last step has a value, too.
         const bool asked = own.name != signal::gate || method.max_steps() > 0 || method.values_last_step();
         if (asked && (own.name != signal::expected_nll || level == RecordLevel::steps)) {
             RecordedSignal& declared = signals.emplace_back(RecordedSignal{std::move(own), {}});

@@ -201,7 +201,7 @@ void Recorder::step_ran(const Slots& slots, const Decision& decision, const at::
             at::nan_to_num((wide * before).sum(1) / (norm * before.norm(2, 1))));
         put(signal::latent_difference, rows.place, slots.step, (wide - before).norm(2, 1) / norm);
         const at::Tensor update = wide - before;
-        // With a state before step 0, step 0 is the first update.
+        // With a state before step 0, step 0 makes the first update.
         if (slots.step > (backbone_.config().has_state_before() ? 0 : 1)) {
             const at::Tensor last = select_rows(update_, rows.place);
             put(signal::update_cosine, rows.place, slots.step,
