@@ -98,10 +98,10 @@ PolicyKind full() {
             }};
 }
 
-/// The method's own rule with another tau. Compared number of AdaPonderLM: gate (arXiv 2603.01914);
-/// PonderLM-3: the tail mass (2603.02023); adaptive latent CoT: the reach (2602.08220); Ouro: the cumulative
-/// exit probability (2510.25741); Think-at-Hard: the gate (2511.08577). OwnRule::Stops: when a value stops
-/// the token.
+/// The method's own rule with another tau. The rule compares with tau:
+///   AdaPonderLM (arXiv 2603.01914) and Think-at-Hard (2511.08577): the gate;   PonderLM-3 (2603.02023): the
+///   tail mass;   adaptive latent CoT (2602.08220): the reach;   Ouro (2510.25741): the cumulative exit
+///   probability.   OwnRule::Stops says which values stop a token.
 PolicyKind learned() {
     return {.name = "learned",
             .rule = "the model's own gate or router is below theta, or what it adds up over the steps has "
