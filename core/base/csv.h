@@ -12,8 +12,8 @@ namespace ponderscope {
 /// \p text as a field of a CSV table, in double quotes if needed.
 std::string csv_field(std::string_view text);
 
-/// The records of a CSV table (RFC 4180): fields with commas, quotes or line ends are in double quotes. A
-/// byte order mark in front is left out.
+/// The records of a CSV table (RFC 4180): fields with commas, quotes or line ends are in double quotes. Skips
+/// a byte order mark at the beginning.
 class CsvRecords {
 public:
     /// \p file is the name of the table in error messages. \p file and \p text must outlive the object.

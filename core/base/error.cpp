@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 namespace {
-constexpr std::size_t longest = 2000; ///< bytes of a part
+constexpr std::size_t longest = 2000; ///< most bytes of one part
 }
 
 const char* name_of(ErrorId id) {
@@ -19,7 +19,7 @@ const char* name_of(ErrorId id) {
 
 InputError::InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
                        const std::string& found, const std::string& remedy)
-    // What was found may be anything, of any length: a sentence stays one, on one line.
+    // The parts may come from untrusted files. Escape and shorten them, so that the message stays one line.
     : Error(id, visible(path.string()) + ": expected " + printable(expected, longest) + ", found " +
                     printable(found, longest) + "; " + printable(remedy, longest) + ".") {}
 

@@ -15,7 +15,7 @@ enum class ErrorId {
 #undef PONDERSCOPE_ERROR
 };
 
-/// "trace.locked".
+/// The id as "area.name", for example "trace.locked".
 const char* name_of(ErrorId id);
 
 /// Base of all exceptions that this project throws on purpose. what() is one sentence for the user.
@@ -34,7 +34,7 @@ public:
     explicit InputError(const std::string& sentence) : Error(ErrorId::input_invalid, sentence) {}
     InputError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 
-    /// The message is "PATH: expected EXPECTED, found FOUND; REMEDY." The parts come without a full stop.
+    /// The message is "PATH: expected EXPECTED, found FOUND; REMEDY." Pass the parts without a full stop.
     InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
                const std::string& found, const std::string& remedy);
     InputError(const std::filesystem::path& path, const std::string& expected, const std::string& found,

@@ -57,7 +57,7 @@ struct RegularFile {
     Descriptor descriptor;
     std::uint64_t size = 0;
 
-    /// Never blocks on a pipe.
+    /// Does not wait if the path is a pipe.
     explicit RegularFile(const fs::path& path)
         : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
         struct stat status {};
@@ -72,8 +72,8 @@ struct RegularFile {
     }
 };
 
-/// Creates a file with a new name in \p folder; its mode is \p mode without the bits of the umask, which only
-/// open() applies without changing it for other threads. Returns the descriptor, or -1 and errno.
+/// Creates a file with a new name in \p folder. open() applies the umask to \p mode (reading the umask would
+/// change it for other threads). Returns the descriptor, or -1 and errno.
 int create_temporary(const fs::path& folder, mode_t mode, fs::path& name) {
     std::random_device random;
     for (;;) {
@@ -92,7 +92,7 @@ void advise(std::span<const std::byte> part, int advice) {
     static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
     const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
     const auto aligned = begin / page * page;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the start of a page that is mapped
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the start of a mapped page
     ::madvise(reinterpret_cast<void*>(aligned), part.size() + (begin - aligned), advice);
 }
 
@@ -298,7 +298,7 @@ void sync_folder_of(const fs::path& file) {
 fs::path name_of_open_file(const FileId& file) {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd", error)) {
-        // Through the descriptor's own link: to open and close the file would drop the locks on it.
+        // Compare through the link in /proc: opening and closing the file would drop its locks.
         if (FileId::of(entry.path()) == file) {
             const fs::path name = fs::read_symlink(entry.path(), error);
             return !error && FileId::of(name) == file ? name : fs::path();
@@ -314,7 +314,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
         throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes",
                          std::to_string(size) + " bytes", "check that it is the right file");
     }
-    // Read to the end rather than to the size: files of /proc say 0, and a file may grow meanwhile.
+    // Read to the end, not to the size: files in /proc have size 0, and a file may grow during the read.
     std::string content;
     content.resize(static_cast<std::size_t>(size) + 1);
     std::size_t used = 0;

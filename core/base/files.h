@@ -26,9 +26,9 @@ public:
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Hints to the operating system. The bytes do not change. \p part: of any mapped file.
+    /// Hints to the operating system. The bytes do not change. \p part may lie in any mapped file.
     void expect_sequential_reads() const;
-    static void will_need(std::span<const std::byte> part); ///< start reading it in the background
+    static void will_need(std::span<const std::byte> part); ///< start to read \p part in the background
     static void done_with(std::span<const std::byte> part); ///< the kernel may drop these pages
 
 private:
@@ -41,8 +41,8 @@ private:
 };
 
 /// A file that appears whole or not at all. The bytes go to a temporary file in the same folder; commit()
-/// syncs this file and renames it over \p path. Without commit() the destructor deletes it. A link at \p path
-/// is followed.
+/// syncs this file and renames it over \p path. Without commit() the destructor deletes the temporary file.
+/// If \p path is a link, its target is replaced.
 class AtomicFile {
 public:
     /// InputError: the folder does not exist, or \p path is not a regular file. EnvironmentError: no
@@ -54,7 +54,7 @@ public:
 
     void write(std::span<const std::byte> bytes); ///< EnvironmentError: disk full, quota, I/O error
     void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
-    void commit(); ///< EnvironmentError: as in write(). Call this function once.
+    void commit(); ///< call it once; EnvironmentError: as in write()
 
     /// The temporary file, for libraries that write a file themselves. The file exists and is empty.
     [[nodiscard]] const std::filesystem::path& temporary_path() const { return temporary_; }
@@ -78,12 +78,12 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view t
 struct FileId {
     std::uint64_t device = 0;
     std::uint64_t number = 0;
-    static FileId of(const std::filesystem::path& path); ///< a link is followed
+    static FileId of(const std::filesystem::path& path); ///< follows links
     friend bool operator==(const FileId&, const FileId&) = default;
 };
 
-/// The file behind a name: links are followed, also to a file that does not exist yet. The absolute path, or
-/// \p name if a folder cannot be read. InputError: a loop of links.
+/// Follows links, also to a file that does not exist yet. Returns the absolute path of the file, or \p name
+/// if a folder on the way cannot be read. InputError: a loop of links.
 std::filesystem::path real_path(const std::filesystem::path& name);
 
 /// Syncs the folder of a file, so that the file's name survives a power cut. Ignores file systems that refuse

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "line 3, byte 17" for an offset into \p text; bytes of a line count from 1, as editors do.
+/// "line 3, byte 17" for an offset into \p text. Lines and bytes count from 1, as in editors.
 std::string place(std::string_view text, std::size_t offset) {
     offset = std::min(offset, text.size());
     const std::string_view before = text.substr(0, offset);
@@ -24,7 +24,7 @@ std::string place(std::string_view text, std::size_t offset) {
     return "line " + std::to_string(line) + ", byte " + std::to_string(offset - line_start + 1);
 }
 
-/// What to say of the library's message: without its prefix with code and position, which we say ourselves.
+/// The library's message without its prefix (code and position). Our message has the position already.
 std::string reason_of(std::string_view message) {
     for (const std::string_view mark :
          {std::string_view("syntax error "), std::string_view("number overflow")}) {
@@ -35,8 +35,8 @@ std::string reason_of(std::string_view message) {
     return "a syntax error";
 }
 
-/// Python's three numbers that JSON lacks, each with a stand-in of the same length, so that errors name the
-/// right place. Python never writes a zero in this way.
+/// Python's three numbers that JSON lacks. Each has a stand-in of the same length, so that offsets in errors
+/// stay right. The stand-ins are forms of zero that Python never writes.
 struct PythonNumber {
     std::string_view word, stand_in;
     double value;
@@ -48,7 +48,7 @@ constexpr PythonNumber python_numbers[] = {
     {"NaN", "0E0", std::numeric_limits<double>::quiet_NaN()},
 };
 
-/// \p text with the stand-ins; empty where it has none of the words outside of strings.
+/// \p text with the stand-ins. Empty: \p text has none of the words outside of strings.
 std::string with_stand_ins(std::string_view text) {
     std::string changed;
     bool in_string = false;
@@ -77,7 +77,7 @@ std::string with_stand_ins(std::string_view text) {
     return changed;
 }
 
-/// Builds the document while it is read, which is where depth and repeated keys can be seen.
+/// Builds the document during parsing, because only the parser sees the depth and repeated keys.
 class DocumentBuilder {
 public:
     DocumentBuilder(std::string_view text, const std::filesystem::path& source, const JsonLimits& limits,
@@ -165,8 +165,8 @@ private:
     const JsonLimits& limits_;
     bool has_stand_ins_;
     json root_;
-    json* slot_ = nullptr;     ///< where the value of the last key goes
-    std::vector<json*> stack_; ///< the containers that are open; stable, because only the innermost one grows
+    json* slot_ = nullptr;     ///< place for the value of the last key
+    std::vector<json*> stack_; ///< the open containers; only the innermost grows, so pointers stay valid
 };
 
 } // namespace
@@ -185,7 +185,7 @@ nlohmann::json parse_json(std::string_view text, const std::filesystem::path& so
         throw InputError(ErrorId::json_syntax, source, "JSON in UTF-8",
                          "an invalid byte sequence at " + place(text, invalid), limits.remedy);
     }
-    // The library takes a NUL for the end of the text, whatever follows.
+    // The library would ignore all text after a NUL.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
         throw InputError(ErrorId::json_syntax, source, "valid JSON", "a NUL byte at " + place(text, nul),
                          limits.remedy);

@@ -23,10 +23,10 @@ namespace ponderscope {
 struct JsonLimits {
     std::uint64_t max_bytes = std::uint64_t{64} << 20;
     std::size_t max_depth = 64; ///< largest depth of nested arrays and objects
-    /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and the last of
-    /// repeated keys counts. For files that Hugging Face libraries and data sets write.
+    /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and of repeated keys
+    /// the last one wins. For files that Hugging Face libraries and data sets write.
     bool python = false;
-    const char* remedy = "correct the file or get it again"; ///< what to do about invalid JSON
+    const char* remedy = "correct the file or get it again"; ///< the advice in an error about invalid JSON
 };
 
 /// Parses untrusted JSON. Stricter than nlohmann's parser: limits size and depth, and refuses repeated keys,
@@ -83,10 +83,10 @@ public:
 
     /// From now on, this object and its copies record the keys that the getters read.
     void remember_asked() { asked_ = std::make_shared<std::set<std::string, std::less<>>>(); }
-    /// Keys with a value that no getter has read since remember_asked(), sorted.
+    /// The keys that no getter has read since remember_asked(), sorted. Leaves out keys with the value null.
     [[nodiscard]] std::vector<std::string> never_asked() const;
 
-    /// InputError: a key is not in \p known. The message names it and the known keys.
+    /// InputError: a key is not in \p known. The message names this key and the known keys.
     void allow_only(const std::vector<std::string_view>& known) const;
 
     /// Throws "PATH: expected EXPECTED for "NAME.KEY", found VALUE; REMEDY." An empty \p remedy means the
@@ -109,8 +109,8 @@ private:
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
-/// Maps one of a fixed set of texts to its value. An absent key gives \p otherwise. Without \p otherwise an
-/// absent key is an InputError.
+/// Maps the text of \p key to the value beside it in \p known. An absent key gives \p otherwise. InputError:
+/// another text, or an absent key without \p otherwise.
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,

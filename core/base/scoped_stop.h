@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// While this object lives, a request on \p stop ends work on its thread: engine computations and waits for
-/// another machine throw Cancelled. This stops a thread during a long text or a slow network read.
+/// While this object lives, a request on \p stop cancels the work of the thread that made it: engine
+/// computations, and waits for another machine, throw Cancelled.
 class ScopedStop {
 public:
     explicit ScopedStop(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}

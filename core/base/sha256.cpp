@@ -48,7 +48,7 @@ std::string sha256_hex(std::string_view text) {
 }
 
 std::string to_base64(std::string_view bytes) {
-    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // with the zero that OpenSSL puts behind it
+    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0'); // OpenSSL appends a zero
     text.resize(static_cast<std::size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                                                          reinterpret_cast<const unsigned char*>(bytes.data()),
                                                          static_cast<int>(bytes.size()))));

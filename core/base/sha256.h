@@ -13,7 +13,7 @@ struct evp_md_ctx_st;
 
 namespace ponderscope {
 
-/// SHA-256 (FIPS 180-4) of bytes that arrive in parts, by OpenSSL. EnvironmentError if OpenSSL lacks it.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in parts, by OpenSSL. EnvironmentError if OpenSSL lacks SHA-256.
 class Sha256 {
 public:
     using Digest = std::array<std::uint8_t, 32>;

@@ -20,7 +20,7 @@ bool is_invalid(Utf8Character character) {
     return character.code == replacement && character.bytes == 1;
 }
 
-/// How many bytes at the front begin a character that does not end; at least one.
+/// The number of leading bytes that begin an incomplete character; at least one.
 std::size_t cut_character(std::string_view bytes) {
     for (std::size_t length = std::min<std::size_t>(3, bytes.size()); length > 1; --length) {
         std::string whole(bytes.substr(0, length));
@@ -111,7 +111,7 @@ std::size_t utf8_boundary_before(std::string_view text, std::size_t offset) {
 
 bool is_unseen(char32_t code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0xAD || code == 0x61C || code == 0x200B ||
-           code == 0x200E || code == 0x200F || // joiners are letters of some scripts
+           code == 0x200E || code == 0x200F || // not the joiners 0x200C and 0x200D
            (code >= 0x2028 && code <= 0x202E) || (code >= 0x2060 && code <= 0x206F) || code == 0xFEFF ||
            (code >= 0xFFF9 && code <= 0xFFFB) || (code >= 0xE0000 && code <= 0xE0FFF);
 }

@@ -39,7 +39,7 @@ std::size_t utf8_length(std::string_view text);
 std::size_t utf8_boundary_before(std::string_view text, std::size_t offset);
 
 /// Whether the character is invisible or moves other characters: control characters, direction marks, spaces
-/// without width. Joiners do not count, because some scripts need them as letters.
+/// without width. False for joiners, which some scripts need as letters.
 bool is_unseen(char32_t code);
 
 /// \p text for messages, cut after about \p max_bytes bytes. Invisible characters and invalid bytes are shown

@@ -26,7 +26,7 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
     std::optional<std::string_view> best;
     std::size_t best_distance = std::numeric_limits<std::size_t>::max();
     for (const auto candidate : known) {
-        // Optimal string alignment: three rows are enough for swaps of neighbours.
+        // Optimal string alignment. Swaps of adjacent letters need the last three rows of the table.
         const std::size_t columns = candidate.size() + 1;
         std::vector<std::size_t> before(columns);
         std::vector<std::size_t> last(columns);
@@ -57,7 +57,7 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-    const auto near = nearest(word.substr(0, 60), known); // its cost grows with the word
+    const auto near = nearest(word.substr(0, 60), known); // bounds the time for a long word
     return near ? "; did you mean " + std::string(*near) + "?" : ".";
 }
 

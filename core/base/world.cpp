@@ -31,7 +31,7 @@ struct Launcher {
     const char* local_rank; ///< may be missing
 };
 
-// From the innermost out: torchrun is started by srun, mpirun by either.
+// From the innermost to the outermost: srun may start torchrun, and mpirun may start both.
 constexpr Launcher launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"},
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},

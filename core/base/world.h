@@ -6,14 +6,14 @@
 
 namespace ponderscope {
 
-/// Largest number of processes. The names of shards have no room for a higher rank.
+/// Largest number of processes. The name of a shard has four digits for the rank.
 inline constexpr std::int64_t most_processes = 10'000;
 
 /// The number of processes that a launcher started, and the rank of this one.
 struct World {
     std::int64_t rank = 0;
     std::int64_t size = 1;
-    std::int64_t local_rank = 0; ///< rank among the processes of this machine: selects the GPU
+    std::int64_t local_rank = 0; ///< rank among the processes of this machine; selects the GPU
     std::string launcher;        ///< "torchrun", "srun", "mpirun"; empty: no launcher
 };
 

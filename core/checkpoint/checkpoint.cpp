@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Reads generation_config.json: its start and end tokens replace those of config.json. Other settings that
-/// would change greedy generation are reported in notices.
+/// Reads generation_config.json. Its start and end tokens replace the tokens in config.json. Adds a notice
+/// about other settings that would change greedy generation.
 void read_generation_config(const fs::path& folder, ModelConfig& config) {
     const fs::path file = folder / "generation_config.json";
     if (!exists_in_any_form(file)) {
@@ -77,7 +77,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
     read_generation_config(folder, model_config);
     Weights weights = Weights::open(folder, model_config.companions);
     std::optional<fs::path> vocabulary;
-    // A link, too: one file serves a family. One that leads nowhere is reported by whoever reads it.
+    // The file may be a link, because models of a family share a tokenizer. Reading it reports a broken link.
     if (exists_in_any_form(folder / "tokenizer.json")) {
         vocabulary = folder / "tokenizer.json";
     } else if (fs::exists(folder / "vocab.json", error) && fs::exists(folder / "merges.txt", error)) {

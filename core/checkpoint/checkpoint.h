@@ -20,8 +20,8 @@ namespace ponderscope {
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// All tensors of a checkpoint folder. Includes model.safetensors, or the shards in
-/// model.safetensors.index.json, and the config's companion files under their prefixes. open() validates
-/// every header and maps the files, but reads no weight. Thread-safe once open.
+/// model.safetensors.index.json. Also includes the config's companion files, with their prefixes before the
+/// names. open() maps the files and validates every header, but reads no weight. Thread-safe once open.
 class Weights {
 public:
     /// InputError: missing, truncated or inconsistent files, LFS pointers, pickles, shards outside the
@@ -38,7 +38,7 @@ public:
     /// use the names without these parts.
     [[nodiscard]] const std::vector<std::string>& removed_name_parts() const { return removed_name_parts_; }
     [[nodiscard]] std::vector<std::filesystem::path> files() const;
-    [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; } ///< of the tensors
+    [[nodiscard]] std::uint64_t total_bytes() const { return total_bytes_; } ///< of all tensors
 
 private:
     void add(SafetensorsFile file, const std::string& prefix = {});

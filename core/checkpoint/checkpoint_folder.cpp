@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sorted, so that the sentence is the same everywhere; folders are left out.
+/// The files in a folder, without folders. Sorted, so that the message is the same everywhere.
 std::vector<fs::path> files_in(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Depth mixing: Depth-Attention (arXiv 2606.05014) in its authors' present and older keys, and the three
+// Depth mixing: Depth-Attention (arXiv 2606.05014) with its authors' present and older keys, and the three
 // cross-layer baselines of that paper.
 #include "core/checkpoint/config_reader.h"
 
@@ -8,7 +8,7 @@
 namespace ponderscope {
 namespace {
 
-/// A selector's text, where "" and "none" select nothing.
+/// The text of a selector key. No value: the key is absent, "" or "none".
 std::optional<std::string> selected(const JsonObject& json, std::string_view key) {
     std::optional<std::string> text = json.text(key);
     return text && (text->empty() || *text == "none") ? std::nullopt : text;
@@ -66,7 +66,7 @@ void fill_baseline(const ConfigReader& reader, DepthMixingConfig& depth) {
     }
 }
 
-/// Whether the mixing of values runs, by the present key or the older one.
+/// Whether the config selects Depth-Attention, by the present key or the older one.
 bool depth_attention_selected(const ConfigReader& reader) {
     const JsonObject& json = reader.json();
     const std::optional<bool> flag = json.boolean("use_depth_attention");
@@ -101,7 +101,7 @@ bool depth_attention_selected(const ConfigReader& reader) {
     return true;
 }
 
-/// The authors' code takes 0, as it takes 1, for "every earlier layer". A negative stride is an error.
+/// The stride. In the authors' code 0 means "every earlier layer", as 1 does. A negative stride is an error.
 std::optional<std::int64_t> stride_of(const JsonObject& json, std::string_view key) {
     const std::optional<std::int64_t> stride = json.integer(key, 0, config_limits::layers);
     return stride ? std::optional(std::max<std::int64_t>(*stride, 1)) : std::nullopt;
@@ -113,7 +113,7 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
     DepthMixingConfig depth;
     const bool is_llama = config.architecture == Architecture::llama;
-    // Llama's own class has no such norms; the authors' has. The others either always have them or never.
+    // The authors' Llama has norms on q and k if `use_qk_norm` is true. Elsewhere the class decides.
     depth.use_qk_norm = is_llama ? reader.flag("use_qk_norm", false) : config.qk_norm;
     depth.key_norm_after_rope = is_llama;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Dory (NVIDIA): the keys of transformers' DoryConfig, and those of export format 1, which other programs
-// read.
+// Dory (NVIDIA): the keys of transformers' DoryConfig, and of export format 1, for other programs.
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 namespace ponderscope {
 namespace {
 
-/// Keys whose other values belong to variants that no public code computes.
+/// Refuses values that select variants without public code.
 void refuse_other_dory(const ConfigReader& reader, const ModelConfig& config) {
     const nlohmann::json heads = config.query_heads;
     const std::pair<const char*, nlohmann::json> fixed[] = {{"ngpt", true},
@@ -45,13 +44,13 @@ void refuse_other_dory(const ConfigReader& reader, const ModelConfig& config) {
     }
 }
 
-/// Which layers slide, and whether the file counts attention and MLP as blocks of their own.
+/// The layers with a sliding window, and whether the file counts attention and MLP as separate blocks.
 struct DoryBlocks {
     std::vector<bool> slides;
     bool doubled = false;
 };
 
-/// "S-*-": S slides, * does not, - is an MLP.
+/// Reads a pattern such as "S-*-". S: attention with a sliding window, *: full attention, -: MLP.
 std::optional<DoryBlocks> blocks_of_pattern(const JsonObject& json) {
     const std::optional<std::string> pattern = json.text("hybrid_layer_pattern");
     if (!pattern) {
@@ -100,7 +99,7 @@ std::optional<DoryBlocks> blocks_of_types(const JsonObject& json) {
     return blocks;
 }
 
-/// Sections of the stack, in layers.
+/// Reads the number of layers in each section of the stack.
 void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_format) {
     const JsonObject& json = reader.json();
     const std::optional<DoryBlocks> by_pattern = blocks_of_pattern(json);
@@ -148,7 +147,7 @@ void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_
     }
 }
 
-/// Export format 1: two bases, chosen for each attention block.
+/// Export format 1 has two rotary bases. Each attention block chooses one of them.
 void read_rope_profiles(const ConfigReader& reader, ModelConfig& config) {
     const JsonObject& json = reader.json();
     config.rope.kind = RopeConfig::Kind::standard;

@@ -8,10 +8,10 @@
 namespace ponderscope {
 namespace {
 
-/// Every layer has experts until a reader says otherwise.
+/// Gives every layer experts. The function below removes layers with a plain MLP.
 void read_experts(const ConfigReader& reader, ModelConfig& config, std::int64_t count, std::int64_t chosen) {
     ExpertsConfig& experts = config.experts;
-    // transformers 5 saves num_local_experts for every family.
+    // transformers 5 writes num_local_experts for every family.
     experts.count =
         reader.size(reader.either("num_experts", "num_local_experts"), count, config_limits::experts);
     experts.chosen = reader.size("num_experts_per_tok", chosen, config_limits::experts);
@@ -24,7 +24,7 @@ void read_experts(const ConfigReader& reader, ModelConfig& config, std::int64_t 
     std::iota(experts.layers.begin(), experts.layers.end(), std::int64_t{0});
 }
 
-/// Layers with a plain MLP between those with experts.
+/// Removes the layers with a plain MLP from the list of layers with experts.
 void read_dense_layers(const ConfigReader& reader, ModelConfig& config) {
     const std::int64_t step = reader.size("decoder_sparse_step", 1, config_limits::layers);
     std::vector<std::int64_t> dense;
@@ -56,12 +56,12 @@ void read_qwen3_moe(const ConfigReader& reader, ModelConfig& config) {
                 .eos = std::nullopt});
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
-    // The model's class in transformers reads no layer_types: every layer slides, or none.
+    // transformers ignores layer_types for this model: all layers have a sliding window, or none.
     const std::int64_t window = reader.size_or_null("sliding_window", 4096, config_limits::positions);
     if (reader.flag("use_sliding_window", false) && has_window(reader)) {
         config.sliding_windows.assign(static_cast<std::size_t>(config.layers), window);
     }
-    (void)reader.json().has("max_window_layers"); // of Qwen3's class
+    (void)reader.json().has("max_window_layers"); // a key of Qwen3, without effect
     read_rope(reader, config, {});
     read_experts(reader, config, 128, 8);
     config.experts.intermediate_size = reader.size("moe_intermediate_size", 768, config_limits::width);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gemma 2 and 3: keys and defaults of transformers' Gemma2Config, Gemma3TextConfig and Gemma3Config, of which
-// the text part alone is read.
+// Gemma 2 and 3: keys and defaults of transformers' Gemma2Config, Gemma3TextConfig and Gemma3Config. Of
+// Gemma3Config, only the text part is read.
 #include "core/checkpoint/config_reader.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace ponderscope {
 namespace {
 
-/// A softcap: null switches it off, absence means the default (0: off).
+/// A softcap. null means no softcap (0). An absent key means the default.
 double softcap(const ConfigReader& reader, std::string_view key, double otherwise) {
     return reader.is_null(key) ? 0.0 : reader.positive(key, otherwise);
 }
@@ -29,7 +29,7 @@ void read_gemma(const ConfigReader& reader, ModelConfig& config, std::int64_t vo
                 .tied = true,
                 .activation = Activation::gelu_tanh,
                 .activation_key = "hidden_activation"});
-    (void)reader.json().has("hidden_act"); // files have it beside hidden_activation; nobody reads it
+    (void)reader.json().has("hidden_act"); // transformers reads hidden_activation instead
     (void)reader.json().has("cache_implementation");
     reader.refuse_unless("use_bidirectional_attention", false, "this build runs causal models only");
     config.attention_bias = reader.flag("attention_bias", false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Models with layer norms: keys and defaults of transformers' GPT2Config (which also answers to the common
-// names of other classes), GPTNeoXConfig (Pythia), OPTConfig (Galactica) and PhiConfig (Phi-1, 1.5 and 2).
+// Models with layer norms: keys and defaults of transformers' GPT2Config (which also accepts the key names of
+// other classes), GPTNeoXConfig (Pythia), OPTConfig (Galactica) and PhiConfig (Phi-1, 1.5 and 2).
 #include "core/checkpoint/config_reader.h"
 
 namespace ponderscope {
@@ -55,7 +55,7 @@ void read_gpt_neox(const ConfigReader& reader, ModelConfig& config) {
     config.mlp_bias = true;
 
     const JsonObject& json = reader.json();
-    // The architecture has its own two names; what other architectures call these is not read.
+    // This architecture has its own names for these two keys, and ignores the names of other architectures.
     const std::optional<double> other_theta = json.number("rope_theta");
     if (other_theta && *other_theta != json.number("rotary_emb_base").value_or(10000.0) &&
         !json.has("rope_parameters")) {

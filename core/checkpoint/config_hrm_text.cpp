@@ -25,7 +25,7 @@ void read_hrm_text(const ConfigReader& reader, ModelConfig& config) {
         reader.refuse_unless(key, false, cannot_run);
     }
     config.norm_weight = NormWeight::none;
-    // The saved number of layers counts every pass of every layer; the true one stands beside it.
+    // num_hidden_layers counts every pass of every layer. num_layers_per_stack counts stored layers.
     const std::int64_t stack =
         reader.size_or_null("num_layers_per_stack", config.layers, config_limits::layers);
     config.released.low_passes = reader.size("L_cycles", 3, config_limits::steps);
@@ -33,7 +33,7 @@ void read_hrm_text(const ConfigReader& reader, ModelConfig& config) {
         json.fail("L_cycles", "fewer passes");
     }
     (void)json.has("L_bp_cycles");
-    config.layers = stack * (config.released.low_passes + 1); // passes of layers in a cycle
+    config.layers = stack * (config.released.low_passes + 1); // layer passes in a cycle
     config.sliding_windows.assign(static_cast<std::size_t>(config.layers), 0);
     config.scales.embedding = reader.positive_if_given("embedding_scale")
                                   .value_or(1.0 / reader.positive("initializer_range", 0.02));

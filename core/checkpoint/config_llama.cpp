@@ -13,7 +13,7 @@ const SizeDefaults qwen_defaults{.vocab_size = 151936,
                                  .bos = std::nullopt,
                                  .eos = std::nullopt};
 
-/// Qwen: the layers from max_window_layers on, if use_sliding_window is true.
+/// Qwen: layers from max_window_layers on have a sliding window, if use_sliding_window is true.
 void read_upper_windows(const ConfigReader& reader, ModelConfig& config) {
     const std::int64_t first = reader.count("max_window_layers", 28, config_limits::layers);
     const bool window = has_window(reader);
@@ -43,7 +43,7 @@ void read_ministral(const ConfigReader& reader, ModelConfig& config) {
 
 void read_qwen2(const ConfigReader& reader, ModelConfig& config) {
     read_sizes(reader, config, qwen_defaults);
-    config.attention_bias = true; // on q, k and v; the class has no key for it
+    config.attention_bias = true; // on q, k and v; the config has no key for it
     read_upper_windows(reader, config);
     read_rope(reader, config, {});
 }
@@ -71,7 +71,7 @@ void read_ouro(const ConfigReader& reader, ModelConfig& config) {
     }
     read_upper_windows(reader, config);
     read_rope(reader, config, {});
-    // The released files name the end of texts only; a turn of a chat ends with <|im_end|>.
+    // The released configs name only the end of a text. A turn of a chat ends with <|im_end|>.
     if (constexpr std::int64_t released_vocabulary = 49152, turn_end = 2;
         config.vocab_size == released_vocabulary && config.eos_token_ids == std::vector<std::int64_t>{0}) {
         config.eos_token_ids.push_back(turn_end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How often Nanbeige's stack runs.
+// Nanbeige: the number of passes over the stack.
 #include "core/checkpoint/config_reader.h"
 
 #include "core/base/error.h"

@@ -10,7 +10,7 @@ void read_olmo_sizes(const ConfigReader& reader, ModelConfig& config) {
     config.attention_bias = reader.flag("attention_bias", false);
     config.qk_norm = true;
     config.qk_norm_all_heads = true;
-    reader.refuse_unless("clip_qkv", nullptr, cannot_run); // of other generations
+    reader.refuse_unless("clip_qkv", nullptr, cannot_run); // a key of other OLMo generations
 }
 
 } // namespace

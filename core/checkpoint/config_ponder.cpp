@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The recurrence: what methods have in common. Public keys of PonderLM (arXiv 2505.20674) and of the
-// PonderLM-2 code base (2509.23184), which serve several methods without naming one, and our own "pondering"
-// section for methods that have no public format. What a key means to one method stands in that method's
-// file.
+// Keys that several methods share. The public keys of PonderLM (arXiv 2505.20674) and PonderLM-2 (2509.23184)
+// serve several methods without naming one. Our own "pondering" section serves methods without a public
+// format. The file of a method reads the keys of that method.
 #include "core/checkpoint/config_reader.h"
 
 #include "core/base/error.h"
@@ -17,7 +16,7 @@ bool has_key(const std::vector<SectionKey>& keys, std::string_view name) {
     return std::any_of(keys.begin(), keys.end(), [&](const SectionKey& key) { return key.name == name; });
 }
 
-/// The section keys of all methods, each once, in the order of the table.
+/// The section keys of all methods, each once, in the order of methods.def.
 const std::vector<SectionKey>& all_section_keys() {
     static const std::vector<SectionKey> all = [] {
         std::vector<SectionKey> found;
@@ -60,7 +59,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
         section, "embed_scale",
         {{"none", EmbedScale::none}, {"sqrt_d", EmbedScale::sqrt_d}, {"sqrt_2.5d", EmbedScale::sqrt_2_5_d}},
         EmbedScale::none);
-    // A key that this method does not read changes nothing, so whoever wrote it expects something else.
+    // A key that this method does not read has no effect, so a value other than the default is a mistake.
     for (const SectionKey& key : all_section_keys()) {
         const bool is_default = key.read(values, config);
         if (!is_default && !has_key(method_info(*declared).section, key.name)) {
@@ -84,7 +83,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     }
 }
 
-/// Methods that the keys may mean, most likely first. One entry: the config tells.
+/// The methods that the keys may mean, the most likely first. With one entry, the config is unambiguous.
 std::vector<MethodKind> candidates(const ConfigReader& reader, const ModelConfig& config,
                                    const PublicKeys& keys) {
     using Meant = PublicForm::Meant;
@@ -176,7 +175,7 @@ namespace section_keys {
 const SectionKey threshold{
     "threshold", [](const ConfigReader& section, ModelConfig& config) {
         config.ponder.threshold = section.positive("threshold", 1e-4, true);
-        if (config.ponder.threshold >= 1.0) { // no sigmoid reaches 1, so that nothing would ever go on
+        if (config.ponder.threshold >= 1.0) { // sigmoids are below 1: every token would stop
             section.json().fail("threshold", "a number from 0 (never halt) to below 1");
         }
         return config.ponder.threshold == 1e-4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Stacks of prelude, core and coda (methods-released.md sections 3 to 5): Huginn and the models retrofitted
-// in its format, and Parcae. Keys and defaults of their own configuration classes.
+// in its format, and Parcae. Keys and defaults of these models' own configuration classes.
 #include "core/checkpoint/config_reader.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool any_contains(const std::vector<std::string>& names, std::string_view part) 
                        [part](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
-/// Heads, blocks and the vocabulary, whose padding belongs to the model.
+/// Sets the heads, the blocks and the vocabulary. The padding of the vocabulary is part of the model.
 void read_sandwich_sizes(const ConfigReader& reader, ModelConfig& config, std::int64_t vocabulary,
                          std::int64_t width, std::int64_t heads, std::int64_t prelude, std::int64_t core,
                          std::int64_t coda) {
@@ -39,7 +39,7 @@ void read_sandwich_sizes(const ConfigReader& reader, ModelConfig& config, std::i
     config.norm = NormKind::rms_norm;
 }
 
-/// Normal of deviation s cut at three of them, or zeros.
+/// Reads whether the start state is zero or normal (SandwichConfig::state_deviation).
 void read_start_state(const ConfigReader& reader, ModelConfig& config, double deviation, double scale) {
     const bool zero =
         choice<bool>(reader.json(), "state_init", {{"like-init", false}, {"zero", true}}, false, cannot_run);
@@ -51,7 +51,7 @@ double usual_deviation(const ModelConfig& config) {
     return std::sqrt(2.0 / (5.0 * static_cast<double>(config.hidden_size)));
 }
 
-/// Huginn's and Parcae's rotation: neighbours turn together.
+/// The rotation of Huginn and Parcae: pairs (2i, 2i + 1).
 void set_pair_rope(const ConfigReader& reader, ModelConfig& config, double theta) {
     if (config.head_dim % 2 != 0) {
         reader.json().fail("n_embd", "heads of an even number of elements, whose pairs rotate, not " +
@@ -72,7 +72,7 @@ RavenBlock block_kind(const ConfigReader& reader) {
     return any_contains(names, ".attn.q_norm.") ? RavenBlock::olmo2 : RavenBlock::llama;
 }
 
-/// Blocks whose values get a row of a table: those that have a gate for it and a table of their own.
+/// Whether each block has value embeddings: a gate and a table of its own.
 std::vector<bool> value_embeddings(const ConfigReader& reader, const ModelConfig& config) {
     const std::vector<std::string> names = reader.tensors();
     const auto has = [&](const std::string& name) {

@@ -41,8 +41,7 @@ double ConfigReader::positive(std::string_view key, double otherwise, bool or_ze
 }
 
 Activation ConfigReader::activation(std::string_view key, Activation otherwise) const {
-    // The names of transformers' ACT2FN. Variants that differ only in how the same function is written share
-    // a value.
+    // The names in transformers' ACT2FN. Names of the same function map to the same value.
     return choice<Activation>(object_, key,
                               {{"gelu", Activation::gelu},
                                {"gelu_python", Activation::gelu},
@@ -156,7 +155,7 @@ void read_token_ids(const ConfigReader& reader, ModelConfig& config, std::option
         }
         return value.get<std::int64_t>();
     };
-    // An explicit null means that there is none, which is not the default. Some files say -1 for it.
+    // null means no start token; an absent key means the default. Some files write -1 for no token.
     config.bos_token_id = reader.is_null("bos_token_id") ? std::nullopt : default_bos;
     if (const nlohmann::json* bos = json.find("bos_token_id")) {
         const std::int64_t id = checked("bos_token_id", *bos, "a token id");

@@ -93,7 +93,7 @@ bool has_window(const ConfigReader& reader, bool otherwise = true);
 #include "core/checkpoint/architectures.def"
 #undef PONDERSCOPE_ARCHITECTURE
 
-/// Defaults of a configuration class, and the keys whose names differ from the keys of Llama's class.
+/// The defaults of a configuration class, and the names of its keys (by default the names in Llama's class).
 struct SizeDefaults {
     std::int64_t vocab_size = 32000;
     std::int64_t hidden_size = 4096;
@@ -139,22 +139,20 @@ struct RopeKeys {
 };
 /// Needs config.head_dim and config.max_positions.
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
-/// The same for architectures with separate rotary tables for full and sliding layers. Needs
-/// config.sliding_windows. The old keys (rope_scaling) set the table of full layers. rope_theta without a
-/// kind sets both tables. \p flat_is_full: other keys of rope_parameters without a kind set the table of full
-/// layers. Otherwise such keys are an InputError.
+/// The same for architectures with a rotary table for each kind of layer, full and sliding. Needs
+/// config.sliding_windows. The old keys (rope_scaling) set the table of full layers. A rope_theta outside of
+/// the two kinds sets both tables. \p flat_is_full: other keys of rope_parameters outside of the kinds set
+/// the table of full layers. Otherwise such keys are an InputError.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 
-/// Call it after the architecture's own keys and the depth mixing are read. (scale_embeds needs the depth
-/// mixing.)
+/// Call it after the architecture's own keys and the depth mixing are read: scale_embeds depends on them.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
 /// Reads a checkpoint in the format of the method \p own. The method's file reads the keys.
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method);
-/// Reads Nanbeige's keys for loops and depth attention. Replaces the two functions above if the config has no
-/// "pondering" section.
+/// Reads Nanbeige's keys for depth attention and, if the config has no "pondering" section, for loops.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config);
 

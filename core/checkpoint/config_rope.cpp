@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rotary position embeddings: three generations of keys for the same thing. As transformers 5 reads them.
+// Rotary position embeddings. Reads three generations of keys, as transformers 5 does.
 #include "core/checkpoint/config_reader.h"
 
 #include "core/base/error.h"
@@ -12,7 +12,7 @@
 namespace ponderscope {
 namespace {
 
-/// Phi-3 has two kinds, and two older names of the second.
+/// Phi-3 has the kinds "default" and "longrope". Two older names mean longrope.
 RopeConfig::Kind phi3_kind(const JsonObject& section, std::string_view key) {
     using Kind = RopeConfig::Kind;
     return choice<Kind>(section, key,
@@ -88,7 +88,7 @@ void read_longrope(const ConfigReader& reader, const ConfigReader& section, cons
                       "forward is the reference.");
 }
 
-/// One table: the keys of \p inner, and those at the top of the file that stand for absent ones.
+/// Reads one table from the keys of \p inner. Top-level keys replace keys that \p inner lacks.
 RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonObject inner,
                    const std::string& name_of_section, const RopeKeys& keys) {
     const JsonObject& json = reader.json();
@@ -139,7 +139,7 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
                          "correct the file");
     }
 
-    // A maximum length from before the scaling: the top level has priority there, as in transformers.
+    // The maximum length before scaling. The top-level key has priority, as in transformers.
     rope.original_max_positions = config.max_positions;
     switch (rope.kind) {
     case RopeConfig::Kind::none:
@@ -190,7 +190,7 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
         rope.kind = RopeConfig::Kind::none;
     }
     std::vector<std::string> unread = inner.never_asked();
-    std::erase(unread, "finetuned"); // a note of old files to themselves
+    std::erase(unread, "finetuned"); // a remark in old files, without effect
     if (!unread.empty()) {
         reader.notice(NoticeId::config_unread,
                       "\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
@@ -256,7 +256,7 @@ void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const Ro
     const auto table = [&](const nlohmann::json& section, const char* kind, const RopeKeys& keys) {
         const std::string name = std::string("rope_parameters.") + kind;
         RopeConfig rope = rope_of(reader, config, JsonObject(section, json.source(), name), name, keys);
-        // transformers looks for it beside the two kinds.
+        // transformers reads `truncate` from the level of the two kinds.
         rope.truncate = truncate;
         return rope;
     };

@@ -18,7 +18,7 @@ void read_smollm3(const ConfigReader& reader, ModelConfig& config) {
                 .tied = true});
     read_biases(reader, config);
     (void)json.has("max_window_layers");
-    // 1: turned, 0: not turned, whatever the name says.
+    // Despite the name of the key, 1 means that the layer rotates, and 0 that it does not.
     const std::int64_t interval = reader.size("no_rope_layer_interval", 4, config_limits::layers);
     const nlohmann::json* turned = json.array("no_rope_layers");
     if (turned != nullptr && static_cast<std::int64_t>(turned->size()) != config.layers) {
@@ -56,7 +56,7 @@ void read_phi3(const ConfigReader& reader, ModelConfig& config) {
     for (const char* const key : {"attention_bias", "mlp_bias"}) {
         reader.refuse_unless(key, false, "the architecture has no such tensors");
     }
-    (void)reader.json().has("original_max_position_embeddings"); // of longrope alone
+    (void)reader.json().has("original_max_position_embeddings"); // used for longrope only
     const bool window = has_window(reader, false);
     read_windows(reader, config, std::nullopt, [&](std::int64_t) { return window; });
     read_rope(reader, config, {"rope_theta", 10000.0, "partial_rotary_factor", 1.0});

@@ -59,11 +59,11 @@ FileKind recognise(std::string_view content) {
     if (text.empty()) {
         return FileKind::empty;
     }
-    // First, since a header of 640 bytes starts with the two bytes of a pickle.
+    // Test this first: a safetensors header of 640 bytes starts with the two bytes of a pickle.
     if (text.size() > 8 && text[8] == '{') {
         std::uint64_t length = 0; // little-endian
         std::memcpy(&length, text.data(), sizeof length);
-        if (length <= max_safetensors_header) { // whether it is true is for the reader to find out
+        if (length <= max_safetensors_header) { // SafetensorsFile checks it fully
             return FileKind::safetensors;
         }
     }
@@ -95,7 +95,7 @@ FileKind recognise_file(const std::filesystem::path& path) {
     if (!std::filesystem::is_regular_file(path, error)) {
         return FileKind::unknown;
     }
-    // A trace may be open in this process, and closing another descriptor of it takes away SQLite's locks.
+    // Do not open a trace here: this process may use it, and closing a descriptor would drop SQLite's locks.
     if (path.extension() == ".ponder") {
         return FileKind::sqlite;
     }
@@ -107,7 +107,7 @@ FileKind recognise_file(const std::filesystem::path& path) {
     }
     start.resize(static_cast<std::size_t>(file.gcount()));
     const FileKind kind = recognise(start);
-    // Protocols 0 and 1 begin with an opcode, and no mark.
+    // Pickles of protocols 0 and 1 begin with an opcode, without a mark.
     const bool old_pickle = kind == FileKind::unknown && has_pickle_name(path) &&
                             std::string_view("(]}cl").find(start.front()) != std::string_view::npos;
     return old_pickle ? FileKind::pickle : kind;
@@ -121,7 +121,7 @@ bool has_pickle_name(const std::filesystem::path& path) {
 void refuse(const std::filesystem::path& path, FileKind kind) {
     const Refusal& refusal =
         *std::find_if(std::begin(refusals), std::end(refusals) - 1,
-                      [&](const Refusal& one) { return one.kind == kind; }); // or the last
+                      [&](const Refusal& one) { return one.kind == kind; }); // the last entry is the default
     std::string remedy = refusal.remedy;
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
     for (std::size_t at = remedy.find("FOLDER"); at != std::string::npos;

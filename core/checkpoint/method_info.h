@@ -99,7 +99,7 @@ struct MethodInfo {
     /// tokens) is not available.
     bool sees_by_own_rule = false;
     /// The method's own format. A checkpoint with this architecture, or with this file beside config.json,
-    /// has this method. --method may select one of \c instead.
+    /// has this method. --method may also select a method in `instead`.
     std::optional<Architecture> architecture = {};
     const char* companion = nullptr;
     std::vector<MethodKind> instead = {};
@@ -119,7 +119,7 @@ struct MethodInfo {
 /// All methods, in the order of methods.def.
 const std::vector<MethodInfo>& method_infos();
 const MethodInfo& method_info(MethodKind kind);
-/// The method with the name that a trace has; nullptr if this build does not know the name.
+/// The method with this name, as traces store it; nullptr if this build does not know the name.
 const MethodInfo* method_info(std::string_view name);
 /// "vanilla, looped, ...", for messages. \p which selects methods; nullptr selects all.
 std::string method_names(bool (*which)(const MethodInfo& info) = nullptr);

@@ -40,7 +40,7 @@ constexpr const char* activation_names[] = {
 const ArchitectureReader& find_architecture(const JsonObject& json) {
     std::optional<std::string> name = json.text("model_type");
     if (!name && json.text("_class_name") == "ParcaeConfig") {
-        name = "parcae"; // its files have a class and no type
+        name = "parcae"; // its config.json names a class, but no model_type
     }
     std::string known;
     for (const ArchitectureReader& reader : architectures) {
@@ -53,7 +53,7 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
         json.fail("_class_name", "ParcaeConfig, the one class without a model_type that runs here,",
                   cannot_run);
     }
-    if (name) { // the folder is of another model; its config.json is all right
+    if (name) { // a valid config.json of an unsupported model
         throw InputError(ErrorId::checkpoint_architecture, json.source().parent_path(),
                          "one of the architectures " + known + " for \"model_type\"",
                          '"' + printable(*name) + '"', cannot_run);
@@ -62,7 +62,7 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
               "check that it is a Hugging Face model's config.json");
 }
 
-/// Packed weights need unpacking that is not done here; without it they would be read as something else.
+/// Refuses quantised checkpoints: this build would misread packed weights.
 void refuse_quantisation(const JsonObject& json) {
     for (const char* const key : {"quantization_config", "quantization"}) {
         if (json.has(key)) {
@@ -76,8 +76,7 @@ void refuse_quantisation(const JsonObject& json) {
     }
 }
 
-/// Keys without effect on a forward pass: the file's origin, training, sampling, labels. A space before and
-/// after each.
+/// Keys without effect on a forward pass: origin, training, sampling, labels. Spaces around each key.
 constexpr std::string_view inert_keys =
     " architectures auto_map bad_words_ids chunk_size_feed_forward do_sample dtype early_stopping"
     " experts_per_token finetuning_task gradient_checkpointing init_device init_std max_length"
@@ -87,12 +86,12 @@ constexpr std::string_view inert_keys =
     " temperature reorder_and_upcast_attn tokenizer_class router_aux_loss_coef top_k"
     " task_specific_params top_p torch_dtype torchscript transformers_version typical_p use_bfloat16"
     " use_cache ";
-/// Parts of further such keys.
+/// Parts of the names of further keys without effect.
 constexpr auto inert_parts = std::to_array<std::string_view>(
     {"drop", "summary_", "_token_id", "num_beam", "_penalty", "2label", "label2", "initializer_",
      "return_dict", "suppress_tokens", "no_repeat_ngram_size"});
 
-/// Adds notices about keys of the file that no reader asked for.
+/// Adds a notice about keys that no reader has read.
 void report_unread(const JsonObject& json, Notices& notices) {
     std::vector<std::string> unread = json.never_asked();
     std::erase_if(unread, [&](const std::string& key) {
@@ -127,7 +126,7 @@ void read_method(const ConfigReader& reader, ModelConfig& config, std::optional<
     }
 }
 
-/// --steps: another number of recurrences than the config's.
+/// Applies --steps, which replaces the config's number of recurrences.
 void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t steps) {
     const MethodKind method = config.ponder.method;
     if (!method_info(method).any_steps) {

@@ -16,7 +16,7 @@
 
 namespace ponderscope {
 
-/// `model_type` of a Hugging Face config.json. One line of architectures.def each.
+/// `model_type` of a Hugging Face config.json. Each value is a line of architectures.def.
 enum class Architecture : std::uint8_t {
 #define PONDERSCOPE_ARCHITECTURE(name) name,
 #include "core/checkpoint/architectures.def"
@@ -42,7 +42,7 @@ enum class Activation : std::uint8_t {
     quick_gelu,
     relu,
     relu_squared,
-    half_relu_squared, ///< relu(x)² / 2, of Parcae
+    half_relu_squared, ///< relu(x)² / 2 (Parcae)
     silu,
     sigmoid,
     tanh,
@@ -55,8 +55,8 @@ struct RopeConfig {
     enum class Kind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::none;
     double theta = 10000.0;
-    std::int64_t rotary_dims = 0; ///< leading elements of a head that rotate; the others stay unchanged
-    bool pairs = false;           ///< neighbours (2i, 2i + 1) rotate together, not halves (i, i + dims / 2)
+    std::int64_t rotary_dims = 0; ///< number of elements at the start of a head that rotate
+    bool pairs = false;           ///< rotates pairs (2i, 2i + 1); false: pairs (i, i + dims / 2)
     double factor = 1.0;
     std::int64_t original_max_positions = 0;
     double low_freq_factor = 1.0;           ///< llama3
@@ -67,8 +67,8 @@ struct RopeConfig {
     std::optional<double> mscale;           ///< yarn
     std::optional<double> mscale_all_dim;   ///< yarn
     bool truncate = true;                   ///< yarn
-    std::vector<double> short_factor;       ///< longrope, [rotary_dims / 2]: up to original_max_positions
-    std::vector<double> long_factor;        ///< longrope, rotary_dims / 2 values: for longer sequences
+    std::vector<double> short_factor;       ///< longrope, [rotary_dims / 2], up to original_max_positions
+    std::vector<double> long_factor;        ///< longrope, [rotary_dims / 2], for longer sequences
     bool reversed = false;                  ///< rotates in the opposite direction (nanochat)
 
     /// Sequences up to this length share one table of angles. Each longer length has its own table.
@@ -95,8 +95,8 @@ struct ScaleConfig {
     std::optional<double> qkv_limit;     ///< q, k and v are clipped to ± this, after their norms
 };
 
-/// The recurrence in the token dimension. One line of methods.def each; the command line, the trace and our
-/// config section use the same names.
+/// The method: how the model computes several steps for a token. Each value is a line of methods.def. The
+/// command line, the trace and our config section use the same names.
 enum class MethodKind : std::uint8_t {
 #define PONDERSCOPE_METHOD(name) name,
 #include "core/checkpoint/methods/methods.def"
@@ -110,10 +110,10 @@ enum class Remainder : std::uint8_t { last, drop };
 struct PonderConfig {
     MethodKind method = MethodKind::vanilla;
     std::int64_t max_steps = 0; ///< K: further steps after step 0
-    /// tau. 0 means never halt (ouro: infinity). tah: another step runs if the gate exceeds tau.
+    /// tau. 0 (ouro: infinity) means that no token halts. tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
-    bool multiply_start = false; ///< E_0 times K (the authors' `mutiply_pondering_steps`)
+    bool multiply_start = false; ///< multiply E_0 by K (the authors' `mutiply_pondering_steps`)
     std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
     double temperature = 1.0;    ///< temperature of the mixture's softmax (PonderLM)
     Remainder remainder = Remainder::last;
@@ -121,10 +121,10 @@ struct PonderConfig {
     bool interpolation = false;                    ///< ponderlm2
     bool interpolation_use_topk = false;           ///< ponderlm2
     std::int64_t interpolation_topk = 100;         ///< ponderlm2
-    std::optional<std::int64_t> jacobi_iterations; ///< passes of Jacobi scoring; absent: exact scoring
+    std::optional<std::int64_t> jacobi_iterations; ///< refreshes of Jacobi scoring; absent: exact scoring
     std::int64_t pause_token_id = 50288;           ///< pause
     bool loop_final_norm_each_pass = false;        ///< nanbeige, ouro
-    /// Numbers of a single method, under the names in that method's file.
+    /// Settings of a single method. The method's file in methods/ defines their names.
     std::map<std::string, double> own;
 };
 
@@ -138,8 +138,8 @@ struct SandwichConfig {
     bool injection_bias = false;
     bool norm_before_coda = false; ///< Huginn: the final norm also runs before the coda
     bool prelude_norm = false;     ///< Parcae
-    /// The start state is normal with this deviation, cut at three deviations, times a scale. 0: the start
-    /// state is zero.
+    /// The start state is normal with this standard deviation, truncated at three standard deviations, and
+    /// multiplied by state_scale. 0: the start state is zero.
     double state_deviation = 0.0;
     double state_scale = 1.0;
 };
@@ -152,11 +152,11 @@ struct ReleasedConfig {
     RavenBlock block = RavenBlock::sandwich; ///< huginn_raven
     bool qk_bias = false;                    ///< huginn_raven, parcae
     bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
-    std::int64_t core_intermediate_size = 0; ///< parcae: for the MLPs of the core
+    std::int64_t core_intermediate_size = 0; ///< parcae: intermediate size in the core
     std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
     bool positions_end = false;              ///< angles exist for max_positions tokens only
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial deviation, which divides stored scales
+    double deviation = 1.0;                  ///< dory: initial value of the scales; divides stored scales
     bool last_loop_kv = false;      ///< dory: decoding reads the last loop's K and V of earlier tokens
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt
@@ -166,7 +166,7 @@ struct ReleasedConfig {
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: block i - 1's output; L: the norm's
+    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: output of block i - 1; L: of the norm
     std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads
@@ -221,7 +221,7 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;      ///< rows of the embedding, including padding
     std::int64_t hidden_size = 0;     ///< d
     std::int64_t layers = 0;          ///< L
-    std::int64_t layers_left_out = 0; ///< layers of the file beyond the first L (--layers)
+    std::int64_t layers_left_out = 0; ///< further layers in the file (--layers)
     std::int64_t query_heads = 0;     ///< n_q
     std::int64_t kv_heads = 0;        ///< g
     std::int64_t head_dim = 0;        ///< d_h
@@ -282,12 +282,12 @@ struct ModelConfig {
     [[nodiscard]] std::int64_t core_end() const { return layers - sandwich.coda; }
 };
 
-/// The prefix of a block's tensor names in a stack that recurs: "transformer.core_block.0.". \p block counts
-/// prelude, core and coda in this order.
+/// The prefix of a block's tensor names in a recurrent stack: "transformer.core_block.0.". \p block numbers
+/// the blocks of prelude, core and coda in this order.
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
-/// Returns the names of the checkpoint's tensors. Called only for architectures whose blocks have different
-/// tensors.
+/// Returns the names of the checkpoint's tensors. Called only for architectures whose tensors differ between
+/// checkpoints in a way that config.json does not say.
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
@@ -305,7 +305,7 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
                                const TensorNames& tensors = {});
 
 /// Keeps the first \p layers layers of a plain stack. InputError: the model has fewer layers, the stack has
-/// several parts, or tensors of the method or mixture depend on the number of layers.
+/// several parts, or tensors of the method or the depth mixing depend on the number of layers.
 void keep_first_layers(ModelConfig& config, std::int64_t layers);
 
 std::string to_string(Architecture architecture); ///< "gpt_neox"

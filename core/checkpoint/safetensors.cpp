@@ -20,7 +20,7 @@ namespace ponderscope {
 namespace {
 
 constexpr std::size_t length_bytes = 8;
-static_assert(std::endian::native == std::endian::little); // as the format
+static_assert(std::endian::native == std::endian::little); // as in the file format
 constexpr std::uint64_t max_size = std::numeric_limits<std::int64_t>::max();
 const char* const get_again = "the file is damaged or incomplete: get it again";
 
@@ -28,7 +28,7 @@ std::string in_quotes(std::string_view name) {
     return '"' + printable(name) + '"';
 }
 
-/// Multiplies; false on overflow of a signed 64-bit number.
+/// Multiplies \p value. False: the product overflows a signed 64-bit number.
 bool multiply(std::uint64_t& value, std::uint64_t by) {
     if (by != 0 && value > max_size / by) {
         return false;
@@ -37,10 +37,10 @@ bool multiply(std::uint64_t& value, std::uint64_t by) {
     return true;
 }
 
-/// One entry of the header before its bytes are known to lie in the file.
+/// An entry of the header. Its byte range is not yet checked against the file.
 struct Entry {
     TensorView view;
-    std::string unknown_dtype; ///< empty: view.dtype is it
+    std::string unknown_dtype; ///< empty: the dtype is view.dtype
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
 };
@@ -63,7 +63,7 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
     const std::optional<DType> known = dtype_from_name(dtype);
     if (known) {
         entry.view.dtype = *known;
-    } else { // whoever needs the tensor says so
+    } else { // an error only if the model needs the tensor
         entry.unknown_dtype = dtype;
     }
 
@@ -93,7 +93,7 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
 std::map<std::string, std::string> read_metadata(const nlohmann::json& value,
                                                  const std::filesystem::path& path) {
     std::map<std::string, std::string> metadata;
-    if (value.is_null()) { // written by some, accepted by the format's own reader
+    if (value.is_null()) { // some programs write it, and the format's own reader accepts it
         return metadata;
     }
     const JsonObject object(value, path, "__metadata__");
@@ -148,7 +148,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
             entries.push_back(read_entry(name, value, path));
         }
     }
-    // File order; empty tensors before the one that starts where they do.
+    // Sort in file order. An empty tensor comes before the tensor with the same offset.
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     });
@@ -195,8 +195,7 @@ const TensorView* SafetensorsFile::find(const std::string& name) const {
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-    // Wide elements first keeps every tensor aligned, which other readers rely on; one dtype keeps the given
-    // order.
+    // Wide elements come first, so that every tensor is aligned, as other readers expect.
     std::vector<std::size_t> order(tensors.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

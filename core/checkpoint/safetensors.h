@@ -21,7 +21,7 @@ struct TensorView {
     std::string name;
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
-    std::span<const std::byte> bytes; ///< row-major, little-endian; not necessarily aligned to the element
+    std::span<const std::byte> bytes; ///< row-major, little-endian; possibly not aligned for the dtype
 };
 
 /// The format's limit on the JSON header, in bytes.
@@ -46,7 +46,7 @@ private:
     explicit SafetensorsFile(MappedFile file) : file_(std::move(file)) {}
 
     MappedFile file_;
-    std::vector<TensorView> tensors_; ///< their addresses survive a move of this object
+    std::vector<TensorView> tensors_; ///< a move of this object keeps the addresses of the tensors
     std::unordered_map<std::string, std::size_t> by_name_;
     std::map<std::string, std::string> unreadable_;
     std::map<std::string, std::string> metadata_;

@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 const char* const single_name = "model.safetensors";
 const char* const index_name = "model.safetensors.index.json";
 
-/// A file name from an index must stay inside the folder. Links that the owner of the folder made are theirs
-/// to make (the Hugging Face cache consists of them); what a downloaded index says is not.
+/// A file name in a downloaded index must not lead out of the folder. Links in the folder are allowed,
+/// because its owner made them (the Hugging Face cache consists of links).
 void check_shard_name(const fs::path& index, const std::string& name) {
     const fs::path shard(name);
     const bool climbs =
@@ -36,7 +36,7 @@ void check_shard_name(const fs::path& index, const std::string& name) {
     }
 }
 
-/// Tensor name -> shard, as the index says.
+/// Tensor name -> shard, from the index.
 std::map<std::string, std::string> read_index(const fs::path& path) {
     const nlohmann::json document = read_json_file(path);
     const JsonObject map = JsonObject(document, path).required_object("weight_map");
@@ -60,7 +60,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
 constexpr std::string_view wrapper_parts[] = {"_orig_mod.", "_fsdp_wrapped_module.",
                                               "_checkpoint_wrapped_module.", "_forward_module."};
 
-/// \p name without them; DistributedDataParallel's "module." only in front.
+/// \p name without these parts. Removes DistributedDataParallel's "module." only at the beginning.
 std::string unwrapped(const std::string& name, std::set<std::string>& removed) {
     std::string plain;
     for (std::size_t begin = 0, end = 0; begin < name.size(); begin = end) {
@@ -91,7 +91,7 @@ void Weights::unwrap_names() {
 }
 
 void Weights::add(SafetensorsFile file, const std::string& prefix) {
-    for (const TensorView& view : file.tensors()) { // their addresses survive the move below
+    for (const TensorView& view : file.tensors()) { // the move below keeps their addresses
         const auto [position, is_new] = tensors_.emplace(prefix + view.name, Place{&view, files_.size()});
         if (!is_new) {
             throw InputError(file.path(), "every tensor in one file",

@@ -13,9 +13,9 @@ void read_ouro_keys(const ConfigReader& reader, ModelConfig& config) {
     ponder.max_steps = reader.size("total_ut_steps", 4, config_limits::steps) - 1;
     ponder.loop_final_norm_each_pass = true;
     if (ponder.method != MethodKind::ouro) {
-        return; // looped: the passes without the gate
+        return; // method looped: all passes, without the gate
     }
-    // Not checked by the authors' code, either: 0 and less is step 0, more than 1 the last.
+    // Not checked, as in the authors' code: at most 0 stops at step 0, and above 1 at the last step.
     ponder.threshold = reader.is_null("early_exit_threshold")
                            ? std::numeric_limits<double>::infinity()
                            : reader.json().number("early_exit_threshold").value_or(1.0);
@@ -46,7 +46,7 @@ MethodInfo ouro_info() {
         .any_steps = true,
         .exits_select = true,
         .architecture = Architecture::ouro,
-        .instead = {MethodKind::looped, MethodKind::vanilla}, // a stack that runs several times
+        .instead = {MethodKind::looped, MethodKind::vanilla}, // the stack also runs without the gate
         .read = &read_ouro_keys,
         .untrained = "whose loss weighs the read-outs of all steps with its gate"};
 }

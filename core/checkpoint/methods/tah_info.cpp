@@ -18,7 +18,7 @@ const char* const adapter_config = "lora/adapter_config.json";
 const char* const adapter_weights = "lora/adapter_model.safetensors";
 const char* const gate_weights = "iter_decider.safetensors";
 
-/// The gate is shipped as a pickle, which is never opened here.
+/// Checks the file of the gate. Released checkpoints have it as a pickle, which this program never opens.
 void require_gate(const fs::path& folder) {
     std::error_code error;
     if (fs::exists(folder / gate_weights, error)) {
@@ -133,7 +133,7 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
         gate.fail("hidden_states_size",
                   "the hidden size of config.json, " + std::to_string(config.hidden_size) + ",");
     }
-    // Where the key is absent, the tensor of that name in the gate's file counts.
+    // If the key is absent, the threshold is the tensor with this name in the gate's file.
     require_gate(folder);
     if (const std::optional<double> threshold = gate.number("threshold")) {
         ponder.threshold = *threshold;
