@@ -56,14 +56,14 @@ void check_shapes(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
     TORCH_CHECK(queries == q.size(0), "attend: causal blocks cover ", queries, " of ", q.size(0), " queries");
 }
 
-/// Whether block b can be stacked behind a: same length, packed one after the other.
+/// Whether block b has the length of block a and directly follows it, so that one call can compute both.
 bool follows(const Visibility::CausalBlock& a, const Visibility::CausalBlock& b) {
     return a.length == b.length && b.query_begin == a.query_begin + a.length &&
            b.row_begin == a.row_begin + a.length;
 }
 
-/// Blocks from the library's fused kernel, sequences of one length stacked into one call: for training, since
-/// it has a gradient and keeps no score matrix for it.
+/// Causal blocks by LibTorch's fused kernel, one call for adjacent sequences of equal length. The kernel
+/// serves training, too: its gradient keeps no score matrix.
 at::Tensor attend_fused(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         const Visibility& visibility, double scale) {
     const auto group = q.size(1) / k.size(1);
@@ -82,8 +82,8 @@ at::Tensor attend_fused(const at::Tensor& q, const at::Tensor& k, const at::Tens
                 .view({batch, length, rows.size(1), rows.size(2)})
                 .transpose(1, 2);
         };
-        // A GPU's kernel for fp32 knows no groups: the library would take plain products, which keep all
-        // scores.
+        // The fp32 kernel of a GPU does not support groups. Without repeated heads LibTorch would use plain
+        // products, which keep all scores.
         const bool spread = group > 1 && !q.is_cpu() && q.scalar_type() == at::kFloat;
         const auto shared = [&](const at::Tensor& rows) {
             const auto heads = stacked(rows, blocks[i].row_begin);
@@ -98,8 +98,7 @@ at::Tensor attend_fused(const at::Tensor& q, const at::Tensor& k, const at::Tens
     return parts.size() == 1 ? parts.front() : at::cat(parts);
 }
 
-/// Whether the fused kernel computes this visibility: whole sequences, in the queries' order, no past, no
-/// window.
+/// Whether the fused kernel supports this visibility: whole sequences in order, no past, no window.
 bool fused_fits(const Visibility& visibility, const at::Tensor& row_bias) {
     if (visibility.ranges.defined() || row_bias.defined() || visibility.window > 0 ||
         visibility.causal.empty()) {
@@ -115,9 +114,8 @@ bool fused_fits(const Visibility& visibility, const at::Tensor& row_bias) {
     return true;
 }
 
-/// Several sequences of one length, one behind the other, where the library's own choice for a GPU (cuDNN's
-/// kernel from Hopper on) is faster than flash attention over sequences of any lengths. Alone, each length
-/// would be prepared anew.
+/// Whether all blocks are adjacent sequences of equal length. LibTorch's choice on a GPU (cuDNN from Hopper
+/// on) is then faster than flash attention. But for one sequence cuDNN would prepare every new length.
 bool of_one_length(const std::vector<Visibility::CausalBlock>& blocks) {
     return blocks.size() > 1 &&
            std::adjacent_find(blocks.begin(), blocks.end(),
@@ -137,7 +135,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
         const c10::NoGradGuard no_grad;
         return attend_blocks(q, k, v, visibility, scale, row_bias, extras);
     }
-    if (extras.any()) { // no kernel of a GPU and no gradient of ours knows them
+    if (extras.any()) { // neither the GPU kernels nor attend_with_gradient support them
         return attend_plain(q, k, v, visibility, scale, row_bias, extras);
     }
     const CudaKernels* cuda = gradient ? nullptr : cuda_kernels(q);

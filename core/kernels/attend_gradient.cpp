@@ -42,7 +42,7 @@ public:
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
         const auto saved = context->get_saved_variables();
         const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &bias = saved[3], &out = saved[5];
-        const at::Tensor on_host = saved[4].cpu().contiguous(); // which rows go together; masks stay there
+        const at::Tensor on_host = saved[4].cpu().contiguous(); // to form the blocks; masks use saved[4]
         const double scale = context->saved_data["scale"].toDouble();
         const auto type = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
         const auto options = q.options().dtype(type);
@@ -57,7 +57,7 @@ public:
             const QueryBlock block = QueryBlock::at(begin, on_host, q.size(1));
             const std::int64_t count = block.queries();
             begin = block.end;
-            // [count, g * group, d_h] -> [g, group * count, d_h]: the heads that share keys share a product.
+            // [count, g * group, d_h] -> [g, group * count, d_h]: heads that share keys share one product.
             const auto queries = [&](const at::Tensor& all) {
                 return all.narrow(0, block.begin, count)
                     .to(type)

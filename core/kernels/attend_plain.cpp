@@ -11,7 +11,7 @@ namespace ponderscope {
 
 namespace {
 
-/// bool [n, R]: which rows each query sees.
+/// bool [n, R]: true if the query sees the row.
 at::Tensor visibility_mask(const Visibility& visibility, std::int64_t queries, std::int64_t rows,
                            at::Device device) {
     const auto ranges = visible_ranges(visibility, queries, device);
@@ -49,7 +49,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
     if (visibility.window == 0) {
         return ranges;
     }
-    // Rows that the ranges behind this one have already taken of the window.
+    // The part of the window that later ranges have used.
     auto taken = at::zeros({queries}, ranges.options());
     std::vector<at::Tensor> trimmed;
     for (std::int64_t m = ranges.size(1) - 1; m >= 0; --m) {
@@ -64,7 +64,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 
 namespace {
 
-/// Attention of a chunk of queries; \p mask has the rows of this chunk.
+/// Attention of some queries. \p mask: [these queries, rows].
 at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values,
                        const at::Tensor& mask, double scale, const at::Tensor& row_bias,
                        const ScoreExtras& extras) {
@@ -84,14 +84,14 @@ at::Tensor attend_some(const at::Tensor& q, const at::Tensor& keys, const at::Te
 at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         const Visibility& visibility, double scale, const at::Tensor& row_bias,
                         const ScoreExtras& extras) {
-    constexpr std::int64_t most_scores = std::int64_t{1} << 28; // alive at once
+    constexpr std::int64_t most_scores = std::int64_t{1} << 28; // in memory at once
     const auto n = q.size(0);
     const auto group = q.size(1) / k.size(1);
     const auto compute = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    // Heads lead: [n_q, n, d_h] against [n_q, R, d_h], the KV heads repeated.
+    // Put heads first and repeat the KV heads: [n_q, n, d_h] and [n_q, R, d_h].
     const auto keys = k.to(compute).transpose(0, 1).repeat_interleave(group, 0);
     const auto mask = visibility_mask(visibility, n, k.size(0), q.device());
-    // A cache's free rows hold whatever lay there, and 0 times NaN is NaN.
+    // Zero the values of unseen rows. Free rows of a cache may contain NaN, and 0 times NaN is NaN.
     const auto free = mask.any(0).logical_not().view({-1, 1, 1});
     const auto values = v.to(compute).masked_fill(free, 0).transpose(0, 1).repeat_interleave(group, 0);
     const std::int64_t some =

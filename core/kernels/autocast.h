@@ -5,8 +5,8 @@
 
 namespace ponderscope {
 
-/// Switches a device's autocast on or off during its life. Cast weights stay cached until the outermost
-/// object ends.
+/// Switches a device's autocast on or off while the object lives. Cast weights stay cached until the
+/// outermost object ends.
 class Autocast {
 public:
     Autocast(at::DeviceType device, bool on, at::ScalarType type = at::kBFloat16)

@@ -16,7 +16,7 @@ namespace ponderscope {
 namespace {
 
 const CudaKernels* loaded = nullptr;
-const CudaKernels* brought = nullptr; ///< by a registered backend
+const CudaKernels* brought = nullptr; ///< the kernels of a registered backend
 
 } // namespace
 
@@ -29,13 +29,12 @@ void load_cuda() {
     void* opened = dlopen("libponderscope_cuda.so", RTLD_NOW | RTLD_LOCAL); // stays loaded
     void* door = opened != nullptr ? dlsym(opened, "ponderscope_cuda_kernels") : nullptr;
     if (door == nullptr) {
-        const char* why = dlerror(); // NOLINT(concurrency-mt-unsafe): of this thread
+        const char* why = dlerror(); // NOLINT(concurrency-mt-unsafe): the message is per thread
         throw InputError("cannot load the CUDA code of Ponderscope (" +
                          std::string(why != nullptr ? why : "it is not there") +
                          "). Use --device cpu, or build it with: ./run build --cuda");
     }
-    // LibTorch looks for its CUDA half when it is asked for a GPU for the first time, as by a gradient, and
-    // never again.
+    // LibTorch searches for its CUDA libraries only once: at the first use of a GPU or of a gradient.
     if (!at::detail::getCUDAHooks().hasCUDART()) {
         throw std::logic_error(
             "load_cuda() comes too late: LibTorch was asked for a GPU before, by a gradient, "

@@ -25,7 +25,7 @@ public:
 struct HeadStatistics {
     at::Tensor maximum, sum; ///< [n, 1]: log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
     at::Tensor nll, rank, entropy; ///< [n], as in HeadResult
-    at::Tensor values, ids; ///< [n, list_length], the largest logits, falling; of equals the lower id first
+    at::Tensor values, ids;        ///< [n, list_length], the largest logits, falling; equal logits by id
 };
 
 /// The functions of core/kernels/cuda, in a separate library, libponderscope_cuda.so. Loading LibTorch's CUDA
@@ -38,8 +38,7 @@ struct CudaKernels {
     std::string (*why_none)() = nullptr;          ///< if no GPU is found: the message of the CUDA runtime
 
     bool (*attend_fits)(const at::Tensor& q) = [](const at::Tensor&) { return false; };
-    /// Whether attend uses LibTorch's flash attention, the fastest choice for ranges of queries of a
-    /// sequence.
+    /// Whether attend uses LibTorch's flash attention, the fastest choice for causal sequences.
     bool (*flash_fits)(const at::Tensor& q, const Visibility&, const at::Tensor& row_bias) = nullptr;
     at::Tensor (*attend)(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias) = nullptr;
@@ -65,9 +64,9 @@ struct CudaKernels {
     std::unique_ptr<DeviceGraph> (*capture)(at::Device device, const std::function<void()>& work) = nullptr;
 };
 
-/// Loads the library and LibTorch's CUDA libraries, once a process. Any thread. InputError: the library is
-/// missing or cannot be loaded. std::logic_error: LibTorch has already looked for a GPU, for example for the
-/// first gradient.
+/// Loads the library and LibTorch's CUDA libraries, once per process. Any thread may call it. InputError: the
+/// library is missing or cannot be loaded. std::logic_error: LibTorch has already searched for a GPU, as it
+/// does for the first gradient.
 void load_cuda();
 /// Replaces the kernels, for a backend of LibTorch that has its own kernels.
 void use_kernels(const CudaKernels& kernels);

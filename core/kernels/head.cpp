@@ -54,15 +54,14 @@ void check_request(const at::Tensor& h, const HeadWeights& weights, const HeadRe
     }
 }
 
-/// Words of a table of halves that a CPU widens at a time: all of it is as large as the logits of many
-/// tokens.
+/// A CPU widens this many rows of a half-precision table at a time, because the whole table is large.
 constexpr std::int64_t words_at_once = 4096;
 
 bool multiplies_as_it_lies(const at::Tensor& rows, const at::Tensor& table) {
     return !rows.is_cpu() && table.scalar_type() != at::kFloat && table.scalar_type() != at::kDouble;
 }
 
-/// rows [n, d] · table [V, d]^T, in the rows' type; a GPU multiplies halves and adds them up in fp32.
+/// rows [n, d] · table [V, d]^T, in the rows' type. A GPU multiplies in half precision and sums in fp32.
 at::Tensor times_words(const at::Tensor& rows, const at::Tensor& table) {
     if (multiplies_as_it_lies(rows, table)) {
         return at::mm(rows.to(table.scalar_type()), table.t(), at::kFloat);
@@ -79,19 +78,19 @@ at::Tensor times_words(const at::Tensor& rows, const at::Tensor& table) {
     return out;
 }
 
-/// fp16 has nothing below 6e-8: a large vocabulary's small shares would be 0. A power of two changes no digit
-/// of the others.
+/// The factor on shares before they are rounded to fp16. fp16 has no numbers below 6e-8, so small shares of a
+/// large vocabulary would become 0. A power of two changes no digits.
 double lift_of(at::ScalarType type) {
     return type == at::kHalf ? 0x1p15 : 1.0;
 }
 
-/// shares [n, V] · table [V, d], likewise.
+/// shares [n, V] · table [V, d], with the same precision.
 at::Tensor mix_words(const at::Tensor& shares, const at::Tensor& table) {
     const auto type = table.scalar_type();
     if (multiplies_as_it_lies(shares, table)) {
         const double lift = lift_of(type);
         at::Tensor lifted = at::empty(shares.sizes(), shares.options().dtype(type));
-        at::mul_out(lifted, shares, at::scalar_tensor(lift)); // one kernel multiplies and rounds
+        at::mul_out(lifted, shares, at::scalar_tensor(lift)); // multiplies and rounds in one kernel
         return at::mm(lifted, table, at::kFloat).div_(lift);
     }
     if (shares.scalar_type() == type) {
@@ -120,7 +119,7 @@ at::Tensor logits_of(const at::Tensor& h, const HeadWeights& weights) {
     return logits;
 }
 
-/// The largest logits of a row, falling; of equals the lower id first, NaN never before a number.
+/// The largest logits of a row in falling order, equal logits by id. NaN comes after all numbers.
 template <typename T>
 void list_largest(const T* logits, std::int64_t vocabulary, std::int64_t length, T* values,
                   std::int64_t* ids) {
@@ -142,8 +141,8 @@ void list_largest(const T* logits, std::int64_t vocabulary, std::int64_t length,
     }
 }
 
-/// Values and ids [n, length] of the largest logits. Which of several equals end a list is LibTorch's choice
-/// on a GPU.
+/// Values and ids [n, length] of the largest logits. On a GPU, LibTorch decides which of several equal logits
+/// end the list.
 std::pair<at::Tensor, at::Tensor> largest(const at::Tensor& logits, std::int64_t length) {
     if (!logits.is_cpu()) {
         const auto [values, ids] = at::topk(logits, length, 1);
@@ -170,11 +169,10 @@ std::pair<at::Tensor, at::Tensor> largest(const at::Tensor& logits, std::int64_t
     return {values, ids};
 }
 
-/// The softmax of every row of some logits, which it consumes. log p(v) = (logit - maximum) - log_sum, so
-/// that nothing is lost next to a maximum of -1e35; NaN where a logit is NaN or +infinity, or all are
-/// -infinity.
+/// The softmax of rows of logits. Overwrites the logits. log p(v) = (logit - maximum) - log_sum, so a maximum
+/// of -1e35 loses no digits. NaN if a logit is NaN or +infinity, or if all are -infinity.
 struct Softmax {
-    /// The distance of an impossible word: finite, so that 0 times it is 0.
+    /// The distance of an impossible token. Finite, so that 0 times the distance is 0.
     static constexpr double lowest = -3e38;
 
     at::Tensor maximum;      ///< [n, 1]
@@ -192,30 +190,30 @@ struct Softmax {
     [[nodiscard]] at::Tensor log_probabilities(const at::Tensor& logits) const {
         return (logits - maximum).sub_(log_sum);
     }
-    /// Σ p · number, [n, 1].
+    /// The mean of \p numbers under p, [n, 1].
     [[nodiscard]] at::Tensor mean(const at::Tensor& numbers) const {
         return (exponentials * numbers).sum(1, /*keepdim=*/true).div_(sum);
     }
 };
 
-/// A column [n, 1] as a result; rounding may have left less than the 0 that is the least.
+/// A column [n, 1] as a result. Clamped, because rounding may have made a number negative.
 at::Tensor not_negative(const at::Tensor& column) {
     return column.clamp_min(0).squeeze(1).to(at::kFloat);
 }
 
-/// KL(P || Q) = Σ p (log p - log q) with \p apart = log p - log q but for the sums; infinite where a word is
-/// impossible in Q alone, however small its p is.
+/// KL(P || Q) = Σ p (log p - log q). \p apart: log p - log q without the terms log_sum. Infinite if a token
+/// is impossible in Q only, however small its p.
 at::Tensor divergence(const Softmax& p, const Softmax& q, const at::Tensor& apart) {
     const at::Tensor impossible = apart.amax(1, /*keepdim=*/true).gt(-0.9 * Softmax::lowest);
     return not_negative((p.mean(apart) - p.log_sum + q.log_sum).masked_fill_(impossible, infinity));
 }
 
-/// Σ over the words of the list, renormalised. A few tokens at a time: their words' embeddings exist side by
-/// side.
+/// The mixture over the tokens of the list, with renormalised probabilities. Runs a few rows at a time,
+/// because it copies the embeddings of their lists.
 at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::Tensor& log_sum,
                     const HeadWeights& weights, double temperature) {
     const auto d = weights.embedding.size(1);
-    // A NaN is in no list, but in the sum.
+    // Add 0 · log_sum: a NaN logit makes log_sum NaN, but is in no list.
     const auto p = at::softmax(values / temperature, 1).add_(log_sum.mul(0));
     auto mixture = at::empty({values.size(0), d}, values.options());
     const auto rows = std::max<std::int64_t>(1, (std::int64_t{256} << 20) / (4 * ids.size(1) * d));
@@ -230,10 +228,10 @@ at::Tensor mix_list(const at::Tensor& values, const at::Tensor& ids, const at::T
     return mixture;
 }
 
-/// Rows of logits with their statistics: from a GPU's kernels, or from plain operations.
+/// Rows of logits with their statistics, by a GPU's kernels or by plain operations.
 class LogitRows {
 public:
-    /// \p cuda: null for plain operations. \p length: of the list of largest logits.
+    /// \p cuda: null for plain operations. \p length: the length of the list of largest logits.
     LogitRows(const CudaKernels* cuda, at::Tensor logits, const at::Tensor& targets, bool entropy,
               std::int64_t length)
         : cuda_(cuda) {
@@ -259,7 +257,7 @@ public:
         at::Tensor forward = divergence(*plain_, *before.plain_, apart);
         return {std::move(forward), divergence(*before.plain_, *plain_, apart.neg_())};
     }
-    /// Σ_v softmax(logits / temperature)_v · table_v, [n, d]; consumes the logits.
+    /// Σ_v softmax(logits / temperature)_v · table_v, [n, d]. Overwrites the logits.
     [[nodiscard]] at::Tensor mixture(const at::Tensor& table, double temperature) {
         if (temperature != 1) {
             const at::Tensor distances = plain_ ? plain_->distances : logits_.sub_(found_.maximum);
@@ -304,7 +302,7 @@ private:
     }
 
     const CudaKernels* cuda_;
-    at::Tensor logits_; ///< with cuda_
+    at::Tensor logits_; ///< only with cuda_
     HeadStatistics found_;
     std::optional<Softmax> plain_;
 };
@@ -361,8 +359,7 @@ HeadResult read_rows(const at::Tensor& h, const HeadWeights& weights, const Head
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request) {
     check_request(h, weights, request);
     const c10::NoGradGuard no_grad;
-    // Some rows at a time: a CPU keeps their logits in its cache, or at least has enough of them for a
-    // product.
+    // Run some rows at a time: few enough for the cache of a CPU, but enough for an efficient product.
     const std::int64_t bytes = std::int64_t{h.is_cpu() ? 2 : 256} << 20;
     const auto rows = std::max<std::int64_t>(128, bytes / (4 * weights.head.size(0)));
     if (h.size(0) <= rows) {

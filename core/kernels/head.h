@@ -12,7 +12,7 @@ namespace ponderscope {
 struct HeadWeights {
     at::Tensor head;              ///< [V, d]; the embedding itself when tied
     at::Tensor head_bias;         ///< [V]; undefined: none (used by phi)
-    at::Tensor embedding;         ///< [V, d]; the rows of the expected embedding
+    at::Tensor embedding;         ///< [V, d]; the expected embedding is a mean of its rows
     double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none. Not with gradients.
     double scale = 1.0;           ///< factor on logits, before the softcap
     double embedding_scale = 1.0; ///< the backbone's factor on rows of `embedding`
@@ -22,13 +22,13 @@ struct HeadWeights {
 struct HeadRequest {
     at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: neither NLL nor rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
-    std::int64_t candidates = 0; ///< length of the list of most likely tokens; of equals the lower id first
-    at::Tensor previous;      ///< [n, d] states of the previous step, for the divergences; a second product
-    at::Tensor previous_rows; ///< bool [n]: rows with a valid `previous`, others get NaN. Undefined: all
+    std::int64_t candidates = 0; ///< number of most likely tokens to list; equal logits by id
+    at::Tensor previous;         ///< [n, d] previous states, for the divergences; costs another product
+    at::Tensor previous_rows;    ///< bool [n]: rows with a valid `previous`; others get NaN. Undefined: all
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
-    std::int64_t top_k = 0; ///< > 0: the top_k largest logits, renormalised; of equals the lower id first
+    std::int64_t top_k = 0; ///< > 0: only the top_k largest logits, renormalised; equal logits by id
 };
 
 /// Shapes are [n] unless noted, types fp32 or int64. Results that were not requested are undefined.
@@ -43,7 +43,7 @@ struct HeadResult {
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out
     at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); likewise
-    at::Tensor mixture;                 ///< [n, d], fp32, not scaled by c
+    at::Tensor mixture;                 ///< [n, d], fp32, without the method's scale
 };
 
 /// All tensors of a HeadResult, for code that treats them alike.
@@ -53,16 +53,16 @@ constexpr auto head_result_fields =
                    &HeadResult::candidate_probabilities, &HeadResult::kl_previous_current,
                    &HeadResult::kl_current_previous, &HeadResult::mixture});
 
-/// Plain operations on the logits of some rows at a time, so that [n, V] never exists for all rows. On a GPU
-/// nothing is copied to the host. h: [n, d], states after the final norm, in any float type. Products with
-/// fp32, bf16 and fp16 weights are summed in fp32; fp64 states are computed in fp64. No gradient.
+/// Computes the results from the logits of some rows at a time, so that [n, V] never exists for all rows. On
+/// a GPU nothing is copied to the host. h: [n, d], states after the final norm, in any float type. Products
+/// with fp32, bf16 and fp16 weights are summed in fp32; fp64 states are computed in fp64. No gradient.
 /// Probabilities of a row are NaN if a logit is NaN or +infinity, or if all are -infinity. Ids stay valid. A
 /// divergence is infinite if a token is impossible (-infinity) in the second distribution only. c10::Error if
 /// shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// For training, on the logits of all rows. The differentiable expected embedding [n, d] in the embedding's
-/// type, and the mean cross-entropy (fp32 scalar) over rows with a target other than -1.
+/// For training, differentiable, with the logits of all rows: the expected embedding [n, d] in the
+/// embedding's type, and the mean cross-entropy (fp32 scalar) over rows with a target other than -1.
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);

@@ -12,7 +12,7 @@ namespace ponderscope {
 
 namespace {
 
-/// The head of a CPU multiplies in the table's type: autocast may have left the states in bf16.
+/// On a CPU the head multiplies in the table's type, although autocast may have made the states bf16.
 Autocast head_autocast(const at::Tensor& h) {
     const at::DeviceType device = h.device().type();
     return {device, !h.is_cpu() && at::autocast::is_autocast_enabled(device),
@@ -27,7 +27,7 @@ at::Tensor training_logits(const at::Tensor& h, const HeadWeights& weights) {
     return weights.scale == 1.0 ? logits : logits * weights.scale;
 }
 
-/// The top_k largest logits of every row; of equals the lower id.
+/// The ids of the top_k largest logits of every row. Of equal logits, the lower ids.
 at::Tensor largest_ids(const at::Tensor& h, const HeadWeights& weights, std::int64_t top_k) {
     const c10::NoGradGuard no_grad;
     HeadRequest request;

@@ -16,12 +16,12 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int64_t most_queries = 64;
-constexpr std::int64_t most_scores = std::int64_t{1} << 23; ///< of a block that has more than one query
+constexpr std::int64_t most_scores = std::int64_t{1} << 23; ///< most scores in a block of several queries
 
 using Rows = std::pair<std::int64_t, std::int64_t>;
 
-/// Takes in what one more query sees, if each of its ranges lies over the block's. So rows that nobody sees
-/// are in no block: they may hold anything.
+/// Adds the ranges of one more query, if each of them overlaps the block's range. So a block has no row that
+/// no query sees (such rows may contain NaN).
 bool take_in(std::vector<Rows>& pieces, const Rows* seen) {
     for (std::size_t m = 0; m < pieces.size(); ++m) {
         const auto& [begin, end] = pieces[m];
@@ -41,7 +41,8 @@ bool take_in(std::vector<Rows>& pieces, const Rows* seen) {
     return true;
 }
 
-/// Ranges of one query do not overlap, but their unions over the block may: joined, a row comes once.
+/// Joins overlapping pieces, so that each row appears once. The ranges of one query do not overlap, but their
+/// unions over the block may.
 void join(std::vector<Rows>& pieces) {
     std::erase_if(pieces, [](const Rows& piece) { return piece.first >= piece.second; });
     std::sort(pieces.begin(), pieces.end());
@@ -56,7 +57,7 @@ void join(std::vector<Rows>& pieces) {
     pieces = std::move(joined);
 }
 
-/// bool [queries, end - begin]: which of the block's rows [begin, end) a query does not see.
+/// bool [queries, end - begin], for the block's rows [begin, end): true if the query does not see the row.
 at::Tensor hidden_from(const QueryBlock& block, const at::Tensor& ranges, std::int64_t begin,
                        std::int64_t end) {
     std::vector<at::Tensor> places;
@@ -131,7 +132,7 @@ at::Tensor QueryBlock::weights(const at::Tensor& asked, const at::Tensor& keys, 
                                   -std::numeric_limits<double>::infinity());
             }
         };
-        const bool some = common.first < common.second; // of a causal block all rows but the last
+        const bool some = common.first < common.second; // in a causal block: all rows but the last ones
         hide(0, some ? common.first - pieces.front().first : rows);
         hide(some ? common.second - pieces.front().first : rows, rows);
     }
@@ -142,7 +143,7 @@ at::Tensor QueryBlock::weights(const at::Tensor& asked, const at::Tensor& keys, 
 at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias,
                          const ScoreExtras& extras) {
-    // LibTorch's profiler shows the products below under this name.
+    // The name of the products below in LibTorch's profiler.
     RECORD_FUNCTION("ponderscope::attend", c10::ArrayRef<const c10::IValue>{});
     const Autocast off(at::kCPU, false);
     const auto type = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -156,7 +157,7 @@ at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Ten
         TORCH_CHECK(!pieces.empty() && pieces.front().first >= 0 && pieces.back().second <= k.size(0),
                     "attend: ranges of queries from ", begin, " on lie outside of ", k.size(0), " rows");
     }
-    // [n, g * group, d_h] -> [g, group, n, d_h]: the heads that share keys share a product.
+    // [n, g * group, d_h] -> [g, group, n, d_h]: heads that share keys share one product.
     const auto by_keys = [&](const at::Tensor& all) {
         return all.view({n, kv_heads, group, size}).permute({1, 2, 0, 3});
     };
@@ -167,7 +168,7 @@ at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Ten
         const c10::InferenceMode as_the_caller(inference);
         const at::NoGradGuard no_grad;
         for (std::int64_t i = from; i < to; ++i) {
-            // Of a causal sequence the last blocks are the longest: every thread gets of both ends.
+            // In a causal sequence the last blocks are the longest. Take blocks from both ends in turn.
             const QueryBlock& block =
                 blocks[static_cast<std::size_t>(i % 2 == 0 ? i / 2 : count - 1 - i / 2)];
             const auto mine = [&](const at::Tensor& all) {

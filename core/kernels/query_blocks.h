@@ -8,8 +8,8 @@
 
 namespace ponderscope {
 
-/// Neighbouring queries [begin, end) and all rows that any of these queries sees. Large enough for efficient
-/// products, and small enough to compute little beyond the causal triangle.
+/// Neighbouring queries [begin, end) and all rows that any of these queries sees. A block is large enough for
+/// efficient products, and small enough to compute little beyond the causal triangle.
 struct QueryBlock {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -18,11 +18,11 @@ struct QueryBlock {
     /// With one range for each query: the rows that all queries see. Empty: unknown.
     std::pair<std::int64_t, std::int64_t> common;
 
-    /// The block at query \p begin. \p ranges: int64 [n, m, 2] on the host. \p heads: of the queries.
+    /// The block at query \p begin. \p ranges: int64 [n, m, 2] on the host. \p heads: number of query heads.
     static QueryBlock at(std::int64_t begin, const at::Tensor& ranges, std::int64_t heads);
 
     [[nodiscard]] std::int64_t queries() const { return end - begin; }
-    /// [rows, ...] of a tensor [R, ...].
+    /// The block's rows of a tensor [R, ...], as [rows, ...].
     [[nodiscard]] at::Tensor rows_of(const at::Tensor& all, at::ScalarType type) const;
     /// The softmax [g, group * queries, rows] of the block's scores. \p asked: [g, group * queries, d_h],
     /// queries times the scale; \p keys: [g, rows, d_h]; \p ranges: as in at(), on the device of \p keys.
@@ -38,7 +38,7 @@ at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Ten
                          const ScoreExtras& extras);
 
 /// The same with a gradient: differentiable once in q, k, v and row_bias, on any device. The backward pass
-/// computes the weights again, block by block, so its memory is never [queries, rows]. On a GPU it copies the
+/// computes the weights again, block by block, so no matrix [queries, rows] exists. On a GPU it copies the
 /// ranges to the host once, to form the blocks.
 at::Tensor attend_with_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                 const Visibility& visibility, double scale, const at::Tensor& row_bias);

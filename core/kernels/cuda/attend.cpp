@@ -14,19 +14,19 @@ namespace ponderscope {
 
 namespace {
 
-/// What is made of causal blocks for a kernel, on the device.
+/// Arrays on the device that describe causal blocks for the kernels.
 struct OfBlocks {
     std::vector<Visibility::CausalBlock> blocks;
     at::Tensor ranges;  ///< int32 [n, 1, 2]
-    at::Tensor offsets; ///< int32 [3, blocks + 1]: first query, first row, rows that are used
+    at::Tensor offsets; ///< int32 [3, blocks + 1]: first query, first row, number of rows
 };
 
-/// One of them, made once for all layers of a pass: of the blocks that this thread had last. What is sent
-/// lies in pinned memory, which the allocator keeps until it has arrived.
+/// Returns an array of OfBlocks. Each thread caches the arrays of its last blocks, so that all layers of a
+/// pass share them. The allocator keeps the pinned memory until the copy to the device ends.
 template <typename Make>
 at::Tensor once(const Visibility& visibility, at::Tensor OfBlocks::*kind, at::IntArrayRef sizes,
                 at::Device device, const Make& make) {
-    thread_local auto* made = new OfBlocks; // not freed: at a program's end the device may be gone
+    thread_local auto* made = new OfBlocks; // never freed: at exit the device may be gone
     const auto same = [](const Visibility::CausalBlock& a, const Visibility::CausalBlock& b) {
         return a.query_begin == b.query_begin && a.length == b.length && a.row_begin == b.row_begin &&
                a.past == b.past;
@@ -59,12 +59,13 @@ at::Tensor as_ranges(const Visibility& visibility, std::int64_t queries, at::Dev
     });
 }
 
-/// LibTorch's flash attention. \p queries, \p rows: int32 [sequences + 1], where each begins; \p used: int32
-/// [sequences], its rows, or nothing where they end where the next one's begin.
+/// LibTorch's flash attention. \p queries, \p rows: int32 [sequences + 1], the first query and the first row
+/// of each sequence. \p used: int32 [sequences], the number of rows of each sequence; no value: the sequences
+/// have no gaps between them.
 at::Tensor flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                  const Visibility& visibility, const at::Tensor& queries, const at::Tensor& rows,
                  std::int64_t most_queries, std::int64_t most_rows, const std::optional<at::Tensor>& used) {
-    // Keys before the own one; undefined: all.
+    // Number of visible keys before the query's own key. No value: all.
     const std::optional<std::int64_t> before =
         visibility.window > 0 ? std::optional(visibility.window - 1) : std::nullopt;
     return std::get<0>(at::_flash_attention_forward(
@@ -98,13 +99,13 @@ at::Tensor by_flash(const at::Tensor& q, const at::Tensor& k, const at::Tensor& 
                 numbers[2 * (count + 1) + i] = static_cast<std::int32_t>(rows);
             }
         });
-    // Pass the number of rows of each sequence: a cache has free rows between a sequence and the next.
+    // Pass the number of rows of each sequence: in a cache, free rows lie between two sequences.
     return flash(q, k, v, scale, visibility, offsets.select(0, 0), offsets.select(0, 1), most_queries,
                  most_rows, offsets.select(0, 2).narrow(0, 0, count));
 }
 
-/// Whether queries that are neighbours see nearly the same rows, so that the matrix unit has something to do.
-/// For ranges, only the number of queries is known here: a decoded batch has few, a step over texts has many.
+/// Whether neighbouring queries see nearly the same rows, so that the matrix unit is efficient. For ranges,
+/// the number of queries decides: decoding has few queries, a step over texts has many.
 bool has_neighbours(const Visibility& visibility, std::int64_t queries) {
     if (visibility.ranges.defined()) {
         return queries >= 4 * kernels::attend_tile_lines;
@@ -113,10 +114,11 @@ bool has_neighbours(const Visibility& visibility, std::int64_t queries) {
                        [](const auto& block) { return 4 * block.length >= kernels::attend_tile_lines; });
 }
 
-/// Where queries are too few for the GPU, several warps share one; room for their parts.
+/// If there are too few queries to fill the GPU, lets several warps share a query. Returns memory for partial
+/// sums.
 at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility, std::int64_t rows,
                          const at::TensorOptions& options) {
-    constexpr std::int64_t wanted = 8192; // warps that keep any of today's GPUs busy
+    constexpr std::int64_t wanted = 8192; // enough warps to fill any current GPU
     constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
     std::int64_t seen = !visibility.ranges.defined() ? 0
                         : visibility.most_rows > 0   ? std::min(rows, visibility.most_rows)
@@ -137,7 +139,7 @@ at::Tensor share_queries(kernels::AttendRanges& a, const Visibility& visibility,
     return parts;
 }
 
-/// Heads in chunks on boundaries of 16 bytes, as the kernels and flash attention read them.
+/// The tensor, copied if its heads do not lie in chunks on boundaries of 16 bytes, as all kernels require.
 at::Tensor in_chunks(const at::Tensor& tensor) {
     const bool whole = tensor.stride(2) == 1 && tensor.stride(1) % kernels::chunk == 0 &&
                        tensor.stride(0) % kernels::chunk == 0 &&
@@ -163,7 +165,7 @@ bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Ten
         return visibility.runs.defined();
     }
     std::int64_t next = 0;
-    bool longer = false; // than a token: of single ones ours reads the rows with more threads
+    bool longer = false; // than one query: for single queries our kernel is faster
     for (const auto& block : visibility.causal) {
         if (block.query_begin != next || block.length == 0) {
             return false;

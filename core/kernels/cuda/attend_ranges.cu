@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One warp computes one query head of one query. Its 32 lanes are four teams of eight; a team takes every
-// fourth row of what the query sees, the eight lanes share the row's elements in chunks of eight (16 bytes of
-// bf16: a team reads 128 bytes side by side). Each team has an online softmax of its own; the four are merged
-// after every segment of rows, and the segments in order. Eight neighbouring queries of one head make a
-// block, so that rows that they share are read from the L1 cache. Where queries are few, as in decoding,
-// several warps take turns at a query's segments and leave the sums to a second kernel, which merges them in
-// the same order.
+// One warp computes one query head of one query. Its 32 lanes form four teams of eight. A team reads every
+// fourth visible row. The lanes of a team share the row's elements in chunks of eight (16 bytes of bf16, so a
+// team reads 128 adjacent bytes). Each team has its own online softmax. The warp merges the four teams after
+// every segment of rows, and the segments in order. A block has eight neighbouring queries of one head, so
+// that the L1 cache serves the rows that they share. With few queries, as in decoding, several warps take
+// turns at a query's segments. A second kernel then merges the segments' sums in the same order.
 #include "core/kernels/cuda/attend_ranges.h"
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -20,11 +19,11 @@ namespace {
 
 constexpr int team_lanes = 8;
 constexpr int teams = 32 / team_lanes;
-constexpr int rows_at_once = 4;    // of a team
+constexpr int rows_at_once = 4;    // rows of a team in a round
 constexpr int warps_per_block = 8; // queries of a block
 static_assert(teams * rows_at_once == round_rows);
 
-/// What the sums so far and those of the next segment, each relative to its own maximum, are multiplied with.
+/// Factors that bring two sums to a common maximum: the sum so far and the sum of the next segment.
 struct Merge {
     float maximum, before, next;
 
@@ -33,7 +32,7 @@ struct Merge {
         before = __expf(maximum_before - maximum);
         next = __expf(maximum_next - maximum);
     }
-    /// Rounded the same wherever it is compiled.
+    /// fmaf, so that every compiler rounds in the same way.
     __device__ float operator()(float sum_before, float sum_next) const {
         return fmaf(sum_next, next, sum_before * before);
     }
@@ -41,10 +40,10 @@ struct Merge {
 
 constexpr float lowest = -3.4028234e38F;
 
-/// What a lane holds of one query head: its elements of the query, and of the sums of its team and of all.
+/// The part of a query head that a lane holds: its elements of the query, the team's sums and the total.
 template <typename T, int Chunks>
 struct QueryHead {
-    /// Rows whose loads overlap: as many as registers hold beside the sums.
+    /// The number of rows whose loads overlap: as many as fit into the registers beside the sums.
     static constexpr int overlap = sizeof(T) * Chunks <= 4 ? 4 : sizeof(T) * Chunks <= 8 ? 2 : 1;
 
     const AttendRanges& a;
@@ -58,8 +57,8 @@ struct QueryHead {
     const int member = lane % team_lanes;
 
     float own[Chunks][chunk];
-    float mixed[Chunks][chunk]; // of the segment at hand, of this team's rows
-    float total[Chunks][chunk]; // of the segments before, of all teams'
+    float mixed[Chunks][chunk]; // this team's sums in the current segment
+    float total[Chunks][chunk]; // all teams' sums in earlier segments
     float maximum = lowest;
     float sum = 0;
     float total_maximum = lowest;
@@ -86,12 +85,12 @@ struct QueryHead {
         }
     }
 
-    /// The first of a chunk.
+    /// The first element of chunk \p c.
     __device__ __forceinline__ int element(int c) const {
         return (c * team_lanes + member) * chunk;
     }
 
-    /// Chunks of `overlap` rows of a team, from the one at \p first on: keys or values.
+    /// Loads keys or values: the chunks of `overlap` rows of the team, from row \p first on.
     __device__ __forceinline__ void load_rows(const T* from, std::int64_t stride, std::uint32_t first,
                                               std::uint32_t end, RawChunk<T> (&to)[overlap][Chunks]) const {
 #pragma unroll
@@ -104,7 +103,7 @@ struct QueryHead {
         }
     }
 
-    /// Adds a round of rows, of which those from \p end on are not seen. All lanes take part.
+    /// Adds a round of rows. Rows from \p end on are not visible. All lanes must call it.
     __device__ __forceinline__ void add(std::uint32_t base, std::uint32_t end) {
         const std::uint32_t first = base + static_cast<std::uint32_t>(team);
         RawChunk<T> rows[overlap][Chunks];
@@ -171,8 +170,8 @@ struct QueryHead {
         }
     }
 
-    /// The teams' sums become one, which joins those before or goes to its place among the parts. All lanes
-    /// take part.
+    /// Merges the teams' sums of a segment. Adds the result to the total and, with splits, stores it in
+    /// `parts`. All lanes must call it.
     __device__ __forceinline__ void finish(std::int64_t segment) {
         float highest = maximum;
 #pragma unroll
@@ -238,23 +237,23 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
     const std::int64_t query = warp / a.splits;
     const std::int64_t turn = warp % a.splits;
     if (query >= a.queries) {
-        return; // the whole warp
+        return; // true for all lanes of the warp
     }
     QueryHead<T, Chunks> sums(a, query, blockIdx.y);
     const std::int32_t* ranges = a.ranges + query * a.ranges_per_query * 2;
     RangeTrim trim = trim_of(a, ranges);
-    std::int64_t rounds = 0;   // of the ranges before
-    std::int64_t segment = -1; // at hand
+    std::int64_t rounds = 0;   // rounds of earlier ranges
+    std::int64_t segment = -1; // the current segment
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {
-        // Unsigned, since rows past the end may lie past 2³¹.
+        // Unsigned, because rows past the end may exceed 2³¹.
         const auto end = static_cast<std::uint32_t>(ranges[2 * m + 1]);
         const auto begin = static_cast<std::uint32_t>(trim.first(ranges[2 * m], ranges[2 * m + 1]));
         const std::int64_t here = end > begin ? (std::int64_t{end} - begin + round_rows - 1) / round_rows : 0;
-        // Every lane makes every round, since all take part in the shuffles.
+        // Every lane runs every round, because shuffles need all lanes.
         for (std::int64_t round = 0; round < here; ++round) {
             const std::int64_t belongs = (rounds + round) / segment_rounds;
             if (belongs % a.splits != turn) {
-                round += segment_rounds - 1 - (rounds + round) % segment_rounds; // another warp's
+                round += segment_rounds - 1 - (rounds + round) % segment_rounds; // not this warp's segment
                 continue;
             }
             if (belongs != segment && segment >= 0) {
@@ -273,7 +272,7 @@ __global__ void __launch_bounds__(32 * warps_per_block) attend_kernel(AttendRang
     }
 }
 
-/// The segments of a query head in order; a thread has one element.
+/// Merges the segments of a query head in order. Each thread computes one element.
 template <typename T>
 __global__ void __launch_bounds__(256) merge_kernel(AttendRanges a) {
     const std::int64_t query = blockIdx.x;

@@ -35,16 +35,17 @@ struct AttendRanges {
     float* parts = nullptr; ///< if splits > 1: partial sums [queries, query_heads, segments, 2 + head_size]
 };
 
-/// The kernel sums a query's rows in segments of 128, then sums the segments in order. The result does not
-/// depend on the warps. most_segments() is the largest number of segments of a query that sees `rows` rows.
+/// The kernel sums a query's rows in segments of 128, then sums the segments in order. So the number of warps
+/// does not change the result. most_segments() is the most segments of a query that sees `rows` rows.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
 }
 
-constexpr int chunk = 8; ///< elements that a lane reads at once: 16 bytes of half precision
+constexpr int chunk = 8; ///< elements that a lane reads at once; 16 bytes in half precision
 
-/// The kernels read whole chunks. Other head sizes, which no model uses, run as plain operations.
+/// Whether the kernels run heads of this size: they read whole chunks. Other sizes, which no model uses, run
+/// as plain operations.
 constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }
@@ -52,17 +53,17 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
-/// Queries times query heads for each K/V head in a block of tiles.
+/// Lines in a block of attend_tiles_cuda: queries times the query heads that share a K/V head.
 constexpr std::int64_t attend_tile_lines = 64;
 
-/// The registers hold lines of heads with up to 128 elements.
+/// Whether attend_tiles_cuda runs these arguments. The registers hold heads of up to 128 elements.
 constexpr bool fits_attend_tiles(const AttendRanges& a) {
     return a.element != Element::f32 && fits_cuda_head(a.head_size) && a.head_size <= 128 && a.kv_heads > 0 &&
            a.query_heads / a.kv_heads <= attend_tile_lines;
 }
 
-/// The same on the matrix unit, for many queries whose neighbours see nearly the same rows. Ignores `splits`,
-/// `segments` and `parts`. Rounds weights to the elements' dtype, as flash attention does.
+/// attend_ranges_cuda on the matrix unit, for many queries whose neighbours see nearly the same rows. Ignores
+/// `splits`, `segments` and `parts`. Rounds weights to the elements' dtype, as flash attention does.
 const char* attend_tiles_cuda(const AttendRanges& arguments, void* stream);
 
 } // namespace ponderscope::kernels

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention over ranges on the matrix unit, for half precision and many queries that see nearly the same
-// rows. A block has 64 lines. A line is one query with one of the query heads that read the same K/V
-// head; neighbouring queries are neighbouring lines. K/V rows come to shared memory in tiles of 64. A tile
-// begins at the first row that any of the block's queries has still to see, so that rows that no query sees
-// are not read. A mask of bits for each query says which rows of the tile it sees. A warp has 16 lines: their
-// scores, the online softmax and the mixture of values stay in its registers (Dao, arXiv 2307.08691). The
-// values of a tile are copied while its scores are computed, and the next keys while the values are mixed.
-// Weights are rounded to the dtype of the values, and which rows make a tile depends on the neighbours: a
-// result is the same only up to that rounding.
+// rows. A block has 64 lines. A line is one query with one of the query heads that read the same K/V head.
+// Neighbouring queries are neighbouring lines. K/V rows come to shared memory in tiles of 64. A tile begins
+// at the next row that any query of the block sees, so that rows that no query sees are not read. A bit mask
+// for each query marks the visible rows of the tile. A warp has 16 lines. Their scores, online softmax and
+// sums of values stay in its registers (Dao, arXiv 2307.08691). The values of a tile are copied while its
+// scores are computed, and the next keys while the values are summed. Weights are rounded to the dtype of the
+// values. The neighbouring queries determine the tiles, so they change a result within this rounding.
 #include "core/kernels/cuda/attend_ranges.h"
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -19,12 +18,12 @@
 namespace ponderscope::kernels {
 namespace {
 
-constexpr int slice = 16; // elements of a head that one product takes
+constexpr int slice = 16; // elements of a head in one product
 constexpr int warps = 4;
 constexpr int threads = 32 * warps;
 constexpr int lines = attend_tile_lines;
 constexpr int lines_of_warp = 16;
-constexpr int rows = 64; // of a tile; two tiles fit into what a block has without asking
+constexpr int rows = 64; // of a tile; two tiles fit into a block's default shared memory
 constexpr float lowest = -3.4028234e38F;
 constexpr float log2_e = 1.44269504F;
 constexpr std::uint32_t no_row = 0xffffffffU;
@@ -32,7 +31,7 @@ constexpr std::uint64_t all_rows = ~std::uint64_t{0};
 
 static_assert(lines_of_warp * warps == lines);
 
-/// What the ranges of one query say of some rows. Rows are unsigned, since a tile may end past 2³¹.
+/// The visible rows of one query. Row numbers are unsigned, because a tile may end past 2³¹.
 class Seen {
 public:
     __device__ Seen(const AttendRanges& a, std::int64_t query)
@@ -42,7 +41,7 @@ public:
         first_end_ = static_cast<std::uint32_t>(ranges_[1]);
         first_begin_ = static_cast<std::uint32_t>(trim_.first(ranges_[0], ranges_[1]));
     }
-    /// The first of them from \p from on.
+    /// The first visible row that is not before \p from.
     __device__ std::uint32_t next(std::uint32_t from) const {
         std::uint32_t first = no_row;
         for_each([&](std::uint32_t begin, std::uint32_t end) {
@@ -51,7 +50,7 @@ public:
         });
         return first;
     }
-    /// Bit i: row from + i of a tile.
+    /// The mask of a tile that begins at row \p from. Bit i: row from + i.
     __device__ std::uint64_t bits(std::uint32_t from) const {
         std::uint64_t all = 0;
         for_each([&](std::uint32_t begin, std::uint32_t end) {
@@ -66,7 +65,7 @@ public:
     }
 
 private:
-    /// The first range is in registers: most queries have no other.
+    /// The first range is in registers, because most queries have only one range.
     template <typename Visit>
     __device__ void for_each(const Visit& visit) const {
         visit(first_begin_, first_end_);
@@ -93,7 +92,7 @@ __device__ __forceinline__ float power_of_two(float x) {
 #endif
 }
 
-/// The union over a warp.
+/// The union of a warp's masks.
 __device__ __forceinline__ std::uint64_t union_of(std::uint64_t own) {
     const std::uint32_t low = __reduce_or_sync(all_lanes, static_cast<std::uint32_t>(own));
     const std::uint32_t high = __reduce_or_sync(all_lanes, static_cast<std::uint32_t>(own >> 32));
@@ -116,22 +115,21 @@ __device__ __forceinline__ bool is_strange(const T* values) {
 
 template <typename T, int Slices>
 struct Tile {
-    static constexpr int chunks = Slices * slice / chunk;  // of a row
-    static constexpr int width = Slices * slice + chunk;   // so that eight rows lie in all banks
-    static constexpr int copies = rows * chunks / threads; // of a thread
+    static constexpr int chunks = Slices * slice / chunk;  // in a row
+    static constexpr int width = Slices * slice + chunk;   // padding puts eight rows in different banks
+    static constexpr int copies = rows * chunks / threads; // by each thread
     static_assert(rows * chunks % threads == 0 && rows <= threads && lines <= threads);
 
     alignas(16) T keys[rows * width];
     alignas(16) T values[rows * width];
-    float bias[2][rows];          ///< of every second tile; what is added to exponents of 2
-    std::uint64_t masks[lines];   ///< of the next tile, once this one's are in registers
-    std::uint64_t any[warps];     ///< rows that some query of a warp sees
-    std::uint64_t not_all[warps]; ///< rows that some query of a warp does not see
-    std::uint64_t strange[warps]; ///< rows with a value that is infinite or NaN, as a warp found them
+    float bias[2][rows];          ///< for tiles in turn; added to exponents of 2
+    std::uint64_t masks[lines];   ///< of the next tile, once the current masks are in registers
+    std::uint64_t any[warps];     ///< by warp: rows that some query sees
+    std::uint64_t not_all[warps]; ///< by warp: rows that some query does not see
+    std::uint64_t strange[warps]; ///< by warp: rows in which it found an infinite value or NaN
     std::uint32_t firsts[warps];
 
-    /// Begins to copy rows from \p begin on; those outside \p any may be anything, or no memory, and become
-    /// 0.
+    /// Starts to copy rows from \p begin on. Rows outside \p any are not read and become 0.
     __device__ __forceinline__ static void copy(T* to, const T* from, std::int64_t stride, int size,
                                                 std::uint32_t begin, std::uint64_t any, int thread) {
 #pragma unroll
@@ -142,7 +140,7 @@ struct Tile {
                        (any >> row & 1) != 0 && element < size);
         }
     }
-    /// Rows that have an infinite or NaN value among those that this thread copied.
+    /// The rows in which this thread copied an infinite value or NaN.
     [[nodiscard]] __device__ __forceinline__ std::uint64_t strange_rows(int thread) const {
         std::uint64_t found = 0;
 #pragma unroll
@@ -162,7 +160,7 @@ struct Tile {
             }
         }
     }
-    /// What the warps left in a list of theirs, joined.
+    /// The union of the masks of all warps.
     __device__ __forceinline__ static std::uint64_t joined(const std::uint64_t (&of_warps)[warps]) {
         std::uint64_t all = 0;
 #pragma unroll
@@ -173,7 +171,7 @@ struct Tile {
     }
 };
 
-/// The lines of a warp in its registers: number 0 and 1 of a lane belong to line group, 2 and 3 to group + 8.
+/// The lines of a warp in registers. Numbers 0 and 1 of a lane are of line group, 2 and 3 of group + 8.
 template <typename T, int Slices>
 struct Lines {
     static constexpr int width = Tile<T, Slices>::width;
@@ -205,7 +203,7 @@ struct Lines {
             }
 #pragma unroll
             for (int s = 0; s < Slices; ++s) {
-                // Rows 8 j and 8 (j + 1), each with both halves of the slice.
+                // Rows from 8 j and from 8 (j + 1) on, each with both halves of the slice.
                 std::uint32_t b[4];
                 load_matrices<false>(
                     tile.keys + ((j + matrix / 2) * 8 + lane % 8) * width + s * slice + matrix % 2 * 8, b);
@@ -215,14 +213,14 @@ struct Lines {
         }
     }
 
-    /// Scores become weights relative to the new maxima, and the sums so far follow. Exponents are of 2:
-    /// \p scale is log2(e) times the factor on scores. Not Masked: every line sees every row.
+    /// Turns scores into weights relative to the new maxima, and rescales the sums so far. Weights are powers
+    /// of 2: \p scale is log2(e) times the factor on scores. Without Masked, every line sees every row.
     template <bool Masked, bool Biased>
     __device__ __forceinline__ void weigh(const float (&bias)[rows], float scale,
                                           const std::uint64_t (&seen)[2], int lane) {
         constexpr bool Plain = !Masked && !Biased; // scores are scaled last
         float highest[2] = {Plain ? -INFINITY : maximum[0], Plain ? -INFINITY : maximum[1]};
-        // Bits of constant places from here on.
+        // Shift the masks, so that the bit positions below are constants.
         const std::uint64_t bits[2] = {seen[0] >> lane % 4 * 2, seen[1] >> lane % 4 * 2};
 #pragma unroll
         for (int j = 0; j < rows / 8; ++j) {
@@ -277,7 +275,7 @@ struct Lines {
                                         pair_of<T>(right[0], right[1]), pair_of<T>(right[2], right[3])};
 #pragma unroll
             for (int s = 0; s < Slices; ++s) {
-                // Rows 16 j and 16 j + 8, for the first and the second half of the slice.
+                // Rows from 16 j and from 16 j + 8 on, for the first and the second half of the slice.
                 std::uint32_t b[4];
                 load_matrices<true>(tile.values + (j * 16 + matrix % 2 * 8 + lane % 8) * width + s * slice +
                                         matrix / 2 * 8,
@@ -288,11 +286,11 @@ struct Lines {
         }
     }
 
-    /// The same for one row whose values are not all finite, element by element: in a product, 0 times such a
-    /// value would reach lines that do not see the row. All lanes take part.
+    /// mix() for one row with values that are not finite, element by element. In a matrix product, 0 times
+    /// such a value would reach lines that do not see the row. All lanes must call it.
     __device__ __forceinline__ void mix_row(const Tile<T, Slices>& tile, int row,
                                             const std::uint64_t (&seen)[2], int lane) {
-        // A bit and not an index of scores, so that they stay in registers.
+        // Compare with a bit instead of indexing `scores`, so that `scores` stays in registers.
         const unsigned place = 1U << (row / 8 * 2 + row % 2);
         float weight[2] = {0, 0};
 #pragma unroll
@@ -324,8 +322,8 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int group = static_cast<int>(a.query_heads / a.kv_heads);
-    const int queries = lines / group; // of a block
-    // The last queries of causal ranges see most: they begin first.
+    const int queries = lines / group; // in a block
+    // Start with the last queries, because they see the most rows of causal ranges.
     const std::int64_t first_query = static_cast<std::int64_t>(gridDim.x - 1 - blockIdx.x) * queries;
     const std::int64_t kv_head = blockIdx.y;
     const int size = static_cast<int>(a.head_size);
@@ -333,13 +331,13 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
     const T* const values = static_cast<const T*>(a.v) + kv_head * a.v_head_stride;
     const float scale = a.scale * log2_e;
 
-    // Lines of this lane.
+    // The two lines of this lane.
     const auto line_of = [&](int half) { return warp * lines_of_warp + lane / 4 + half * 8; };
     const auto query_of = [&](int half) { return line_of(half) / group; };
     const auto is_present = [&](int half) {
         return query_of(half) < queries && first_query + query_of(half) < a.queries;
     };
-    // Of the first element of a line's head, in the queries or the result.
+    // The offset of a line's head in the queries or in the result.
     const auto place_of = [&](int half, std::int64_t stride, std::int64_t head_stride) {
         return (first_query + query_of(half)) * stride +
                (kv_head * group + line_of(half) % group) * head_stride;
@@ -358,7 +356,7 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
         }
     }
 
-    // A thread looks after one query of the block.
+    // Each thread computes the masks of one query of the block.
     const bool looks = thread < queries && first_query + thread < a.queries;
     const Seen seen_by(a, looks ? first_query + thread : 0);
     const auto write_first = [&](std::uint32_t from) {
@@ -388,8 +386,8 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
         }
     };
     std::uint64_t any = 0;          // rows that some query sees
-    bool all_see_all = false;       // every query every row
-    std::uint64_t seen[2] = {0, 0}; // by the lines of this lane
+    bool all_see_all = false;       // every query sees every row
+    std::uint64_t seen[2] = {0, 0}; // rows that the lines of this lane see
     int turn = 0;
     const auto begin_tile = [&](std::uint32_t begin) {
         any = OneTile::joined(tile.any);
@@ -415,11 +413,11 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
     }
     while (begin != no_row) {
         const std::uint64_t seen_here[2] = {seen[0], seen[1]};
-        const bool plain_values = all_see_all; // a value that all see belongs in every sum
+        const bool plain_values = all_see_all; // then infinite values and NaN belong in every sum
         const int turn_here = turn;
         write_first(begin + rows);
         wait_for_copies();
-        __syncthreads(); // keys are there, and the values before were read
+        __syncthreads(); // keys have arrived, and earlier values were read
         OneTile::copy(tile.values, values, a.v_stride, size, begin, any, thread);
         const bool works = !__all_sync(all_lanes, (seen_here[0] | seen_here[1]) == 0);
         if (works) {
@@ -430,7 +428,7 @@ __global__ void __launch_bounds__(threads, Slices <= 4 ? 3 : 2) attend_tiles_ker
             write_masks(begin);
         }
         wait_for_copies();
-        __syncthreads(); // values are there, and the keys were read
+        __syncthreads(); // values have arrived, and keys were read
         turn = 1 - turn;
         if (begin != no_row) {
             begin_tile(begin);
@@ -500,7 +498,7 @@ void launch(const AttendRanges& a, cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>((a.queries + queries - 1) / queries),
                     static_cast<unsigned>(a.kv_heads));
     const std::int64_t slices = (a.head_size + slice - 1) / slice;
-    // Heads of most models are 64, 80, 96 or 128 elements; others go to the next.
+    // Most models have heads of 64, 80, 96 or 128 elements. Other sizes use the next larger kernel.
     launch_kernel(slices <= 2   ? attend_tiles_kernel<T, 2>
                   : slices <= 4 ? attend_tiles_kernel<T, 4>
                   : slices <= 6 ? attend_tiles_kernel<T, 6>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the kernels' sources share on the device: elements of every dtype in and out of fp32, lanes of a warp.
+// Device functions for all kernels: conversions between fp32 and the other dtypes, and the lanes of a warp.
 #pragma once
 
 #include "core/kernels/cuda/attend_ranges.h"
@@ -58,9 +58,10 @@ union RawChunk {
     T elements[chunk];
 };
 
-/// Elements [begin, begin + 8) of a row of `size` elements; zeros past its end and where not `wanted` (the
-/// row is not read then). Rows are whole chunks on boundaries of 16 bytes. A kernel loads all chunks of a
-/// round before it widens the first, so that the loads overlap; hence a predicate in the place of a branch.
+/// Loads elements [begin, begin + 8) of a row of `size` elements. Past the end of the row, or if not
+/// `wanted`, loads zeros without reading memory. Rows are whole chunks on boundaries of 16 bytes. A kernel
+/// loads all chunks of a round before it widens the first. A branch on `wanted` would keep the loads from
+/// overlapping.
 template <typename T>
 __device__ __forceinline__ void load_raw(const T* row, int begin, int size, bool wanted, RawChunk<T>& to) {
     const bool inside = wanted && begin < size;
@@ -78,7 +79,7 @@ __device__ __forceinline__ void load_raw(const T* row, int begin, int size, bool
 
 template <typename T>
 __device__ __forceinline__ void widen_chunk(const RawChunk<T>& from, float (&to)[chunk]) {
-    if constexpr (std::is_same_v<T, __nv_bfloat16>) { // the upper half of an fp32: an operation on each word
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) { // the upper half of an fp32
         const unsigned words[] = {from.words[0].x, from.words[0].y, from.words[0].z, from.words[0].w};
 #pragma unroll
         for (int i = 0; i < chunk; ++i) {
@@ -100,7 +101,7 @@ __device__ __forceinline__ void load_chunk(const T* row, int begin, int size, fl
     widen_chunk(raw, to);
 }
 
-/// The same to a row.
+/// Narrows eight numbers and stores those that lie inside of the row.
 template <typename T>
 __device__ __forceinline__ void store_chunk(const float (&from)[chunk], int begin, int size, T* row) {
     RawChunk<T> raw;
@@ -116,7 +117,7 @@ __device__ __forceinline__ void store_chunk(const float (&from)[chunk], int begi
     }
 }
 
-/// What the window leaves of a query's ranges.
+/// Applies the sliding window to a query's ranges.
 __device__ inline RangeTrim trim_of(const AttendRanges& a, const std::int32_t* ranges) {
     std::int64_t visible = 0;
     for (std::int64_t m = 0; m < a.ranges_per_query; ++m) {

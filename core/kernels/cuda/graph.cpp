@@ -15,20 +15,20 @@ namespace ponderscope {
 
 namespace {
 
-/// The default stream cannot be captured; nothing runs on this one. Always the same, since LibTorch keeps
-/// room for matrix products by stream, to the program's end.
+/// A stream for captures, because the default stream cannot be captured. Each thread uses one stream per
+/// device: LibTorch never frees the memory for matrix products that it allocates for a stream.
 c10::cuda::CUDAStream capturing_stream(at::Device device) {
     thread_local std::map<c10::DeviceIndex, c10::cuda::CUDAStream> streams;
     return streams.try_emplace(device.index(), c10::cuda::getStreamFromPool(false, device.index()))
         .first->second;
 }
 
-/// LibTorch's, which a capture that failed leaves half done.
+/// LibTorch's graph, with a way to end a failed capture.
 class Capture : public at::cuda::CUDAGraph {
 public:
-    /// Where the device called the capture off, LibTorch ends no more of it than that: its allocator would go
-    /// on as if under capture, and neither take back what another stream has read nor, where memory is full,
-    /// let go of what it keeps.
+    /// Ends a failed capture. If the device cancelled the capture, LibTorch leaves its allocator in capture
+    /// mode. The allocator would then not reuse memory that another stream has read, and not free cached
+    /// memory when the device is full.
     void give_up() {
         quietly([this] { capture_end(); });
         if (capture_ended_) {
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    /// The reason is the one that is under way.
+    /// Ignores further errors: the caller rethrows the first one.
     template <typename Function>
     static void quietly(const Function& function) {
         try {
@@ -56,10 +56,10 @@ class CudaGraph final : public DeviceGraph {
 public:
     CudaGraph(at::Device device, const std::function<void()>& work) : device_(device) {
         const c10::DeviceGuard there(device);
-        // What is taken from memory here is the graph's own until that is gone.
+        // The graph owns all memory that is allocated on this stream.
         const c10::cuda::CUDAStreamGuard apart(capturing_stream(device));
         try {
-            // Other threads may go on with what no capture allows.
+            // Thread-local mode: other threads may call functions that are forbidden during a capture.
             graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
             work();
             graph_.capture_end();

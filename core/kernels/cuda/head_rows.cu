@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One block reads one row of logits. Word numbers are unsigned: a loop's last step may lead past 2³¹.
+// One block reads one row of logits. Token ids are unsigned, because the last step of a loop may exceed 2³¹.
 #include "core/kernels/cuda/head_rows.h"
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr unsigned threads = 512;
 constexpr unsigned warps = threads / 32;
-constexpr unsigned at_once = 4;          // loads of a thread that overlap
+constexpr unsigned at_once = 4;          // overlapping loads of a thread
 constexpr int groups = 128;              // of four threads each
-constexpr int collected_most = 1024;     // candidates that shared memory holds
+constexpr int collected_most = 1024;     // candidates that fit into shared memory
 constexpr float lowest = -3.4028234e38F; // finite, so that differences of maxima are numbers
 static_assert(groups * 4 == threads && longest_head_list <= groups);
 
-/// Not below -1e30, so that 0 times it is 0; a NaN stays.
+/// logit - maximum, but at least -1e30, so that 0 times the result is 0. NaN stays NaN.
 __device__ __forceinline__ float distance(float logit, float maximum) {
     const float d = logit - maximum;
     return d < -1e30F ? -1e30F : d;
@@ -28,7 +28,7 @@ __device__ __forceinline__ float distance(float logit, float maximum) {
 struct Sums {
     float maximum = lowest;
     float sum = 0;
-    float weighted = 0; ///< of e^distance · distance
+    float weighted = 0; ///< sum of e^distance · distance
 
     __device__ __forceinline__ void raise(float to) {
         const float shift = distance(maximum, to);
@@ -55,7 +55,7 @@ __device__ T warp_sum(T value) {
     return value;
 }
 
-/// Every thread gets it.
+/// The sum over the block, for every thread.
 template <typename T>
 __device__ T block_sum(T value, T* scratch) {
     value = warp_sum(value);
@@ -71,7 +71,8 @@ __device__ T block_sum(T value, T* scratch) {
     return total;
 }
 
-/// Every thread gets it. Once in a kernel: nobody waits for an earlier use of scratch.
+/// The sums of all threads, for every thread. Call it once in a kernel: it does not wait for an earlier use
+/// of \p scratch.
 __device__ Sums block_merge(Sums own, Sums* scratch) {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
@@ -97,7 +98,7 @@ struct Candidate {
     std::int32_t id; ///< -1: none
 };
 
-/// The order of a list: larger values first, of equals the lower id.
+/// The order of a list: larger values first, equal values by id.
 __device__ __forceinline__ bool precedes(Candidate a, Candidate b) {
     return a.value > b.value || (a.value == b.value && a.id < b.id);
 }
@@ -124,7 +125,7 @@ __device__ Candidate block_first(Candidate own, Candidate* scratch) {
     return first;
 }
 
-/// The list where many logits are equal or hardly any is finite: a pass over the row for each place.
+/// Finds the list with one pass over the row for each entry. Used if many logits are equal or few are finite.
 __device__ void select_slowly(const float* row, unsigned vocabulary, int length, float* values,
                               std::int64_t* ids, Candidate* scratch) {
     Candidate last{INFINITY, -1};
@@ -147,7 +148,7 @@ __device__ void select_slowly(const float* row, unsigned vocabulary, int length,
             ids[place] = last.id;
         }
     }
-    // Only NaN are left: they follow by id.
+    // The rest are NaN. List them by id.
     for (unsigned v = 0; threadIdx.x == 0 && place < length && v < vocabulary; ++v) {
         if (row[v] != row[v]) {
             values[place] = row[v];
@@ -171,7 +172,8 @@ __device__ void write_list(const HeadRows& a, const float* row, float own) {
     float* values = a.list_values + blockIdx.x * a.list_length;
     std::int64_t* ids = a.list_ids + blockIdx.x * a.list_length;
 
-    // Maxima of groups are logits of different words: the length-th largest bounds the list from below.
+    // The maxima of the groups are logits of different tokens. So the length-th largest maximum is a lower
+    // bound for the list.
     float highest = own;
     for (int step = 1; step < 4; step *= 2) {
         highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, step));
@@ -195,12 +197,12 @@ __device__ void write_list(const HeadRows& a, const float* row, float own) {
         }
     }
     __syncthreads();
-    // Only threads that have seen such a logit have words of the list; all threads read these words again.
+    // Only threads whose largest logit reaches the bound have tokens of the list. Read their tokens again.
     if (own >= bound) {
         having[atomicAdd(&having_count, 1)] = threadIdx.x;
     }
     __syncthreads();
-    const unsigned words = (vocabulary + threads - 1) / threads; // of a thread
+    const unsigned words = (vocabulary + threads - 1) / threads; // tokens of a thread
     const unsigned all = words * static_cast<unsigned>(having_count);
     for (unsigned i = threadIdx.x; i < all; i += threads) {
         const unsigned v = having[i / words] + i % words * threads;
@@ -218,7 +220,7 @@ __device__ void write_list(const HeadRows& a, const float* row, float own) {
         select_slowly(row, vocabulary, length, values, ids, scratch);
         return;
     }
-    // In whatever order the atomics let them in, a candidate's place is the number of those before it.
+    // A candidate's place is the number of candidates before it, whatever their order in `found`.
     for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(threads)) {
         int place = 0;
         for (int j = 0; j < count; ++j) {
@@ -269,7 +271,7 @@ __global__ void __launch_bounds__(threads) head_rows_kernel(HeadRows a) {
     const Sums total = block_merge(own, sums_scratch);
     const int all_larger = block_sum(larger, count_scratch);
     if (threadIdx.x == 0) {
-        const float sum = total.sum > 0 || total.sum != total.sum ? total.sum : NAN; // 0: all are -infinity
+        const float sum = total.sum > 0 || total.sum != total.sum ? total.sum : NAN; // 0: all -infinity
         const float log_sum = logf(sum);
         a.maximum[index] = total.maximum;
         a.sum[index] = sum;
@@ -319,7 +321,7 @@ __global__ void __launch_bounds__(threads) head_divergences_kernel(HeadDivergenc
     const float q_maximum = a.q_maximum[index];
     const float p_log_sum = logf(a.p_sum[index]);
     const float q_log_sum = logf(a.q_sum[index]);
-    // Sums of a thread are short: fp32 is enough; the block's are added up in double.
+    // A thread's sums are short, so fp32 is enough. The sums of the block are added in double.
     float forward = 0;
     float backward = 0;
     for (unsigned begin = threadIdx.x; begin < vocabulary; begin += threads * at_once) {
@@ -347,7 +349,7 @@ __global__ void __launch_bounds__(threads) head_divergences_kernel(HeadDivergenc
     }
 }
 
-/// A block a row; null, or what is wrong.
+/// Runs a kernel with one block for each row. Returns null or an error message.
 template <typename Arguments>
 const char* over_rows(void (*kernel)(Arguments), const Arguments& arguments, void* stream) {
     constexpr std::int64_t most = 0x7fffffff;

@@ -7,48 +7,48 @@
 
 namespace ponderscope::kernels {
 
-/// Statistics of rows of logits on a GPU. Device pointers; null: not wanted. Each output has one element (or
-/// `list_length`) a row.
+/// Statistics of rows of logits on a GPU. All pointers are device pointers. A null output is not computed.
+/// Each output has one element (or `list_length` elements) per row.
 struct HeadRows {
     const float* logits = nullptr; ///< [rows, vocabulary], contiguous
     std::int64_t rows = 0;
     std::int64_t vocabulary = 0;
-    const std::int64_t* targets = nullptr; ///< negative: none
-    float* maximum = nullptr;              ///< log p(v) = (logit(v) - maximum) - log(sum), so that nothing is
-    float* sum = nullptr;                  ///< lost beside a maximum of -1e35; NaN: no distribution
+    const std::int64_t* targets = nullptr; ///< negative: no target
+    float* maximum = nullptr;              ///< log p(v) = (logit(v) - maximum) - log(sum), so a maximum
+    float* sum = nullptr;                  ///< of -1e35 loses no digits; NaN: no distribution
     float* nll = nullptr;                  ///< NLL of the target; NaN: no target, or no distribution
     std::int64_t* rank = nullptr;          ///< rank of the target; 0: no target
     float* entropy = nullptr;
-    std::int64_t list_length = 0;     ///< the largest logits, at most longest_head_list and the vocabulary
-    float* list_values = nullptr;     ///< [rows, list_length], falling; of equals the lower id first
+    std::int64_t list_length = 0;     ///< at most longest_head_list and the vocabulary
+    float* list_values = nullptr;     ///< [rows, list_length], the largest logits, falling; ties by id
     std::int64_t* list_ids = nullptr; ///< [rows, list_length]
 };
 
 constexpr std::int64_t longest_head_list = 128;
 
-/// Queues the kernel on a cudaStream_t. Returns null or an error message. Reads the logits once, and some a
-/// second time for the list.
+/// Queues the kernel on a cudaStream_t. Returns null or an error message. Reads the logits once, and some of
+/// them a second time for the list.
 const char* head_rows_cuda(const HeadRows& arguments, void* stream);
 
-/// e^(logit - maximum) · factor of every logit, as a factor of a product.
+/// Computes e^(logit - maximum) · factor for every logit, the left factor of a matrix product.
 struct HeadExponentials {
     const float* logits = nullptr; ///< [rows, vocabulary]
     const float* maximum = nullptr;
     std::int64_t rows = 0;
     std::int64_t vocabulary = 0;
     float factor = 1;
-    void* out = nullptr; ///< [rows, vocabulary] of `element`; may be the logits
+    void* out = nullptr; ///< [rows, vocabulary] of `element`; may overwrite the logits
     Element element = Element::f32;
 };
 
 const char* head_exponentials_cuda(const HeadExponentials& arguments, void* stream);
 
-/// KL(P || Q) and KL(Q || P) of rows of logits p and q. Infinite if a word is impossible (-infinity) in the
-/// second distribution only; NaN if one of the two is no distribution.
+/// KL(P || Q) and KL(Q || P) of rows of logits p and q. Infinite if a token is impossible (-infinity) in the
+/// second distribution only. NaN if a row of p or q gives no distribution.
 struct HeadDivergences {
     const float* p = nullptr; ///< [rows, vocabulary]
     const float* q = nullptr;
-    const float* p_maximum = nullptr; ///< [rows], as of HeadRows
+    const float* p_maximum = nullptr; ///< [rows], as in HeadRows
     const float* p_sum = nullptr;
     const float* q_maximum = nullptr;
     const float* q_sum = nullptr;

@@ -19,12 +19,12 @@ inline Element element_of(at::ScalarType type) {
 
 } // namespace kernels
 
-/// The stream that work on the tensor is queued on.
+/// The stream on which work on the tensor is queued.
 inline void* stream_of(const at::Tensor& tensor) {
     return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
-/// c10::Error if the kernel of \p what could not be queued. \p error: null or an error message.
+/// c10::Error if a kernel could not be queued. \p error: null or a message. \p what: the kernel.
 inline void check_queued(const char* error, const char* what, const at::Tensor& tensor) {
     TORCH_CHECK(error == nullptr, what, " on ", tensor.device(), ": ", error);
 }
@@ -36,8 +36,8 @@ bool attend_cuda_fits(const at::Tensor& q);
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
 /// attend for checked arguments, without gradient. LibTorch's flash attention runs sequences of any lengths
 /// if it fits. Otherwise our kernels run, with causal blocks as ranges: on the matrix unit for many queries
-/// in half precision, else one query at a time. In the last case the result of a query depends only on the
-/// rows that the query sees. Nothing is copied to the host.
+/// in half precision, else one query at a time. With one query at a time, the result of a query depends only
+/// on the rows that the query sees. Nothing is copied to the host.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 
@@ -56,7 +56,7 @@ bool rotate_cuda_fits(const at::Tensor& x);
 at::Tensor rotate_cuda(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin,
                        const at::Tensor& rows, bool neighbours);
 
-/// Enters all kernels of this folder.
+/// Enters all kernels of this folder in the table.
 inline void add_kernels(CudaKernels& table) {
     table.attend_fits = attend_cuda_fits;
     table.flash_fits = flash_fits;

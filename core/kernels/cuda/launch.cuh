@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the kernels' sources start a kernel. The tests compile the same sources without a CUDA compiler, over
-// the small host form of CUDA in tests/support/host_cuda; here alone they differ.
+// Starts a kernel. The tests compile the kernels without a CUDA compiler, with a small replacement of CUDA on
+// the host (tests/support/host_cuda). Only this file differs between the two.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ void launch_kernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::si
 #endif
 }
 
-/// Null, or what the CUDA runtime says is wrong with the kernels started so far.
+/// Null, or the CUDA runtime's error for the kernels started so far.
 inline const char* launch_error() {
     const cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? nullptr : cudaGetErrorString(error);

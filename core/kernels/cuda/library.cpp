@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the engine finds behind the library's one exported name.
+// The library's one exported function.
 #include "core/kernels/cuda/graph.h"
 #include "core/kernels/cuda/kernels.h"
 #include "core/kernels/cuda_library.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The matrix unit of a GPU from sm_80 on, a warp at a time: fragments of half precision out of shared memory
-// and their products in fp32. Who holds what is PTX's ("Matrix fragments for mma.m16n8k16", "ldmatrix"): with
-// group = lane / 4 and pair = lane % 4, a lane has of
-//
-//     a, 16 x 16   rows group (words 0, 2) and group + 8 (1, 3), columns 2 pair, 2 pair + 1 (0, 1), + 8 (2,
-//     3) b, 16 x 8    rows 2 pair, 2 pair + 1 (word 0), + 8 (1), column group c, 16 x 8    rows group
-//     (numbers 0, 1) and group + 8 (2, 3), columns 2 pair, 2 pair + 1
-//
-// so that two c side by side, made pairs of half precision, are an a.
+// The matrix unit of a GPU (sm_80 and later), used by a whole warp: loads fragments of half precision from
+// shared memory and adds their products in fp32. PTX defines the elements of each lane ("Matrix fragments for
+// mma.m16n8k16", "ldmatrix"). With group = lane / 4 and pair = 2 (lane % 4), a lane has in
+//     a, 16 x 16: word 0 row group, word 1 row group + 8, at columns pair and pair + 1;
+//                 words 2 and 3 the same rows, 8 columns further
+//     b, 16 x 8:  word 0 rows pair and pair + 1, word 1 the rows 8 further, at column group
+//     c, 16 x 8:  numbers 0 and 1 row group, numbers 2 and 3 row group + 8, at columns pair and pair + 1
+// So two adjacent c, rounded to half precision, form an a.
 #pragma once
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -29,9 +28,9 @@ __device__ __forceinline__ std::uint32_t pair_of(float first, float second) {
     return pair.word;
 }
 
-/// Four matrices of 8 x 8 elements in shared memory: matrix m's row r begins at the address that lane 8 m + r
-/// gives, a multiple of 16 bytes. A lane gets row group, columns 2 pair and 2 pair + 1 of each; Turned: those
-/// of its mirror image. All lanes take part.
+/// Loads four matrices of 8 x 8 elements from shared memory. Lane 8 m + r passes the address of row r of
+/// matrix m, a multiple of 16 bytes. Each lane receives, of every matrix, row group at columns pair and pair
+/// + 1 (Turned: of the transposed matrix). All lanes must call it.
 template <bool Turned>
 __device__ __forceinline__ void load_matrices(const void* row, std::uint32_t (&to)[4]) {
 #if defined(__CUDACC__)
@@ -52,8 +51,8 @@ __device__ __forceinline__ void load_matrices(const void* row, std::uint32_t (&t
 #endif
 }
 
-/// Copies 16 bytes to shared memory while the thread goes on; zeros where not \p wanted, and then does not
-/// read \p from. Both are multiples of 16 bytes.
+/// Starts to copy 16 bytes to shared memory; the thread continues. If not \p wanted, writes zeros and does
+/// not read \p from. Both addresses are multiples of 16 bytes.
 __device__ __forceinline__ void copy_async(void* to, const void* from, bool wanted) {
 #if defined(__CUDACC__)
     const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
@@ -66,7 +65,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool want
 #endif
 }
 
-/// Waits for this thread's copies. A barrier then shows them to the block.
+/// Waits for this thread's copies. After a barrier the whole block sees them.
 __device__ __forceinline__ void wait_for_copies() {
 #if defined(__CUDACC__)
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -75,7 +74,7 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-/// c += a · b. All lanes take part.
+/// c += a · b. All lanes must call it.
 template <typename T>
 __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                              std::uint32_t b1) {

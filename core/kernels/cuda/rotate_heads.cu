@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A thread rotates `Width` pairs of a head, or copies `Width` elements behind the pairs: eight by loads of 16
-// bytes where rows are whole chunks, else one.
+// A thread rotates `Width` pairs of a head, or copies `Width` elements behind the pairs. Width is 8, with
+// loads of 16 bytes, if rows are whole chunks, else 1.
 #include "core/kernels/cuda/rotate_heads.h"
 
 #include "core/kernels/cuda/device_elements.cuh"
@@ -31,7 +31,7 @@ __device__ __forceinline__ void store(const float (&from)[Width], T* to) {
     }
 }
 
-/// `units` threads a head.
+/// `units`: threads per head.
 template <typename T, int Width>
 __global__ void __launch_bounds__(threads) rotate_kernel(RotateHeads a, unsigned units, std::int64_t total) {
     const std::int64_t index = std::int64_t{blockIdx.x} * threads + threadIdx.x;

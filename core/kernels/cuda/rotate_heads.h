@@ -14,11 +14,11 @@ struct RotateHeads {
     void* out = nullptr;        ///< the same, contiguous
     const float* cos = nullptr; ///< [angles, half]
     const float* sin = nullptr;
-    const std::int64_t* rows = nullptr; ///< [n], each row's angles
+    const std::int64_t* rows = nullptr; ///< [n]: the row of cos and sin for each x
     std::int64_t n = 0, heads = 0, size = 0;
     std::int64_t half = 0; ///< pairs that rotate; 2 · half <= size
     std::int64_t row_stride = 0, head_stride = 0;
-    bool neighbours = false; ///< pairs (2i, 2i + 1), not (i, i + half)
+    bool neighbours = false; ///< pairs (2i, 2i + 1); false: pairs (i, i + half)
     Element element = Element::f32;
 };
 
