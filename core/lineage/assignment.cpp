@@ -18,15 +18,15 @@ std::vector<std::int64_t> assign_rows(std::span<const double> cost, std::int64_t
     std::vector<std::size_t> column_of(n, nobody);
     std::vector<std::size_t> row_of(m, nobody);
     std::vector<double> distance(m);
-    std::vector<std::size_t> before(m);      // the row from which the shortest path enters a column
+    std::vector<std::size_t> before(m);      // for each column: the row before it on the shortest path
     std::vector<std::size_t> open(m);        // columns whose distance is not final
     std::vector<std::size_t> closed_columns; // columns whose distance is final
     for (std::size_t start = 0; start < n; ++start) {
         throw_if_stopped(stop);
-        // Dijkstra over reduced costs, which are never negative, to the nearest free column.
+        // Dijkstra's algorithm over reduced costs, which are never negative, to the nearest free column.
         std::fill(distance.begin(), distance.end(), infinite);
         for (std::size_t j = 0; j < m; ++j) {
-            open[j] = m - 1 - j; // from the back, so that of equals a low column is found last and kept
+            open[j] = m - 1 - j; // backwards, so that the lowest of equal columns wins
         }
         std::size_t left = m;
         closed_columns.clear();
@@ -68,7 +68,7 @@ std::vector<std::int64_t> assign_rows(std::span<const double> cost, std::int64_t
             }
             column_price[j] -= reached - distance[j];
         }
-        for (std::size_t j = sink;;) { // turn the path around
+        for (std::size_t j = sink;;) { // reverse the path
             const std::size_t i = before[j];
             row_of[j] = i;
             std::swap(column_of[i], j);

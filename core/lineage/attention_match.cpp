@@ -13,11 +13,11 @@ namespace {
 
 using Matrix = StoredWeights::Matrix;
 
-/// Rows of embeddings that are multiplied at once.
+/// Number of embedding rows in one product.
 constexpr std::size_t piece = 4096;
-/// Gram matrices that are kept while all pairs of layers are compared; at least one layer's two.
+/// Bytes for Gram matrices while all pairs of layers are compared; at least the two of one layer fit.
 constexpr std::int64_t store_bytes = std::int64_t{512} << 20;
-/// Mean and deviation of the similarity of 90 independent pairs of LLMs, by AWM's authors.
+/// Mean and standard deviation of the similarity of 90 independent pairs of LLMs, from the AWM paper.
 constexpr double published_mean = 0.00375;
 constexpr double published_deviation = 0.0028;
 
@@ -38,7 +38,7 @@ at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_
         const std::size_t count = std::min(piece, base_rows.size() - begin);
         const at::Tensor of_base = base.embedding(base_rows.subspan(begin, count));
         const at::Tensor of_target = target.embedding(target_rows.subspan(begin, count));
-        products += at::mm(of_target.t(), of_base); // fp32 within a piece, fp64 over them
+        products += at::mm(of_target.t(), of_base); // sums in fp32 within a piece, in fp64 over pieces
         base_squares += of_base.to(at::kDouble).square_().sum(0);
         target_squares += of_target.to(at::kDouble).square_().sum(0);
         report_progress(progress, {"aligning dimensions", static_cast<std::int64_t>(begin + count),
@@ -74,24 +74,25 @@ void align(AttentionMatch& match, const StoredWeights& base, std::span<const std
     match.mean_cosine = sum / static_cast<double>(target.width());
 }
 
-/// A Gram matrix without its diagonal, centred without bias (Szekely and Rizzo 2014), and its own product.
+/// A Gram matrix without diagonal, centred without bias (Szekely and Rizzo 2014), and its squared norm.
 struct Gram {
     at::Tensor centred; ///< fp32 [n, n], diagonal 0
     double square = 0;
 };
 
-/// Sum over elements in fp64.
+/// Σ x · y over all elements, in fp64.
 double product_sum(const at::Tensor& x, const at::Tensor& y) {
     return at::dot(x.flatten().to(at::kDouble), y.flatten().to(at::kDouble)).item<double>();
 }
 
-/// Over the input dimensions \p columns of W, with their signs; all as they lie where that is empty.
+/// The Gram matrix of W over the input dimensions \p columns, multiplied by \p signs. Undefined \p columns:
+/// all dimensions in order.
 Gram gram_of(at::Tensor weight, const at::Tensor& columns, const at::Tensor& signs) {
     if (columns.defined()) {
         weight = weight.index_select(1, columns).mul_(signs);
     }
     const double largest = weight.abs().max().item<double>();
-    if (largest > 0) { // the scale changes nothing, and squares of it stay in range
+    if (largest > 0) { // CKA ignores the scale; this one avoids overflow of squares
         weight = weight / largest;
     }
     at::Tensor gram = at::mm(weight.t(), weight);
@@ -110,7 +111,7 @@ double cka(const Gram& a, const Gram& b) {
     return scale > 0 ? product_sum(a.centred, b.centred) / scale : 0.0;
 }
 
-/// Query and key of one layer.
+/// The Gram matrices of W_q and W_k of one layer.
 struct LayerGrams {
     Gram query;
     Gram key;
@@ -158,8 +159,8 @@ private:
         return {{a_.number(layer_a), b_.number(layer_b)}, cka(a.query, b.query), cka(a.key, b.key)};
     }
 
-    /// Row-major [layers of A, layers of B]. As many layers of B are kept as the store holds, and A passes
-    /// them by.
+    /// All pairs, row-major [layers of A, layers of B]. Keeps as many layers of B in memory as store_bytes
+    /// allows, and runs through A for each such group.
     std::vector<AttentionMatch::Layer> all_pairs() const {
         std::vector<AttentionMatch::Layer> pairs(a_.layers() * b_.layers());
         const std::int64_t layer_bytes = 2 * n_ * n_ * static_cast<std::int64_t>(sizeof(float));
@@ -184,7 +185,7 @@ private:
         return pairs;
     }
 
-    /// As many pairs as the smaller model has layers, so that the sum of their similarities is largest.
+    /// The pairs with the largest sum of similarities. Each layer of the smaller model is in one pair.
     std::vector<AttentionMatch::Layer> best_pairs(const std::vector<AttentionMatch::Layer>& pairs) const {
         const bool rows_are_a = a_.layers() < b_.layers();
         const std::size_t rows = std::min(a_.layers(), b_.layers());

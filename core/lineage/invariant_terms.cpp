@@ -14,14 +14,15 @@ namespace {
 using Matrix = StoredWeights::Matrix;
 using Term = InvariantTerms::Term;
 
-/// fp64 at a largest absolute value of 1: no correlation depends on the scale, and products stay in range.
+/// \p values in fp64, scaled to a largest absolute value of 1. Correlations ignore the scale, and products
+/// then stay in range.
 at::Tensor scaled(const at::Tensor& values) {
     at::Tensor wide = values.to(at::kDouble);
     const double largest = wide.abs().max().item<double>();
     return largest > 0 ? wide.div_(largest) : wide;
 }
 
-/// Every term is x A x^T with a matrix A [d, d] of weights alone. Undefined where a matrix is missing.
+/// Every term is x A x^T. Returns A [d, d], a product of weights. Undefined if a matrix is missing.
 at::Tensor core_of(const StoredWeights& weights, std::int64_t layer, Term term) {
     static constexpr Matrix factors[][2] = {
         {Matrix::query, Matrix::key}, {Matrix::value, Matrix::output}, {Matrix::up, Matrix::down}};
@@ -46,8 +47,8 @@ double sum_of_products(const at::Tensor& x, const at::Tensor& y) {
     return at::dot(x.reshape({-1}), y.reshape({-1})).item<double>();
 }
 
-/// Correlations of x_A A x_A^T with x_B B x_B^T. Where there are more tokens than dimensions the T x T
-/// matrices are never made: <x_A A x_A^T, x_B B x_B^T> = <A, G B G^T> with G = x_A^T x_B.
+/// Correlations of x_A A x_A^T with x_B B x_B^T. With more tokens than dimensions, avoids the T x T matrices:
+/// <x_A A x_A^T, x_B B x_B^T> = <A, G B G^T> with G = x_A^T x_B.
 class TokenView {
 public:
     TokenView(const at::Tensor& x_a, const at::Tensor& x_b)
@@ -83,11 +84,12 @@ private:
     static double inner(const at::Tensor& a, const at::Tensor& between, const at::Tensor& b) {
         return sum_of_products(a, at::mm(at::mm(between, b), between.t()));
     }
-    /// The sums over T^2 entries of products, and the sums of entries over T.
+    /// The correlation from sums over the T^2 entries: \p ab, \p aa, \p bb of products; \p mean_a, \p mean_b
+    /// of entries, divided by T.
     static double ratio(double ab, double aa, double bb, double mean_a, double mean_b) {
         const double of_a = aa - mean_a * mean_a;
         const double of_b = bb - mean_b * mean_b;
-        // What rounding leaves of equal entries is no spread.
+        // Equal entries have no variance, except for rounding errors.
         constexpr double none = 1e-13;
         if (!(of_a > none * aa) || !(of_b > none * bb)) {
             return std::numeric_limits<double>::quiet_NaN();
@@ -96,7 +98,7 @@ private:
     }
 
     double tokens_;
-    bool whole_; ///< the T x T matrices are the smaller ones
+    bool whole_; ///< use the T x T matrices, because T is small
     at::Tensor x_a_, x_b_;
     at::Tensor aa_, ab_, bb_, sum_a_, sum_b_;
 };

@@ -80,7 +80,7 @@ Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageO
     SharedTokens rows;
     if (shared) {
         rows = *shared;
-    } else { // ids stand for themselves
+    } else { // no tokenizer: equal ids are equal tokens
         rows.a.resize(static_cast<std::size_t>(std::min(weights_a.vocabulary(), weights_b.vocabulary())));
         std::iota(rows.a.begin(), rows.a.end(), 0);
         rows.b = rows.a;

@@ -30,7 +30,8 @@ struct AttentionMatch {
     bool aligned = true; ///< by shared tokens; false: dimensions in their stored order (no tokenizer)
     std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
     bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
-    /// For each of the target's n dimensions, the assigned dimension of the base and its sign (-1, 0, 1).
+    /// For each of the n dimensions of the other model (the target): the assigned dimension of the base, and
+    /// its sign (-1, 0, 1).
     std::vector<std::int64_t> base_dimension;
     std::vector<int> sign;
     double mean_cosine = 0; ///< mean |cosine| of the assigned embedding columns; 0 if not aligned
@@ -46,13 +47,13 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< from the larger of published and chance deviation; determines the verdict
+    double z = 0;           ///< with the larger of published and chance deviation; gives the verdict
     double z_published = 0; ///< |z| with the published deviation of 90 independent pairs of LLMs
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
     [[nodiscard]] std::int64_t signs_flipped() const;
-    [[nodiscard]] double similarity_at(double z) const; ///< the similarity with this z
+    [[nodiscard]] double similarity_at(double z) const; ///< the similarity that has this z
 };
 
 /// HuRef: correlations of W_q W_k, W_v W_o and W_u W_d, applied to token embeddings, in the last two layers.
@@ -81,7 +82,7 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< most tokens of the invariant terms: the rarest shared tokens
+    std::int64_t tokens = 4096; ///< the rarest shared tokens, at most this many, for the invariant terms
 };
 
 /// The basis of the verdict, one sentence.

@@ -19,13 +19,13 @@ namespace {
 
 using Matrix = StoredWeights::Matrix;
 
-/// Where a backbone keeps its matrices.
+/// The tensor names of a backbone's matrices.
 struct Names {
-    const char* stem; ///< some files leave it out; "" where none does
+    const char* stem; ///< a prefix that some files omit; may be ""
     const char* block;
     const char* embedding;
-    const char* fused; ///< query, key and value in one; nullptr: apart
-    /// In the order of Matrix; nullptr: there is none.
+    const char* fused; ///< query, key and value in one tensor; nullptr: separate tensors
+    /// In the order of Matrix; nullptr: no such matrix.
     const char* matrices[7];
     bool transposed = false; ///< stored [in, out]
 };
@@ -72,7 +72,7 @@ const Names& names_of(Architecture architecture) {
     case Architecture::phi:
         return phi_names;
     default:
-        return llama_names; // and its many relatives
+        return llama_names; // and those of its relatives
     }
 }
 
@@ -92,7 +92,7 @@ at::ScalarType scalar_type(const Checkpoint& checkpoint, const TensorView& view)
     }
 }
 
-/// Mapped elements need not lie on their natural boundary: whole rows are copied, then converted.
+/// Copies whole rows, then converts them, because mapped elements may be unaligned.
 at::Tensor read_rows(const Checkpoint& checkpoint, const TensorView& view,
                      std::span<const std::int64_t> rows) {
     const std::int64_t columns = view.shape[1];
@@ -120,11 +120,11 @@ at::Tensor read_rows(const Checkpoint& checkpoint, const TensorView& view,
 
 using Vocabulary = std::unordered_map<std::string, std::int64_t>;
 
-/// The table alone: a tokenizer of a kind that we cannot run has one as well.
+/// Reads only the vocabulary, which also works for tokenizers that we cannot run.
 Vocabulary read_vocabulary(const std::filesystem::path& file, std::int64_t rows) {
     const nlohmann::json document = read_json_file(file, {.python = true});
     const JsonObject root(document, file);
-    const bool whole = file.filename() == "vocab.json"; // is the table; in a tokenizer.json it is a part
+    const bool whole = file.filename() == "vocab.json"; // the whole file is the vocabulary
     const JsonObject model = whole ? root : root.required_object("model");
     Vocabulary vocabulary;
     const nlohmann::json* table = whole ? &document : model.find("vocab");
@@ -225,7 +225,7 @@ at::Tensor StoredWeights::embedding(std::span<const std::int64_t> rows) const {
     return values;
 }
 
-/// All queries, then all keys, then all values (GPT-2), or these three head by head (GPT-NeoX).
+/// A part of a fused tensor: all queries, all keys, all values (GPT-2), or these head by head (GPT-NeoX).
 at::Tensor StoredWeights::fused(std::int64_t layer, Matrix which) const {
     const ModelConfig& config = checkpoint_.config;
     const Names& names = names_of(config.architecture);

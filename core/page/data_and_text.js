@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Draws the page from its data. What comes from a trace reaches the document as text, never as markup.
+// Draws the page from its data. Content of a trace enters the document as text, never as markup.
 "use strict";
 
 const $ = id => document.getElementById(id);
@@ -19,8 +19,8 @@ const QUANTITIES = [
 ];
 const state = { sequence: 0, quantity: null, of: "a", pin: -1, hover: -1, marks: true };
 let D = null; // the data
-let scale = null; // of the colours
-let spans = []; // of the sequence's tokens
+let scale = null; // the colour scale
+let spans = []; // the elements of the sequence's tokens
 let building = 0;
 
 // ---- data ----
@@ -66,21 +66,21 @@ async function unpack() {
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** Bytes as text; those that are no whole characters as \xNN. */
+/** Bytes as text. Bytes that are not a whole character become \xNN. */
 function characters(bytes) {
   try { return utf8.decode(bytes); } catch { return Array.from(bytes, b => b > 31 && b < 127 ? String.fromCharCode(b) : "\\x" + b.toString(16).padStart(2, "0")).join(""); }
 }
 
-/** What could hide, reorder or break the line becomes visible. */
+/** Makes characters visible that are invisible, reorder text or break the line. */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
 const visible = text => text.replace(HIDDEN, c => {
   const code = c.codePointAt(0);
   return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 });
-/** On one line, the blank that many tokens begin with as a dot. */
+/** The text on one line. A leading blank, as many tokens have, becomes a dot. */
 const inline = text => visible(text).replaceAll("\n", "\u21b5").replaceAll("\t", "\u21e5").replace(/^ | $/g, "\u00b7").replaceAll(" ", "\u00a0");
 
-/** The texts of a sequence's tokens. A character that several tokens share stands at the first of them. */
+/** The texts of a sequence's tokens. A character that several tokens share belongs to the first of them. */
 function tokenTexts(sequence) {
   const texts = [], raw = [];
   const bytes = D.text.subarray(sequence.text, sequence.text + sequence.bytes);
@@ -89,7 +89,7 @@ function tokenTexts(sequence) {
     const begin = at + D.gap[t], end = begin + D.length[t];
     if (!sequence.bytes) { texts.push(D.words[D.word[t]] ?? "\u2423"); raw.push(texts.at(-1)); at = 0; continue; }
     let stop = end;
-    while (stop > shown && stop < bytes.length && (bytes[stop] & 0xc0) === 0x80) ++stop; // to the character's end
+    while (stop > shown && stop < bytes.length && (bytes[stop] & 0xc0) === 0x80) ++stop; // up to the end of the character
     texts.push(stop > shown ? characters(bytes.subarray(Math.min(shown, stop), stop)) : "");
     raw.push(characters(bytes.subarray(begin, end)));
     shown = Math.max(shown, stop);
@@ -99,7 +99,7 @@ function tokenTexts(sequence) {
 }
 
 const sequence = () => D.sequences[state.sequence];
-/** A run's value at a word, by its place in the sequence: numbers stand at the word that they predicted. */
+/** A run's value at a word, by its index in the sequence. A prediction's numbers belong to the predicted word. */
 function value(r, name, i) {
   const column = D.runs[r].columns[name];
   if (!column || i < 1 || i > D.runs[r].info.reached[state.sequence]) return NaN;
@@ -174,7 +174,7 @@ function level(v) {
 
 // ---- the text ----
 
-/** Chunks end with lines where they can. The first is there at once, the rest comes between frames. */
+/** Shows the text in chunks, which end at line ends if possible: the first now, the others between frames. */
 function buildText() {
   const box = $("text"), s = sequence(), token = ++building;
   const { texts, raw } = tokenTexts(s);
@@ -197,7 +197,7 @@ function buildText() {
         span.dataset.brk = "";
         part.append(span, text);
       } else {
-        // The blank that a token begins with stands before it, or it would hang over at the end of a line.
+        // Put a token's leading blanks before its element. Inside, they would stick out at the end of a line.
         const blanks = /^ *(?=\S)/.exec(text)?.[0] ?? "";
         span.textContent = text.slice(blanks.length, lines ? -1 : undefined);
         part.append(blanks, span, lines ? "\n" : "");

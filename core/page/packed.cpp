@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The data of a page: the element `data` holds a zlib stream in Base64, of four bytes with the length of a
-// JSON text (little-endian), the text, and arrays. "arrays" of the JSON gives each array's "offset" from the
-// text's end, "count" and type: u8, u16, u32, or q16, whose values are low + step * number, with 65535 for
-// NaN. Names: "gap", "length" (bytes between and under the tokens of each sequence), "0.nll" (a column of the
-// first run), "1.nll_by_step" (NLL of each step of the second), "0.candidate" (indices of words;
-// "word_length" cuts "word_bytes" into words). "reached" of a run counts its tokens among each sequence's
-// shown tokens; columns are padded after these.
+// The data of a page. The element `data` holds a zlib stream in Base64. The stream has four bytes with the
+// length of a JSON text (little-endian), this text, and arrays. "arrays" in the JSON gives for each array its
+// "offset" from the end of the text, its "count" and its "type": u8, u16, u32 or q16. A value of q16 is low +
+// step * number; 65535 is NaN. Examples of arrays: "gap" and "length" (numbers of bytes before each token and
+// in it), "0.nll" (a column of the first run), "1.nll_by_step" (NLL of each step, second run), "0.candidate"
+// (indices of words; "word_length" splits "word_bytes" into words). "reached" of a run is the number of shown
+// tokens that the run has in each sequence; its columns are padded after these.
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "core/base/notice.h"
@@ -29,10 +29,10 @@ namespace {
 
 using nlohmann::json;
 
-/// Bytes of what is kept for each step, before compression.
+/// Bytes of all numbers by step, before compression.
 constexpr std::int64_t step_budget = std::int64_t{8} << 20;
 constexpr std::int64_t candidate_bytes = 6;
-constexpr std::int64_t most_candidates = 5; // the page shows so many
+constexpr std::int64_t most_candidates = 5; // number of candidates on the page
 json json_of(const Estimate& estimate) {
     return json::array(
         {number_or_null(estimate.value), number_or_null(estimate.low), number_or_null(estimate.high)});
@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    /// A sequence and the tokens of it that are shown.
+    /// A sequence and the number of its shown tokens.
     struct Shown {
         std::int64_t number;
         std::int64_t tokens;
@@ -81,7 +81,7 @@ private:
     static void append_integer(std::string& bytes, Value value) {
         const auto exact = static_cast<Integer>(value);
         char raw[sizeof exact];
-        std::memcpy(raw, &exact, sizeof exact); // little-endian, as everything that reads traces
+        std::memcpy(raw, &exact, sizeof exact); // little-endian, like all supported machines
         bytes.append(raw, sizeof exact);
     }
 
@@ -96,7 +96,7 @@ private:
         }
     }
 
-    /// 65535 levels from the least value to the largest; 65535 itself is NaN.
+    /// Adds q16: levels 0 to 65534 from the smallest to the largest value, and 65535 for NaN.
     template <class Value>
     void add_real(const std::string& name, const std::vector<Value>& values) {
         double low = std::numeric_limits<double>::infinity();
@@ -220,7 +220,7 @@ private:
                 });
             }
             reached.push_back(there);
-            // A partial run has less.
+            // Pad the columns of a partial run.
             const std::size_t size = first + static_cast<std::size_t>(shown.tokens);
             schema::each_token_field([&](const auto& field) {
                 using Value = typename std::decay_t<decltype(all.*field.values)>::value_type;
@@ -260,7 +260,8 @@ private:
                                  {"flops_per_token", number_or_null(mean_flops(run))}});
     }
 
-    /// The first token's values: the type and shape of a signal that every shown sequence has whole.
+    /// The first token's values, for the type and shape of a signal. No value if a shown sequence lacks a
+    /// part of the signal.
     [[nodiscard]] std::optional<SignalChunk> probe(std::size_t r, const std::string& name,
                                                    const std::vector<std::string>& axes) const {
         if (std::none_of(signals_[r].begin(), signals_[r].end(),
@@ -321,7 +322,7 @@ private:
         }
     }
 
-    /// Whether what costs so many bytes is kept.
+    /// Whether \p cost bytes fit into the budget. If not, the page leaves out \p what.
     bool afford(std::int64_t cost, const char* what) {
         if (cost > left_) {
             left_out_.emplace_back(what);
@@ -404,7 +405,7 @@ private:
         std::map<std::int64_t, std::string> words;
         for (const RunInfo& run : runs_) {
             for (auto& [id, bytes] : trace_.vocabulary(run.id)) {
-                words.try_emplace(id, std::move(bytes)); // A's where both know it
+                words.try_emplace(id, std::move(bytes)); // A's text if both runs have the id
             }
         }
         std::string bytes;
@@ -412,7 +413,7 @@ private:
         std::map<std::int64_t, std::size_t> places;
         for (const std::int64_t id : used) {
             std::string& word = words[id];
-            if (word.empty()) { // of a padded vocabulary, or of a run without a tokenizer
+            if (word.empty()) { // a padded vocabulary, or no tokenizer
                 word = '[' + std::to_string(id) + ']';
             }
             places[id] = lengths.size();
@@ -439,7 +440,7 @@ private:
         }
     }
 
-    /// Means with intervals of all scored tokens, shown or not.
+    /// Means with intervals over all scored tokens, including tokens that are not shown.
     void pack_numbers() {
         for (std::size_t r = 0; r < runs_.size(); ++r) {
             const RunEstimate estimate = estimate_run(trace_, runs_[r], options_.bootstrap);
@@ -480,8 +481,8 @@ private:
     Notices notices_;
     std::vector<std::int32_t> ids_;
     bool without_text_ = false;
-    std::int64_t left_ = step_budget;                             ///< bytes for what is kept for each step
-    std::vector<std::string> left_out_;                           ///< of that
+    std::int64_t left_ = step_budget;                             ///< remaining bytes for numbers by step
+    std::vector<std::string> left_out_;                           ///< numbers by step that did not fit
     std::map<std::size_t, std::vector<std::int64_t>> candidates_; ///< kept ids by run
 };
 

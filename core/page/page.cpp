@@ -13,7 +13,7 @@
 namespace ponderscope {
 namespace {
 
-/// A stream of zlib. Equal pages are equal files.
+/// A zlib stream. Equal input gives equal bytes.
 std::string deflated(std::string_view bytes) {
     uLongf size = compressBound(static_cast<uLong>(bytes.size()));
     std::string packed(size, '\0');
@@ -63,7 +63,7 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
     }
     const std::vector<RunInfo> all = trace.runs();
     if (all.empty()) {
-        (void)find_run(trace, ""); // says that there is none
+        (void)find_run(trace, ""); // throws the error for a trace without runs
     }
     runs.push_back(all.front());
     for (std::size_t i = 1; i < all.size() && runs.size() == 1; ++i) {
@@ -80,7 +80,7 @@ std::string make_page(const TraceReader& trace, const std::vector<RunInfo>& runs
     const std::string packed = deflated(packed_page(trace, runs, options));
     const std::string script =
         "\n" + std::string(page_template::data_and_text) + "\n" + std::string(page_template::view);
-    // Nothing but this script may run in the page, whatever a trace holds.
+    // Allow only this script to run in the page, whatever a trace contains.
     const Sha256::Digest digest = Sha256().update(script).finish();
     std::string page(page_template::page);
     put(page, "@SCRIPT_HASH@",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The token, the head, and what users do; follows data_and_text.js in the page's script.
+// The token, the head, and user actions. Follows data_and_text.js in the page's script.
 
 // ---- the token ----
 
@@ -45,7 +45,7 @@ function drawToken() {
   D.runs.forEach((_, r) => candidates.append(stepTable(r, i)));
 }
 
-/** Candidates by step of the prediction of token i. */
+/** The candidates for token i at each step. */
 function stepTable(r, i) {
   const run = D.runs[r], info = run.info, row = sequence().first + i - 1, box = document.createElement("div");
   box.className = "steps of-" + "ab"[r];
@@ -184,7 +184,7 @@ function drawControls() {
   $("marks").parentElement.hidden = !D.runs.some(run => run.info.max_steps > 0);
 }
 
-// ---- what users do ----
+// ---- user actions ----
 
 function setOf(key) {
   if (key === "d" && !state.quantity.difference) setQuantity("nll", false);
@@ -237,7 +237,7 @@ function listen() {
   });
 }
 
-/** #token=12&of=d&quantity=nll: so that a link can point at a word. */
+/** #token=12&of=d&quantity=nll. With this hash, a link can point to a word. */
 function wishes() {
   const wish = new URLSearchParams(location.hash.slice(1));
   const of = wish.get("of");
