@@ -21,7 +21,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Rows of a rotation table are made in steps of this size, so that growing texts do not make one table each.
+/// Rotation tables grow by this number of rows, so that not every longer text makes a new table.
 constexpr std::int64_t table_step = 512;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
@@ -57,8 +57,8 @@ at::Tensor edited(std::int64_t layer, const at::Tensor& stream, const Pass& pass
     return pass.edit ? pass.edit(layer, stream) : stream;
 }
 
-/// Where two states lie side by side (hrm_text): the columns of the one that block \p l changes, which is
-/// what listeners hear of it and patches replace.
+/// The part of the stream that listeners receive and patches replace. hrm_text has two states side by side:
+/// the part is the state that block \p l changes.
 at::Tensor part_of(std::int64_t l, const at::Tensor& stream, const ModelConfig& config) {
     if (config.released.low_passes == 0) {
         return stream;
@@ -71,8 +71,8 @@ at::Tensor part_of(std::int64_t l, const at::Tensor& stream, const ModelConfig& 
 
 KvRows::KvRows(const std::vector<std::int64_t>& rows, std::int64_t kv_heads, std::int64_t head_dim,
                const at::TensorOptions& options) {
-    // On the CPU nobody touches a row before it is written; with an explicit mask (a gradient, fp64, or a GPU
-    // without our kernel) unwritten rows meet the weight 0, and must be finite.
+    // Rows must be finite if attention uses an explicit mask (a gradient, fp64, or a GPU without our kernel),
+    // because unwritten rows then get the weight 0. On the CPU, attention never reads unwritten rows.
     const bool written_first = options.device().is_cpu() && !at::GradMode::is_enabled() &&
                                c10::typeMetaToScalarType(options.dtype()) != at::kDouble;
     for (std::vector<at::Tensor>* side : {&k_, &v_}) {
@@ -87,7 +87,7 @@ void KvRows::put(std::int64_t layer, const at::Tensor& rows, const at::Tensor& k
     at::Tensor& keys = k_[static_cast<std::size_t>(layer)];
     at::Tensor& values = v_[static_cast<std::size_t>(layer)];
     if (keys.scalar_type() != k.scalar_type()) {
-        // Under autocast the rows are of its dtype, not the weights'.
+        // Under autocast the rows have its dtype, not the dtype of the weights.
         keys = keys.to(k.scalar_type());
         values = values.to(v.scalar_type());
     }
@@ -117,7 +117,7 @@ void KvRows::copy(std::int64_t first, std::int64_t last, std::int64_t from, std:
 Backbone::Backbone(ModelConfig config) : config_(std::move(config)) {}
 
 void Backbone::count_elements(const ParameterLayout& layout, const std::vector<std::string>& blocks) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) { // some run several times
+    for (std::size_t i = 0; i < blocks.size(); ++i) { // a block may appear several times
         const auto l = static_cast<std::int64_t>(i);
         std::int64_t& part = l < config_.core_begin() ? part_elements_.prelude
                              : l < config_.core_end() ? part_elements_.core
@@ -128,7 +128,7 @@ void Backbone::count_elements(const ParameterLayout& layout, const std::vector<s
             }
         }
     }
-    const ExpertsConfig& experts = config_.experts; // a row multiplies the chosen ones alone
+    const ExpertsConfig& experts = config_.experts; // a row runs only its chosen experts
     block_matrix_elements_ = part_elements_.prelude + part_elements_.core + part_elements_.coda +
                              static_cast<std::int64_t>(experts.layers.size()) * experts.chosen * 3 *
                                  config_.hidden_size * experts.intermediate_size;
@@ -253,7 +253,7 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
     }
     const bool two = std::find(config_.layer_rope.begin(), config_.layer_rope.end(), LayerRope::local) !=
                      config_.layer_rope.end();
-    // [rows, r], of two kinds of layers [2, rows, r].
+    // [rows, r]; with two kinds of layers [2, rows, r].
     const auto tables = [&](std::int64_t length, std::int64_t positions) {
         auto [cos, sin] = rope_table(config_.rope, config_.max_positions, length, positions);
         if (two) {
@@ -277,7 +277,7 @@ RotationTable Backbone::rotation(const std::vector<std::int64_t>& lengths) const
     if (longest <= shared) {
         return table;
     }
-    // Beyond that length every sequence turns by angles of its own.
+    // Each sequence beyond this length has its own angles.
     std::vector<at::Tensor> cosines{table.cos};
     std::vector<at::Tensor> sines{table.sin};
     std::int64_t rows = table.cos.size(-2);

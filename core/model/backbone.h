@@ -43,12 +43,12 @@ private:
     std::vector<at::Tensor> k_, v_;
 };
 
-/// Depth mixing: chooses, from a layer's q, k and v, the value for its attention and its K/V rows. One object
-/// for all passes over the same tokens.
+/// Depth mixing: computes, from a layer's q, k and v, the values for its attention and its K/V rows. One
+/// object serves all passes over the same tokens.
 class ValueMixer {
 public:
     virtual ~ValueMixer() = default;
-    /// Call it before the first layer of every pass.
+    /// Called before the first layer of every pass.
     virtual void begin_pass(const Pass& pass) = 0;
     /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
     /// d_h].
@@ -64,17 +64,17 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; with two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
-    /// Each sliding window with its ranges, which replace the ranges of `visibility` in its layers. Filled
-    /// only if rows are not in the order of positions.
+    /// For each sliding window: its length, and ranges that replace those of `visibility` in layers with this
+    /// window. Filled only if rows are not in the order of positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
-    KvRows* kv = nullptr; ///< nullptr: the rows are the slots of this pass only
+    KvRows* kv = nullptr; ///< nullptr: queries see only slots of this pass
     at::Tensor rows;      ///< int64 [n], with `kv`: the row for each slot's K and V
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
     at::Tensor queries;   ///< int64 [m], ascending, for block(): the slots that run through the block. The
                           ///< other slots only store their keys and values. Undefined: all slots
     at::Tensor tokens;    ///< int64 [n], ascending: the tokens of the slots, if `mixer` outlives the pass;
                           ///< undefined: all tokens in order
-    ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: the pass makes its own if needed
+    ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: run() makes one if needed
     at::Tensor* stream = nullptr; ///< if not null: receives the residual stream before the final norm
     /// If not null: receives the outputs of these blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
@@ -88,27 +88,28 @@ struct Pass {
     void check_stop() const; ///< Cancelled
 };
 
-/// Rotation tables for sequences of the given lengths. The angles depend on the length with dynamic scaling
-/// and longrope.
+/// Rotation tables for sequences of the given lengths. Only with dynamic scaling and longrope do the angles
+/// depend on the length.
 struct RotationTable {
     at::Tensor cos, sin;                ///< as in Pass
     std::vector<std::int64_t> row_base; ///< for each sequence: the row of its position 0
 };
 
 /// A decoder stack in a Hugging Face layout. Each architecture has a file, which declares the tensors and
-/// computes a layer. Immutable after construction. Holds references to the parameters' tensors.
+/// computes a layer. Immutable after construction. Shares the tensors of the parameters.
 class Backbone {
 public:
     virtual ~Backbone();
 
     [[nodiscard]] const ModelConfig& config() const { return config_; }
-    /// The largest number of tokens in a sequence. Learned positions limit it; rotations do not.
+    /// The largest number of tokens in a sequence. Learned positions have a limit, rotations have none.
     [[nodiscard]] std::int64_t longest_sequence() const;
-    /// int64 [n] -> [n, d], with the backbone's own scale. The method may scale the result again.
+    /// The embeddings of \p ids: int64 [n] -> [n, d], with the backbone's own scale. The method may add its
+    /// own.
     [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const;
     // Stacks of prelude, core and coda (methods-released.md section 1), if config().recurs(). run() runs the
     // core alone and returns the state after its blocks.
-    /// Runs embeddings through the prelude, once for each token. The output enters every step.
+    /// Runs embeddings through the prelude, once for each token. Every step reads the output.
     [[nodiscard]] at::Tensor prelude(const at::Tensor& embedded, const Pass& pass) const;
     /// A step's input from the previous state and the prelude's output, both [n, d].
     [[nodiscard]] virtual at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const;
@@ -117,7 +118,7 @@ public:
     /// FLOPs of inject, and of the operations between a state and the coda's blocks.
     [[nodiscard]] virtual std::int64_t injection_flops() const { return 0; }
     [[nodiscard]] virtual std::int64_t before_coda_flops() const { return 0; }
-    /// Elements of the matrices of each part's blocks.
+    /// Number of matrix elements in the blocks of each part.
     struct PartElements {
         std::int64_t prelude = 0, core = 0, coda = 0;
     };
@@ -136,7 +137,7 @@ public:
     /// Keys and values of the blocks, with this number of rows for each layer.
     [[nodiscard]] KvRows kv_rows(const std::vector<std::int64_t>& rows) const;
     [[nodiscard]] HeadWeights head() const;
-    /// Elements of the matrices of all blocks. A slot costs twice this number in FLOPs, without attention
+    /// Number of matrix elements in all blocks. Without attention, a slot costs twice this number in FLOPs
     /// (methods.md section 11).
     [[nodiscard]] std::int64_t block_matrix_elements() const { return block_matrix_elements_; }
     [[nodiscard]] RotationTable rotation(const std::vector<std::int64_t>& lengths) const;
@@ -154,11 +155,11 @@ protected:
     [[nodiscard]] virtual at::Tensor after_core(const at::Tensor& x) const { return x; }
 
     ModelConfig config_;
-    at::Tensor embedding_, head_, head_bias_; ///< the tables, as the family declares them
+    at::Tensor embedding_, head_, head_bias_; ///< the input and output tables
 
 private:
     friend std::unique_ptr<Backbone> make_backbone(const ModelConfig& config, const Parameters& parameters);
-    /// Counts the matrices of each part's blocks.
+    /// Counts the matrix elements.
     void count_elements(const ParameterLayout& layout, const std::vector<std::string>& blocks);
     at::Tensor run_layers(at::Tensor stream, const Pass& pass) const;
     at::Tensor run_blocks(at::Tensor stream, std::int64_t first, std::int64_t last, const Pass& pass) const;
@@ -166,7 +167,7 @@ private:
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
     std::int64_t block_matrix_elements_ = 0;
-    mutable RotationTable cached_rotation_; ///< for angles by position alone; grows with the sequences
+    mutable RotationTable cached_rotation_; ///< for angles that ignore the length; grows with the sequences
 };
 
 /// The tensors of a backbone, without the method's tensors. InputError: the architecture does not support the

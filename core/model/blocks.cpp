@@ -15,12 +15,12 @@ std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
     return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
-/// Each of the heads of \p x [n, heads, d_h] by itself.
+/// Normalises each head of \p x [n, heads, d_h] separately.
 at::Tensor normalise_heads(const at::Tensor& x, const Norm& norm) {
     return normalise(x.reshape({-1, x.size(2)}), norm).view(x.sizes());
 }
 
-/// The norm's factor in fp32 (fp64 for fp64), or as it is stored.
+/// The norm's factor: the stored weight, or with one_plus 1 + weight in fp32 (fp64 for fp64).
 at::Tensor factor_of(const Norm& norm) {
     if (!norm.one_plus) {
         return norm.weight;
@@ -46,7 +46,7 @@ at::Tensor normalise(const at::Tensor& x, const Norm& norm) {
         return at::layer_norm(x, {x.size(-1)}, if_defined(norm.weight), if_defined(norm.bias), norm.eps);
     }
     const at::Tensor factor = factor_of(norm);
-    // One kernel of the library's on a GPU; on the CPU it is several operations, as are these.
+    // On a GPU, LibTorch has one kernel for this. On the CPU it runs several operations, like the code below.
     if (!x.is_cpu() && norm.kind == NormKind::rms_norm &&
         (!factor.defined() || factor.scalar_type() == x.scalar_type())) {
         return at::rms_norm(x, {x.size(-1)}, if_defined(factor), norm.eps);
@@ -97,7 +97,7 @@ at::Tensor attending(const at::Tensor& x, const Pass& pass) {
 
 namespace {
 
-/// cos and sin of a layer; undefined where the layer does not rotate.
+/// cos and sin of a layer; undefined if the layer does not rotate.
 std::pair<at::Tensor, at::Tensor> angles_of(std::int64_t layer, const ModelConfig& config, const Pass& pass) {
     if (config.layer_rope.empty() || !pass.cos.defined()) {
         return {pass.cos, pass.sin};
@@ -113,7 +113,7 @@ std::pair<at::Tensor, at::Tensor> angles_of(std::int64_t layer, const ModelConfi
     return {pass.cos.select(0, table), pass.sin.select(0, table)};
 }
 
-/// Tells listeners what a layer's attention is computed from.
+/// Passes the inputs of a layer's attention to the listener.
 void tell_attention(std::int64_t layer, const at::Tensor& query, const at::Tensor& key,
                     const Visibility& visibility, double scale, const ScoreExtras& extras, const Pass& pass) {
     const Tap& tap = pass.tap;
@@ -129,7 +129,7 @@ void tell_attention(std::int64_t layer, const at::Tensor& query, const at::Tenso
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras,
                           std::optional<double> scale) {
-    const bool chosen = q.size(0) != k.size(0); // q holds the queries' rows alone
+    const bool chosen = q.size(0) != k.size(0); // q has only the rows of the queries
     const auto angles = angles_of(layer, config, pass);
     const bool key_normed_last = extras.key && extras.key_after_rotation;
     const at::Tensor plain_query = extras.query ? normalise_heads(q, *extras.query) : q;
@@ -155,8 +155,7 @@ at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Ten
     if (!chosen) {
         query = attending(query, pass);
     }
-    // Under autocast products are of its dtype, norms and mixtures may be wider: what the value's product
-    // has.
+    // Under autocast, products have its dtype, but norms and mixtures may be wider. Use the dtype of v.
     for (at::Tensor* const tensor : {&query, &key, &value}) {
         *tensor = tensor->to(v.scalar_type());
     }

@@ -21,7 +21,7 @@ struct Linear {
     [[nodiscard]] Linear part(std::int64_t first, std::int64_t count) const;
 };
 
-/// LayerNorm (with bias), RMSNorm or unit length. Statistics in fp32, rounded once.
+/// LayerNorm (with bias), RMSNorm or unit length. Computed in fp32; the result is rounded once.
 struct Norm {
     NormKind kind = NormKind::layer_norm;
     at::Tensor weight; ///< undefined: no weight

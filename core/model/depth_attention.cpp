@@ -14,7 +14,7 @@ void DepthAttention::begin_pass(const Pass& pass) {
     const bool crosses = sources_cross_passes(config_);
     std::erase_if(kept_, [&](const Kept& one) { return !crosses || !is_anchor(one.id.layer); });
     if (!kept_.empty() && pass.tokens.defined() && !pass.tokens.is_same(tokens_)) {
-        // Fewer tokens go on: both lists are ascending.
+        // Fewer tokens continue. Select their rows; both lists are ascending.
         const at::Tensor rows = tokens_.defined() ? at::searchsorted(tokens_, pass.tokens) : pass.tokens;
         for (Kept& one : kept_) {
             one.tensors = {one.tensors.key.index_select(0, rows), one.tensors.value.index_select(0, rows)};
@@ -49,7 +49,7 @@ at::Tensor DepthAttention::mix(std::int64_t layer, const at::Tensor& q, const at
         DepthMixed result = depth_mix(q, k, v, sources, listening);
         mixed = result.value;
         if (listening) {
-            // Above its exit a token is mixed for its keys' sake, and is no slot of this step.
+            // Above its exit, a token is mixed only for its keys and values, and is not a slot of this step.
             pass.tap("depth_weights", blocks::attending(result.weights, pass), layer);
         }
     }

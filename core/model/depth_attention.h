@@ -11,7 +11,7 @@ namespace ponderscope {
 
 /// Depth-Attention (methods.md section 3) over the slots of one forward. Mixes the values of each layer, and
 /// keeps the keys and mixed values that later layers read. A slot mixes only its own rows, so a cache and the
-/// rest of the batch have no effect.
+/// other rows of the batch do not change its result.
 class DepthAttention final : public ValueMixer {
 public:
     explicit DepthAttention(const ModelConfig& config) : config_(config) {}

@@ -10,8 +10,7 @@
 namespace ponderscope {
 
 /// A layer of a pass whose key and (mixed) value a later layer may mix. The first pass has the number 0.
-/// Other passes are sources only in looped stacks whose sources stay for the whole forward (methods.md
-/// section 3).
+/// Other passes are sources only if sources_cross_passes() (methods.md section 3).
 struct DepthSourceId {
     std::int64_t pass = 0;
     std::int64_t layer = 0;
@@ -46,7 +45,7 @@ public:
 private:
     std::int64_t stride_ = 1, passes_ = 1;
     std::int64_t anchors_ = 0; ///< number of anchors in one pass
-    std::int64_t recent_ = 0;  ///< number of distances without an anchor
+    std::int64_t recent_ = 0;  ///< number of columns for recent layers
 };
 
 } // namespace ponderscope

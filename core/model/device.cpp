@@ -35,7 +35,7 @@ bool has_bfloat16_products() {
 /// In the order of Precision.
 constexpr const char* precision_labels[] = {"float32", "tf32", "bfloat16", "float16"};
 
-/// The GPUs with a report in resources/docs/gpu.md, by the driver's name, and the version and date of it.
+/// The GPUs with a report in resources/docs/gpu.md: the driver's name, and the report's version and date.
 constexpr std::pair<std::string_view, std::string_view> verified_gpus[] = {
     {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"},
     {"NVIDIA H200", "version 0.1.0, 2026-11-27"}};
@@ -50,14 +50,14 @@ std::string verification_of(const std::string& name) {
            " yet. Run ./run gpu to check it, or compare with --device cpu.";
 }
 
-/// What the kernels are compiled for at least (resources/build/CudaKernels.cmake).
+/// The lowest compute capability that the kernels are compiled for (resources/build/CudaKernels.cmake).
 constexpr int oldest_capability = 80;
 
 std::string tenths(int capability) {
     return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
-/// LibTorch warns on standard error of a driver that it cannot use; why_none() says the same in our sentence.
+/// The number of GPUs. Silences LibTorch's warning about an unusable driver; our error uses why_none().
 int count_gpus() {
     struct Silence final : c10::WarningHandler {
         void process(const c10::Warning&) override {}
@@ -70,14 +70,14 @@ bool too_old(at::Device gpu) {
     return cuda_kernels(gpu)->capability_of(gpu) < oldest_capability;
 }
 
-/// Bytes that tensors of this process hold there, as its own allocator counts them. To ask a GPU that it does
-/// not use would take half a gigabyte of that one's memory, or fail where it is full.
+/// Bytes that tensors of this process hold on a device, from LibTorch's allocator. Asking an unused GPU
+/// itself would take half a gigabyte of its memory, or fail if it is full.
 c10::CachingAllocator::Stat held_memory(at::Device device) {
     constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
 }
 
-/// All GPUs of this machine that the kernels run on.
+/// All GPUs of this machine that can run the kernels.
 std::vector<at::Device> gpus() {
     std::vector<at::Device> devices;
     try {
@@ -100,7 +100,7 @@ std::int64_t free_memory(at::Device gpu) {
     try {
         return static_cast<std::int64_t>(
             at::getDeviceAllocator(gpu.type())->getMemoryInfo(gpu.index()).first);
-    } catch (const c10::Error&) { // others have filled it, or have it for themselves alone
+    } catch (const c10::Error&) { // full, or reserved by another process
         return 0;
     }
 }
@@ -123,7 +123,7 @@ std::string precision_names() {
 }
 
 GpuProducts::GpuProducts(Precision precision) : were_rounded_(at::globalContext().allowTF32CuBLAS()) {
-    // Written where it changes alone, so that engines of other precisions may run beside each other.
+    // Write the switch only if it changes, so that engines with equal products may run side by side.
     if (const bool rounded = precision == Precision::tf32; rounded != were_rounded_) {
         at::globalContext().setAllowTF32CuBLAS(rounded);
     }
@@ -200,7 +200,7 @@ at::Device device_for(const std::string& name, std::int64_t bytes) {
 }
 
 std::string local_gpu(std::int64_t local_rank) {
-    (void)device_from_string("cuda"); // says so where there is none
+    (void)device_from_string("cuda"); // throws if there is no GPU
     return "cuda:" + std::to_string(local_rank % count_gpus());
 }
 
@@ -280,7 +280,7 @@ HostCopy::HostCopy(const std::vector<at::Tensor>& tensors) : offsets_{0} {
         }
         const auto in_a_word = static_cast<std::int64_t>(4 / flat.element_size());
         if (const std::int64_t over = flat.size(0) % in_a_word; over != 0) {
-            flat = at::cat({flat, at::zeros({in_a_word - over}, flat.options())}); // whole words travel
+            flat = at::cat({flat, at::zeros({in_a_word - over}, flat.options())}); // copies whole words
         }
         parts.push_back(flat.view(at::kInt));
         offsets_.push_back(offsets_.back() + parts.back().size(0));

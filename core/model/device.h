@@ -18,14 +18,14 @@ namespace ponderscope {
 /// "cpu", "cuda", "cuda:N", or the name of a backend that is registered with LibTorch (PrivateUse1), with or
 /// without a number. InputError for other names and for a missing GPU.
 at::Device device_from_string(const std::string& name);
-/// Also accepts "auto": the first GPU with enough free memory, else the CPU. Enough is \p bytes for the model
-/// plus a quarter for activations.
+/// The same, or "auto": the first GPU with free memory for \p bytes of weights and a quarter more for
+/// activations, else the CPU.
 at::Device device_for(const std::string& name, std::int64_t bytes);
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
 /// Sets the precision of matrix products on GPUs while the object lives: fp32 factors are rounded for tf32,
-/// otherwise exact. LibTorch's switch is global, so with several objects, products of other threads may use
+/// otherwise exact. LibTorch's switch is global: while several objects live, products of any thread may use
 /// either precision. The first object also sets fp32 sums for products in half precision for the rest of the
 /// process; LibTorch's default may round partial sums to half precision.
 class GpuProducts {
@@ -54,7 +54,7 @@ class HostCopy {
 public:
     /// \p tensors: fp32, int64 (copied as int32) or other types of at most 4 bytes; any shapes, one device.
     explicit HostCopy(const std::vector<at::Tensor>& tensors);
-    /// Waits for the copy. Then field(i) has the elements of tensor i in order.
+    /// Waits for the copy. Then the functions below return the elements of tensor \p i in order.
     void wait();
     [[nodiscard]] const float* floats(std::size_t i) const;
     [[nodiscard]] const std::int32_t* integers(std::size_t i) const;

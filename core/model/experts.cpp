@@ -15,7 +15,7 @@ Experts Experts::declare(TensorBuilder& builder, const std::string& mlp, const M
     const std::int64_t d = config.hidden_size;
     const std::int64_t m = config.experts.intermediate_size;
     const std::int64_t count = config.experts.count;
-    // A row multiplies the chosen ones alone, which Backbone counts.
+    // multiplies = false: a row runs only its chosen experts, which Backbone counts separately.
     const auto weight = [&](const std::string& name, std::vector<std::int64_t> shape,
                             const std::string& stack = {}) {
         TensorSpec spec{mlp + name, std::move(shape)};
@@ -50,8 +50,8 @@ Experts Experts::declare(TensorBuilder& builder, const std::string& mlp, const M
     return experts;
 }
 
-/// In fp32 in every dtype of a run: rounded, near probabilities change places. gpt_oss rounds, as its authors
-/// do.
+/// Routes in fp32 for every dtype of the run, because rounding could swap close probabilities. gpt_oss
+/// rounds, as in its authors' code.
 Experts::Routing Experts::route(const at::Tensor& x, std::int64_t layer, const Pass& pass) const {
     const Autocast exact(x.device().type(), false);
     const at::ScalarType type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
@@ -61,7 +61,7 @@ Experts::Routing Experts::route(const at::Tensor& x, std::int64_t layer, const P
         scores = scores.to(router_.weight.scalar_type()).to(type);
     }
     const at::Tensor probabilities = at::softmax(scores, -1);
-    // A stable sort gives equal ones to the lower index.
+    // A stable sort: of equal scores, the lower index comes first.
     const at::Tensor order = std::get<1>(at::sort(scores.detach(), /*stable=*/true, -1, /*descending=*/true));
     const at::Tensor chosen = order.narrow(1, 0, config_.chosen).contiguous();
     at::Tensor weights = probabilities.gather(1, chosen);
@@ -96,7 +96,7 @@ at::Tensor Experts::project(const at::Tensor& rows, const Projection& weights, c
     return at::cat(parts);
 }
 
-/// What goes into the last projection.
+/// The input of the down projection.
 at::Tensor Experts::inner(const at::Tensor& rows, const Groups& groups) const {
     if (!config_.clamped) {
         const at::Tensor gate = blocks::activate(project(rows, gate_, groups), activation_);
@@ -108,7 +108,7 @@ at::Tensor Experts::inner(const at::Tensor& rows, const Groups& groups) const {
     return (up + 1) * (gate * at::sigmoid(gate * config_.alpha));
 }
 
-/// A GPU's grouped product needs no count on the host. It wants rows that begin every 16 bytes.
+/// Whether a GPU's grouped product can run. It needs rows of whole 16 bytes, but no counts on the host.
 bool Experts::groups_on_device(const at::Tensor& x) const {
     const auto bytes = static_cast<std::int64_t>(x.element_size());
     return !x.is_cpu() && !at::GradMode::is_enabled() && down_.all.defined() && gate_.all.defined() &&
@@ -138,7 +138,7 @@ at::Tensor Experts::run(const at::Tensor& x, std::int64_t layer, const Pass& pas
     }
     const at::Tensor rows = x.index_select(0, order.div(k, "floor"));
     const at::Tensor outputs = project(inner(rows, groups), down_, groups);
-    // Back in the order of rows and choices: how a row's experts are summed depends on no other row.
+    // Restore the order of rows and choices, so that other rows do not change a row's sum.
     const at::Tensor place =
         at::empty_like(order).index_copy_(0, order, at::arange(order.size(0), order.options()));
     const at::Tensor chosen = outputs.index_select(0, place).view({n, k, -1});

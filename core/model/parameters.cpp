@@ -23,7 +23,7 @@ std::filesystem::path file_of(const Checkpoint& checkpoint) {
     return files.size() == 1 ? files.front() : checkpoint.folder;
 }
 
-/// The name under which the files have a tensor; empty: they lack it.
+/// The name of a tensor in the files; empty: the files lack the tensor.
 std::string stored_name(const Weights& weights, const TensorSpec& spec) {
     if (weights.find(spec.name) != nullptr) {
         return spec.name;
@@ -33,7 +33,7 @@ std::string stored_name(const Weights& weights, const TensorSpec& spec) {
     return alias == spec.aliases.end() ? std::string() : *alias;
 }
 
-/// A dtype that no model uses, or a prefix before the name, explains why a tensor seems to be absent.
+/// Throws a better error for a missing tensor if the files have it in an unsupported dtype or with a prefix.
 void explain_absence(const Checkpoint& checkpoint, const TensorSpec& spec) {
     const auto is_it = [&](const std::string& name) {
         return name == spec.name || name.ends_with('.' + spec.name);
@@ -81,9 +81,9 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
     }
 }
 
-/// Copies and converts mapped elements, some megabytes at a time: the next ones are read while these are
-/// copied, and their pages go when they are, so that the file is never in memory beside the weights. Elements
-/// that do not lie on their natural boundary go through a buffer.
+/// Copies and converts mapped elements, 16 MiB at a time. The kernel reads the next part during the copy, and
+/// may drop copied pages, so that memory never holds both the file and the weights. Unaligned elements go
+/// through a buffer.
 void copy_into(at::Tensor& destination, const TensorView& view) {
     constexpr std::size_t piece = std::size_t{16} << 20;
     const at::TensorOptions type(scalar_type_of(view.dtype));
@@ -96,7 +96,7 @@ void copy_into(at::Tensor& destination, const TensorView& view) {
         const auto count = static_cast<std::int64_t>(part.size() / element);
         at::Tensor stored;
         if (reinterpret_cast<std::uintptr_t>(part.data()) % element == 0) {
-            // from_blob wants a writable pointer; nothing writes through this tensor.
+            // from_blob needs a writable pointer; nothing writes through this tensor.
             stored = at::from_blob(const_cast<std::byte*>(part.data()), {count}, type);
         } else {
             stored = at::empty({count}, type);
@@ -119,8 +119,8 @@ bool same_values(const TensorView& a, const TensorView& b) {
     return at::equal(left, right);
 }
 
-/// Buffers of the classes, and a norm in the files of Depth-Attention's authors that their code never
-/// applies.
+/// Whether the tensor is not a weight: a buffer of a class, or a norm in the files of Depth-Attention's
+/// authors that their code never applies.
 bool is_no_weight(const std::string& name) {
     static constexpr const char* endings[] = {"rotary_emb.inv_freq", "freqs_cis",
                                               ".attn.bias",          "attention.bias",
@@ -129,9 +129,9 @@ bool is_no_weight(const std::string& name) {
                        [&](const char* ending) { return name.ends_with(ending); });
 }
 
-/// Throws if the files have the next member of a list ("model.layers.4." where the model uses 0 to 3):
-/// weights of more layers, or gates of more steps, than the config says. What would run is not the model that
-/// was trained. A list of single tensors may have more than is used of it.
+/// Throws if the files have further members of a list, such as "model.layers.4." if the model uses 0 to 3.
+/// The trained model then has more layers, or gates for more steps, than the config says. Lists of single
+/// tensors may be longer.
 void refuse_longer_lists(const Checkpoint& checkpoint, const std::unordered_set<std::string>& used,
                          const std::vector<std::string>& unused) {
     for (const std::string& name : unused) {
@@ -227,7 +227,7 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
         }
     }
     if (layout.first_layers) {
-        unused.clear(); // most of them are of layers that are left out
+        unused.clear(); // most belong to layers that are left out
     }
     refuse_longer_lists(checkpoint, used, unused);
     const std::size_t others = std::erase_if(unused, [&](const std::string& name) {
@@ -257,7 +257,7 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
 
 Parameters Parameters::load(const ParameterLayout& layout, const Checkpoint& checkpoint, at::Device device,
                             at::ScalarType dtype, const ProgressSink& progress, const std::stop_token& stop) {
-    // Everything is validated before anything is converted.
+    // Validate all tensors before the first conversion.
     const ParameterSources sources = ParameterSources::find(layout, checkpoint);
     const std::vector<const TensorView*>& views = sources.views;
     Parameters result;

@@ -22,17 +22,17 @@ struct TensorSpec {
     enum class Init : std::uint8_t {
         normal,
         constant,
-        last, ///< `value` in the last element, 0 in all others: an average that starts as its newest member
-        diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere: nearly the identity as logits
+        last,    ///< `value` in the last element, 0 in all others (weights of an average)
+        diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere (logits near the identity)
     };
     std::string name;
     std::vector<std::int64_t> shape;
     Init init = Init::normal;
     double value = 0.02;                   ///< the normal's standard deviation, or the constant
     std::vector<std::string> aliases = {}; ///< other names in checkpoint files
-    /// Index of an axis whose size comes from the file, for a new model from `shape`; -1: none.
+    /// Index of an axis whose size comes from the file (for a new model, from `shape`); -1: none.
     int flexible_axis = -1;
-    bool multiplies = true; ///< a matrix in products of a block; counts in FLOPs
+    bool multiplies = true; ///< a factor of a block's matrix products, so FLOPs include it
     /// Tensors with the same `stack` have one shape and share one memory block, in the order of the layout.
     std::string stack = {};
     std::string remedy = {}; ///< remedy in the error for a missing tensor; empty: the usual remedy
@@ -44,10 +44,10 @@ struct ParameterLayout {
     std::string embedding;             ///< name of the input table
     std::string head;                  ///< name of the output table, which `tensors` has even if it is tied
     bool tied = false;                 ///< the config ties embedding and head
-    bool first_layers = false;         ///< the file has further layers, which the model does not use
+    bool first_layers = false;         ///< ignore further layers in the file (--layers)
     std::vector<std::string> prefixes; ///< possible prefixes of names in files
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
-    bool strict = false;                  ///< unused tensors are an error: the file is of another model
+    bool strict = false;                  ///< unused tensors are an error
 
     /// Bytes of all tensors in this dtype. Counts a tied pair once.
     [[nodiscard]] std::int64_t bytes(at::ScalarType dtype) const;

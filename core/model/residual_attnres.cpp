@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Block AttnRes: every sublayer reads a softmax mixture of snapshots of the stream, one at the end of each
-// block of sublayers, and of the stream as it runs. Equations: methods.md section 3.
+// Block AttnRes: every sublayer reads a softmax mixture of the current stream and of snapshots of it, taken
+// at the end of each block of sublayers. Equations: methods.md section 3.
 #include "core/model/residual.h"
 
 #include <ATen/ATen.h>
@@ -26,13 +26,13 @@ private:
         at::Tensor pseudo_query, norm; ///< fp32 [d]
         at::Tensor recency_bias;       ///< fp32 scalar
     };
-    /// \p c: the sublayer that reads it, for the record.
+    /// \p c: the number of the sublayer that reads the result, for taps.
     [[nodiscard]] at::Tensor aggregate(const Aggregator& by, const std::vector<at::Tensor>& snapshots,
                                        const at::Tensor& running, std::int64_t c, const Pass& pass) const;
 
     double eps_;
     std::int64_t block_;
-    std::vector<Aggregator> aggregators_; ///< of each sublayer, then the final one
+    std::vector<Aggregator> aggregators_; ///< one for each sublayer, then the final one
 };
 
 AttentionResiduals::AttentionResiduals(const ModelConfig& config, TensorBuilder& builder)

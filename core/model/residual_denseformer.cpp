@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DenseFormer: after every P-th layer, a learned average of the outputs of earlier layers (every D-th of
-// them) goes on in the place of the last one. Equations: methods.md section 3.
+// DenseFormer: after every P-th layer, a learned average replaces the layer's output. It averages every D-th
+// output up to this layer. Equations: methods.md section 3.
 #include "core/model/residual.h"
 
 #include <ATen/ATen.h>
@@ -14,7 +14,7 @@ public:
     DepthAverage(const ModelConfig& config, TensorBuilder& builder)
         : layers_(config.layers), dilation_(config.depth.dilation) {
         for (std::int64_t l = 0; l < layers_; ++l) {
-            // Training begins with the plain model: the newest output alone (arXiv 2402.02622, section 3).
+            // Training begins as the plain model: weight 1 for the newest (arXiv 2402.02622, section 3).
             alphas_.push_back((l + 1) % config.depth.period == 0
                                   ? small_tensor(builder,
                                                  "model.densetransformer_dwa.alphas." + std::to_string(l),
@@ -25,7 +25,7 @@ public:
 
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Sublayer& apply,
                                  const Pass& pass) const override {
-        std::vector<at::Tensor> outputs{x}; // h_0, h_1, ...: of the layers, not of the averages
+        std::vector<at::Tensor> outputs{x}; // h_0, h_1, ...: outputs of layers, not averages
         at::Tensor mixed = x;
         for (std::int64_t l = 0; l < layers_; ++l) {
             const at::Tensor attended = mixed + apply(2 * l, mixed);
@@ -52,7 +52,7 @@ private:
     }
 
     std::int64_t layers_, dilation_;
-    std::vector<at::Tensor> alphas_; ///< fp32; undefined after layers that average nothing
+    std::vector<at::Tensor> alphas_; ///< fp32; undefined after layers without an average
 };
 
 } // namespace

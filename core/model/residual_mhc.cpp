@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // mHC, manifold-constrained hyper-connections: S streams instead of one. Every sublayer reads a mixture of
-// them and writes to all, and a doubly stochastic matrix (Sinkhorn) mixes them among themselves. The maps
-// depend on the token. Equations: methods.md section 3.
+// the streams and writes to all of them. A doubly stochastic matrix (Sinkhorn) mixes the streams. The
+// mixtures depend on the token. Equations: methods.md section 3.
 #include "core/model/blocks.h"
 #include "core/model/residual.h"
 
@@ -32,7 +32,7 @@ private:
     struct Maps {
         at::Tensor read;  ///< fp32 [n, S]
         at::Tensor write; ///< fp32 [n, S]
-        at::Tensor mix;   ///< fp32 [n, S, S], row i: what the new stream i takes of each
+        at::Tensor mix;   ///< fp32 [n, S, S], row i: weights of the streams in new stream i
     };
     [[nodiscard]] Maps maps(const Connector& connector, const at::Tensor& streams) const;
 
@@ -50,7 +50,7 @@ HyperConnections::HyperConnections(const ModelConfig& config, TensorBuilder& bui
         Connector one;
         one.pre = small_tensor(builder, prefix + "pre_logits", {s}, 0.0);
         one.post = small_tensor(builder, prefix + "post_logits", {s}, 0.0);
-        // Nearly the identity: each stream begins as its own residual sum.
+        // Nearly the identity, so that each stream begins as a separate residual sum.
         one.residual =
             small_tensor(builder, prefix + "residual_logits", {s, s}, -8.0, TensorSpec::Init::diagonal);
         one.norm = builder.norm(prefix + "mhc_input_norm", width);

@@ -32,8 +32,8 @@ at::Tensor llama3_frequencies(const RopeConfig& rope, const at::Tensor& plain) {
     return at::where(is_low, slowed, at::where(is_high, plain, between));
 }
 
-/// YaRN (arXiv 2309.00071): slow pairs are interpolated, fast ones kept, a ramp between the two correction
-/// dimensions.
+/// YaRN (arXiv 2309.00071): interpolates slow pairs and keeps fast pairs, with a ramp between the two
+/// correction dimensions.
 at::Tensor yarn_frequencies(const RopeConfig& rope) {
     const auto dims = static_cast<double>(rope.rotary_dims);
     const auto correction = [&](double rotations) {
@@ -51,14 +51,14 @@ at::Tensor yarn_frequencies(const RopeConfig& rope) {
     low = std::max(low, 0.0);
     high = std::min(high, dims - 1);
     if (low == high) {
-        high += 0.001; // a ramp needs a width
+        high += 0.001; // the width of the ramp must not be 0
     }
     const at::Tensor ramp = ((at::arange(rope.rotary_dims / 2, at::kFloat) - low) / (high - low)).clamp(0, 1);
     const at::Tensor power = powers(rope.theta, rope.rotary_dims);
     return ramp / (rope.factor * power) + (1 - ramp) / power;
 }
 
-/// Angles per position of the rotating pairs, fp32 [rotary_dims / 2].
+/// The angle per position of each pair, fp32 [rotary_dims / 2].
 at::Tensor rope_frequencies(const RopeConfig& rope, std::int64_t max_positions, std::int64_t length) {
     double theta = rope.theta;
     if (rope.kind == RopeConfig::Kind::dynamic && length > max_positions) {
@@ -113,7 +113,7 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
                                              std::int64_t length, std::int64_t positions) {
     const at::Tensor frequencies = rope_frequencies(rope, max_positions, length);
     const at::Tensor angles = at::outer(at::arange(positions, at::kFloat), frequencies);
-    // Norms after the rotation take the factor away; their eps holds what is left of it (nanochat.cpp).
+    // nanochat: norms of queries and keys cancel the factor, except for their eps (llama.cpp).
     const double factor = rope.reversed ? 1.0 : rope_attention_factor(rope);
     return {(angles.cos() * factor).contiguous(),
             (angles.sin() * (rope.reversed ? -factor : factor)).contiguous()};

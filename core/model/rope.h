@@ -20,7 +20,7 @@ std::pair<at::Tensor, at::Tensor> rope_table(const RopeConfig& rope, std::int64_
 
 /// Rotates the first 2·r elements of every head, r = cos.size(1). The pairs are (i, i + r) (the halves of
 /// GPT-NeoX and Llama), or (2i, 2i + 1) with \p neighbours (Huginn, Parcae). x: [n, heads, d_h]; row i
-/// rotates by row rows[i] of cos and sin. In fp32, rounded once. Differentiable.
+/// rotates by row rows[i] of cos and sin. Computed in fp32; the result is rounded once. Differentiable.
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, const at::Tensor& rows,
                   bool neighbours = false);
 

@@ -51,7 +51,7 @@ public:
     virtual void attends(const Attending& attending) { (void)attending; }
 };
 
-/// Passes named tensors of a forward pass to a listener. Without a listener it costs a branch.
+/// Passes named tensors of a forward pass to a listener. Without a listener, a call costs one branch.
 struct Tap {
     TapListener* listener = nullptr;
     std::int64_t step = 0;

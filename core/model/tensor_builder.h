@@ -67,7 +67,7 @@ public:
         }
         return {};
     }
-    /// All tensors of a TensorSpec::stack, [count, ...]; undefined: they do not share memory.
+    /// All tensors of a TensorSpec::stack, [count, ...]. Undefined if they do not share memory.
     [[nodiscard]] at::Tensor stack(const std::string& name) const {
         return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
     }

@@ -37,7 +37,7 @@ protected:
         std::optional<Experts> experts;     ///< replaces the MLP
     };
     using Backbone::Backbone;
-    /// The heads before o, [m, n_q·d_h]. Taps do not cover this part of a layer.
+    /// The output of the heads, before o: [m, n_q·d_h]. Listeners do not receive it.
     [[nodiscard]] at::Tensor attention(std::int64_t l, const Layer& w, const at::Tensor& x,
                                        const Pass& pass) const;
     [[nodiscard]] at::Tensor run_layer(std::int64_t l, const Layer& w, const at::Tensor& x,
@@ -59,12 +59,12 @@ private:
         return (pass.adapted && !adapted_.empty() ? adapted_ : layers_)[static_cast<std::size_t>(l)];
     }
     [[nodiscard]] at::Tensor mlp(std::int64_t l, const Layer& w, const at::Tensor& x, const Pass& pass) const;
-    /// A sublayer's summand in the residual stream: its output with the family's norm and scale.
+    /// The summand for the residual stream: a sublayer's output with the family's norm and scale.
     [[nodiscard]] at::Tensor addend(const at::Tensor& output, const Norm& norm) const;
 };
 
-// name_backbone constructs an architecture's stack over the tensors that it declares. For a layout, which
-// needs no weights, the tensors are undefined.
+// name_backbone declares the tensors of an architecture and constructs its stack. If only the layout is
+// needed, the tensors are undefined.
 #define PONDERSCOPE_ARCHITECTURE(name)                                                                       \
     std::unique_ptr<Backbone> name##_backbone(const ModelConfig& config, TensorBuilder& builder);
 #include "core/checkpoint/architectures.def"

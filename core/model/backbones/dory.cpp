@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Dory (NVIDIA): input, looped and output layers on the unit sphere.
 //   x = u(x);  x = x + |λ1·α/σ| ⊙ (u(Attn(x)) - x);   x = u(x);  x = x + |λ2·α/σ| ⊙ (u(MLP(x)) - x)
-// u(x) = x / |x|. Queries and keys have length 1, and what attention gives passes a gate. A loop reads u(x) +
-// e, e what the input layers left, on the sphere.
+// u(x) = x / |x|. Queries and keys have length 1. A gate multiplies the output of attention. A loop reads
+// u(x) + e, where e is the output of the input layers, on the sphere.
 #include "core/model/backbones/block_stack.h"
 
 #include <ATen/ATen.h>
@@ -22,7 +22,7 @@ public:
     }
 
 private:
-    /// What a layer has beside its projections, in fp32, as it is applied.
+    /// The scales of a layer besides its projections, in fp32, ready to multiply.
     struct Scales {
         at::Tensor attention_rate, mlp_rate; ///< [d]
         at::Tensor mlp_gate, mlp_up;         ///< [m]
@@ -36,8 +36,8 @@ private:
     std::vector<Scales> scales_;
 };
 
-/// The other names of a layer's tensors, [first, end) of the layout: those that transformers saves (a block
-/// is a layer) and those of released files (attention and MLP are blocks of their own).
+/// Adds the other names of a layer's tensors, which are [first, end) of the layout: the names of transformers
+/// (a block is a layer), and the names in released files (attention and MLP are separate blocks).
 void add_other_names(ParameterLayout& layout, std::size_t first, const std::string& own, std::int64_t l) {
     const auto block = [](std::int64_t number) { return "backbone.layers." + std::to_string(number) + "."; };
     const std::pair<std::string, std::string> released[] = {{"self_attn.", block(2 * l) + "mixer."},

@@ -16,7 +16,7 @@ public:
     Gpt2(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
         const std::int64_t d = config.hidden_size;
         const std::int64_t m = config.intermediate_size;
-        // Conv1D keeps its matrix as [in, out]: a view turns it into the shape of every other projection.
+        // Conv1D stores its matrix as [in, out]. A view transposes it to [out, in].
         const auto conv = [&](const std::string& prefix, std::int64_t in, std::int64_t out) {
             const at::Tensor weight = builder.matrix(prefix + ".weight", in, out);
             const at::Tensor bias = builder.vector(prefix + ".bias", out, 0.0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// HRM-Text (Sapient): a low and a high stack of the same blocks in cycles. Stream: both states side by side,
-// [n, 2d], the high one first. A cycle's layers are counted through: those of each low pass, then those of
-// the high pass.
+// HRM-Text (Sapient): runs a low and a high stack of equal blocks in cycles. The stream has both states side
+// by side, [n, 2d], the high state first. Layers are numbered through a cycle: the low passes, then the high
+// pass.
 #include "core/model/backbones/block_stack.h"
 
 #include <ATen/ATen.h>
@@ -12,9 +12,8 @@ namespace ponderscope {
 
 namespace {
 
-/// low = L(low + high), several times; high = H(high + low). A stack:
+/// A cycle: low = L(low + high), several times; then high = H(high + low). A stack (n: norm without weights):
 ///   x = x + o_proj(y ⊙ sigmoid(g)), y = Attn(n(x));   x = x + MLP(n(x));   at its end n(x)
-/// n a norm without weights.
 class HrmText final : public BlockStack {
 public:
     HrmText(const ModelConfig& config, TensorBuilder& builder)
@@ -34,7 +33,7 @@ public:
         head_ = builder.head("lm_head.weight");
     }
 
-    /// The norm that ends a stack, of the high state or of one state alone.
+    /// The norm at the end of a stack, for the high state of a stream, or for a single state.
     [[nodiscard]] at::Tensor final_norm(const at::Tensor& x) const override {
         return BlockStack::final_norm(x.narrow(1, 0, config_.hidden_size).contiguous());
     }
@@ -50,12 +49,12 @@ private:
         const at::Tensor entering = l % stack_ == 0 ? high + low : mine.contiguous();
         at::Tensor left = run_layer(l, layers_[static_cast<std::size_t>(l)], entering, pass);
         if (!is_high(l) && l % stack_ == stack_ - 1) {
-            left = blocks::normalise(left, *norm_); // the high state is normalised by final_norm
+            left = blocks::normalise(left, *norm_); // final_norm normalises the high state
         }
         return is_high(l) ? at::cat({left, low}, 1) : at::cat({high, left}, 1);
     }
 
-    std::int64_t stack_; ///< layers of a stack
+    std::int64_t stack_; ///< number of layers in a stack
 };
 
 BlockStack::Layer HrmText::declare(TensorBuilder& builder, const std::string& name) const {

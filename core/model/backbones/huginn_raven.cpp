@@ -9,10 +9,10 @@ namespace ponderscope {
 
 namespace {
 
-/// Three kinds of block. Norms of Huginn's own are on the sums: the residual stream itself is normed.
+/// Three kinds of blocks. Huginn's own kind, sandwich, normalises the residual stream itself.
 ///   sandwich:  x = N2(Attn(N1(x)) + x);   x = N4(MLP(N3(x)) + x)
 ///   llama:     x = x + Attn(N1(x));       x = x + MLP(N2(x))
-///   olmo2:     x = x + N1(Attn(x));       x = x + N2(MLP(x)), q and k normed over all heads together
+///   olmo2:     x = x + N1(Attn(x));       x = x + N2(MLP(x)), with norms of q and k over all heads
 /// MLP(y) = proj(silu(a) * b), [a; b] = fc y.
 class HuginnRaven final : public BlockStack {
 public:
@@ -28,7 +28,7 @@ public:
         head_ = builder.head("lm_head.weight");
     }
 
-    /// W_a [x ; e] + b_a: the state first.
+    /// W_a [x ; e] + b_a, with the state x and the prelude's output e.
     [[nodiscard]] at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const override {
         return blocks::linear(at::cat({state.to(entering.scalar_type()), entering}, 1), adapter_);
     }

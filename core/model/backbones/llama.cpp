@@ -20,7 +20,7 @@ private:
                   std::int64_t l) const;
     void merge_adapters(TensorBuilder& builder);
     [[nodiscard]] at::Tensor enter(const at::Tensor& x, const Pass&) const override {
-        return entry_norm_ ? final_norm(x) : x; // both without weights
+        return entry_norm_ ? final_norm(x) : x; // final_norm has no weights here
     }
 
     bool entry_norm_;
@@ -47,7 +47,7 @@ BlockStack::Layer Llama::declare(TensorBuilder& builder, const LlamaTraits& trai
     }
     layer.o = builder.linear(name + "self_attn.o_proj", d, queries, bias && traits.output_bias);
     if (!config_.qk_norm && !config_.depth.use_qk_norm) {
-        // none over queries and keys
+        // no norms of queries and keys
     } else if (config_.qk_norm_all_heads) {
         layer.query_norm = norm(traits.q_norm, queries);
         layer.key_norm = norm(traits.k_norm, keys);
@@ -56,7 +56,7 @@ BlockStack::Layer Llama::declare(TensorBuilder& builder, const LlamaTraits& trai
         layer.heads.key = norm(traits.k_norm, config_.head_dim);
     }
     if (config_.rope.reversed && layer.heads.query) {
-        // The norm of m x, m the factor of the rotation, is that of x with eps / m^2.
+        // With the rotation's factor m: the norm of m x equals the norm of x with eps / m^2.
         const double factor = rope_attention_factor(config_.rope);
         layer.heads.query->eps /= factor * factor;
         layer.heads.key->eps /= factor * factor;
@@ -101,7 +101,7 @@ Llama::Llama(const ModelConfig& config, TensorBuilder& builder, const LlamaTrait
     merge_adapters(builder);
 }
 
-/// W + (alpha / r) B A, in fp32 and rounded once.
+/// Adds (alpha / r) B A to each adapted weight. Computed in fp32; the result is rounded once.
 void Llama::merge_adapters(TensorBuilder& builder) {
     if (config_.tah.adapted.empty()) {
         return;
@@ -123,7 +123,7 @@ void Llama::merge_adapters(TensorBuilder& builder) {
             const std::vector<std::int64_t> shape = builder.shape(module + ".weight");
             const auto factor = [&](const char* one, std::int64_t rows, std::int64_t columns) {
                 TensorSpec spec{"lora.base_model.model." + module + one, {rows, columns}};
-                spec.multiplies = false; // merged: they cost nothing of their own
+                spec.multiplies = false; // merged into the weight, so they cost no FLOPs
                 return builder.add(std::move(spec));
             };
             const at::Tensor a = factor(".lora_A.weight", rank, shape[1]);

@@ -22,18 +22,18 @@ struct LlamaTraits {
     const char* after_attention = nullptr;
     const char* before_mlp = "post_attention_layernorm";
     const char* after_mlp = nullptr;
-    bool sinks = false;      ///< self_attn.sinks: an extra score for each head, which carries no value
+    bool sinks = false;      ///< self_attn.sinks: see ScoreExtras
     bool entry_norm = false; ///< a norm before the first block
-    bool fused = false;      ///< self_attn.qkv_proj and mlp.gate_up_proj replace three and two tensors
+    bool fused = false;      ///< self_attn.qkv_proj replaces q, k and v; mlp.gate_up_proj gate and up
     bool gated = true;       ///< false: mlp.fc1 and mlp.fc2, fc2(act(fc1 x))
     bool strict = false;     ///< an unused tensor in the file is an error
     std::vector<std::string> prefixes = {};    ///< see ParameterLayout
     std::vector<std::string> other_parts = {}; ///< see ParameterLayout
 };
 
-/// Llama and its relatives: RMSNorm, rotary embedding, grouped KV heads, gated MLP; optionally an own head
-/// size, biases, and norms on q and k. Another structure (residual.h) may replace the residual sums. With
-/// adapters (config.tah), a pass may use the weights into which the adapters were merged.
+/// Llama and its relatives: RMSNorm, rotary embedding, grouped KV heads, gated MLP; optionally a separate
+/// head size, biases, and norms on q and k. Another structure (residual.h) may replace the residual sums.
+/// With adapters (config.tah), a pass may use the weights into which the adapters were merged.
 std::unique_ptr<Backbone> make_llama(const ModelConfig& config, TensorBuilder& builder,
                                      const LlamaTraits& traits);
 

@@ -7,12 +7,12 @@ namespace ponderscope {
 
 namespace {
 
-/// Rows of the position table before position 0's.
+/// Number of rows in the position table before the row of position 0.
 constexpr std::int64_t position_offset = 2;
 
-/// OPT, and with it Galactica: learned positions whose table begins two rows early, norms before or after the
-/// sublayers, and embeddings that may be narrower than the stack. The projections between the two widths are
-/// part of the stack: what enters and leaves it has the embedding's width, so that a state can be fed back.
+/// OPT and Galactica: learned positions (the table has two extra rows at the start), norms before or after
+/// the sublayers, and embeddings that may be narrower than the stack. The projections between the two widths
+/// belong to the stack. So a state has the embedding's width, and can be an input again.
 class Opt final : public BlockStack {
 public:
     Opt(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {
@@ -38,7 +38,7 @@ public:
             layer.k = square("k_proj");
             layer.v = square("v_proj");
             layer.o = square("out_proj");
-            // The norm of a whole sum is both the next sublayer's input and what it adds to.
+            // After the residual sum, the norm changes the residual stream itself.
             (config.pre_norm ? layer.before_attention : layer.attention_sum) =
                 builder.norm(name + "self_attn_layer_norm", d, true);
             layer.up = builder.linear(name + "fc1", m, d, config.mlp_bias);
@@ -63,7 +63,7 @@ private:
         return project_out_.defined() ? at::linear(left, project_out_) : left;
     }
 
-    at::Tensor positions_; ///< [max_positions, d], without the rows before position 0's
+    at::Tensor positions_; ///< [max_positions, d], without the extra rows
     at::Tensor project_in_, project_out_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Parcae (methods-released.md section 4): prelude, core and coda of pre-norm blocks, some of whose values get
-// a row of a table of their own, and an injection that decays the state.
+// Parcae (methods-released.md section 4): prelude, core and coda of pre-norm blocks, and an injection that
+// decays the state. Some blocks have value embeddings: they add a row of their own table to the values.
 #include "core/model/backbones/block_stack.h"
 
 #include <ATen/ATen.h>
@@ -11,11 +11,10 @@ namespace ponderscope {
 
 namespace {
 
-/// What a value gate reads of the block's normed input.
+/// Number of elements of the block's normed input that a value gate reads.
 constexpr std::int64_t gate_reads = 32;
 
-/// x = x + Attn(N1(x));   x = x + MLP(N2(x));   after the rotation q and k over their root mean square,
-/// without weights
+/// x = x + Attn(N1(x)); x = x + MLP(N2(x)). After the rotation, an RMSNorm without weights on q and k.
 class Parcae final : public BlockStack {
 public:
     Parcae(const ModelConfig& config, TensorBuilder& builder);
@@ -71,7 +70,7 @@ BlockStack::Layer Parcae::declare(TensorBuilder& builder, const std::string& nam
         }
     }
     if (config_.qk_norm) {
-        // A rotation keeps lengths, so that the norms may come before it as well as after.
+        // A rotation does not change lengths, so these norms may as well come before it.
         layer.heads.query = layer.heads.key =
             blocks::Norm{NormKind::rms_norm, {}, {}, std::numeric_limits<float>::epsilon()};
     }

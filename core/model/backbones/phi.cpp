@@ -5,8 +5,8 @@ namespace ponderscope {
 
 namespace {
 
-/// Phi-1, 1.5 and 2: one LayerNorm feeds attention and MLP, both are added to the stream; partial rotary,
-/// biases everywhere, in the head too.
+/// Phi-1, 1.5 and 2: attention and MLP read one LayerNorm, and both outputs are added to the stream. Partial
+/// rotary embedding; all projections and the head have biases.
 class Phi final : public BlockStack {
 public:
     Phi(const ModelConfig& config, TensorBuilder& builder) : BlockStack(config) {

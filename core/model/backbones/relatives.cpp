@@ -6,8 +6,8 @@ namespace ponderscope {
 
 namespace {
 
-/// What the config says (windows, rotations, multipliers, biases, norms over queries and keys, experts) needs
-/// no line here.
+/// The traits of an architecture. The config has all other differences: windows, rotations, multipliers,
+/// biases, norms over queries and keys, experts.
 LlamaTraits traits_of(Architecture architecture) {
     LlamaTraits traits;
     switch (architecture) {
@@ -24,17 +24,17 @@ LlamaTraits traits_of(Architecture architecture) {
         traits.q_norm = "self_attn.q_layernorm";
         traits.k_norm = "self_attn.k_layernorm";
         break;
-    case Architecture::ouro: // norms on what attention and MLP add to the stream
+    case Architecture::ouro: // also norms on the outputs of attention and MLP
         traits.after_attention = "input_layernorm_2";
         traits.after_mlp = "post_attention_layernorm_2";
         break;
-    case Architecture::olmo2: // norms on what a sublayer adds, none on what it reads
+    case Architecture::olmo2: // norms on the outputs of sublayers, not on the inputs
     case Architecture::olmo3:
         traits.before_attention = traits.before_mlp = nullptr;
         traits.after_attention = "post_attention_layernorm";
         traits.after_mlp = "post_feedforward_layernorm";
         break;
-    case Architecture::gemma3: // with images: the same stack under longer names
+    case Architecture::gemma3: // an image model: the same stack with longer names
         traits.prefixes = {"language_model.", "model.language_model."};
         traits.other_parts = {"vision_tower.", "multi_modal_projector."};
         [[fallthrough]];
@@ -45,9 +45,9 @@ LlamaTraits traits_of(Architecture architecture) {
         traits.after_mlp = "post_feedforward_layernorm";
         break;
     case Architecture::nanochat:
-        // Norms without weights, one of them before the first block, and a plain MLP. The norms of queries
-        // and keys come after the rotation, which multiplies lengths by one factor: here they come before,
-        // with an eps that is divided by its square.
+        // Norms without weights, one of them before the first block, and a plain MLP. The original norms of
+        // queries and keys come after the rotation, which multiplies lengths by a factor. Here they come
+        // before it, with eps divided by the square of the factor (llama.cpp).
         traits.entry_norm = true;
         traits.gated = false;
         traits.strict = true;
