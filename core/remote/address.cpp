@@ -73,7 +73,7 @@ Address parse_address(const std::string& url) {
                    static_cast<unsigned char>(c) >= 0x80 || more.find(c) != std::string_view::npos;
         });
     };
-    // What begins with '-' would be an option of ssh.
+    // ssh would read a text that begins with '-' as an option.
     if (host.empty() || host.starts_with('-') || user.starts_with('-') || user == "@" ||
         !plain(host, "._-:%") || !plain(user, "._-@+\\")) {
         refuse(url, host.empty() ? "no host" : "the host '" + user + host + "'");
@@ -107,8 +107,8 @@ std::vector<std::string> ssh_command(const Address& where, const std::vector<std
     if (where.port != 0) {
         words.push_back("-p" + std::to_string(where.port));
     }
-    // The shell there may be any; sh understands the rest. Shells that are not asked to log in often lack the
-    // folder that `cmake --install --prefix ~/.local` fills.
+    // Run the command in sh, because the login shell may be any shell. Add ~/.local/bin, the folder of `cmake
+    // --install --prefix ~/.local`, which shells without login often lack in PATH.
     std::string command = "PATH=$PATH:$HOME/.local/bin; exec " + shell_quoted(settings().program);
     for (const std::string& argument : arguments) {
         command += ' ' + shell_quoted(argument);

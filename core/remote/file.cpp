@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::uint64_t block_bytes = 1 << 16;
 constexpr std::size_t most_blocks = (std::size_t{128} << 20) / block_bytes;
-/// At once where one jumps, and where one has long read on: 256 KiB, 4 MiB.
+/// Number of blocks in a fetch: 256 KiB after a jump, up to 4 MiB during sequential reads.
 constexpr std::uint64_t first_ahead = 4;
 constexpr std::uint64_t most_ahead = 64;
-/// So far behind what was fetched last one still reads on: rows lie between what is skipped.
+/// A read is sequential if it begins at most this many blocks after the last fetch: readers skip data.
 constexpr std::uint64_t gap = 64;
 
 } // namespace
@@ -68,7 +68,7 @@ void File::begin() {
     const std::lock_guard lock(mutex_);
     if (snapshots_ > 0) {
         stale_ = stale_ || expired_;
-    } else if (expired_.exchange(false)) { // before it is asked: what moves meanwhile counts
+    } else if (expired_.exchange(false)) { // clear it before asking, so that later changes set it again
         try {
             renew();
         } catch (...) {
@@ -83,7 +83,7 @@ void File::begin() {
 }
 
 void File::expire() {
-    expired_ = true; // without the mutex: who holds it may wait for the thread that calls this
+    expired_ = true; // no mutex: its owner may wait for the calling thread
 }
 
 void File::expire_old() {
@@ -130,7 +130,7 @@ void File::renew() {
         blocks_.clear();
         uses_.clear();
     } else {
-        forget(state_.size / block_bytes); // it was cut by the end
+        forget(state_.size / block_bytes); // the old end of the file cut this block
         for (const std::uint32_t page : fresh.pages_changed) {
             forget((std::uint64_t{page} - 1) * fresh.page_bytes / block_bytes);
         }
@@ -200,17 +200,17 @@ const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t
     const std::uint64_t length = std::min(end * block_bytes, state_.size) - from;
     next_ = end;
     const std::uint64_t generation = state_.generation;
-    lock.unlock(); // others read on meanwhile
+    lock.unlock(); // other readers continue
     const Host::Answer answer = host_->ask(
         Question::read, std::move(Packer().text(path_).u64(generation).u64(from).u32(length).data));
     lock.lock();
     traffic_.bytes += answer.payload.size();
     ++traffic_.answers;
     if (state_.generation != generation) {
-        throw Moved("changed while it was read"); // and others have begun to read what is there now
+        throw Moved("changed while it was read"); // and a newer snapshot exists
     }
     if (answer.status == Status::moved) {
-        // What is kept belongs together still; what is not cannot be had any more.
+        // Cached blocks are still consistent. Other blocks of this generation no longer exist.
         expired_ = true;
         lost_ = true;
         throw Moved("changed while it was read");
@@ -220,7 +220,7 @@ const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t
                                " bytes of the file, found " + std::to_string(answer.payload.size()) +
                                "; install the same ponderscope on both sides.");
     }
-    for (std::uint64_t i = end; i-- > index;) { // the one that is asked for last, so that it is the latest
+    for (std::uint64_t i = end; i-- > index;) { // backwards, so that the requested block is the most recent
         keep(i, answer.payload.substr((i - index) * block_bytes, block_bytes));
     }
     return blocks_.at(index).bytes;
@@ -266,7 +266,7 @@ bool Watch::look(Looked& out) {
                              }
                              const Looked now = read_looked(answer.payload);
                              const Looked& before = shared->looked;
-                             // What was read before the first look may be older than it.
+                             // Before the first answer, the open File may be older than this answer.
                              if (!shared->known || now.inode != before.inode || now.size != before.size ||
                                  !std::equal(now.times, now.times + 2, before.times)) {
                                  if (const std::shared_ptr<File> file = File::opened(url)) {

@@ -19,7 +19,7 @@
 
 namespace ponderscope::remote {
 
-/// The file changed between two reads of one snapshot. Begin both reads again.
+/// The file changed between two reads of one snapshot. Repeat all reads with a new snapshot.
 class Moved : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -27,15 +27,15 @@ public:
 
 /// The state of an SQLite file at the start of a read: the answer to Question::renew.
 ///
-///     u64 generation | u64 size | u32 bytes a page | u8 whether it is another file than the known one |
-///     u8 whether all may have changed | u32 n, then n u32 pages that changed | text first bytes
+///     u64 generation | u64 size | u32 bytes a page | u8 whether all pages may have changed |
+///     u32 n, then n u32 pages that changed | text first bytes of the file
 struct FileState {
     std::uint64_t generation = 0; ///< changes with every change of a byte
     std::uint64_t size = 0;
     std::uint32_t page_bytes = 0;
     bool all_changed = true;
     std::vector<std::uint32_t> pages_changed; ///< numbers of changed pages, from 1
-    std::string head;                         ///< its first bytes
+    std::string head;                         ///< the first bytes of the file
 };
 
 /// An SQLite file on another machine, shared by all its readers. Caches blocks of 64 KiB (128 MiB in all) and
@@ -43,7 +43,7 @@ struct FileState {
 /// sees new content only after all older snapshots have ended. Thread-safe.
 class File {
 public:
-    /// \p url: ssh://…
+    /// The File of \p url (ssh://…). Makes it if no reader has it open.
     static std::shared_ptr<File> of(const std::string& url);
     /// The open File of \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
@@ -63,9 +63,9 @@ public:
 
     [[nodiscard]] std::uint64_t size();
     [[nodiscard]] std::uint32_t page_bytes();
-    /// Number of snapshots with new content, from 1; 0: no snapshot yet.
+    /// How many snapshots found new content. 0: no snapshot yet.
     [[nodiscard]] std::uint32_t version();
-    /// Reads bytes from \p offset on. Bytes beyond the end are 0, and the result is false.
+    /// Reads bytes from \p offset on. False if some of them are beyond the end of the file; these become 0.
     bool read(std::uint64_t offset, std::span<std::byte> out);
     /// Marks the file as changed, so that the next snapshot asks the server. Never waits.
     void expire();
@@ -111,12 +111,12 @@ private:
     Traffic traffic_;
 };
 
-/// Polls a file for a window without waiting. Each call returns the answer to the previous question and sends
-/// the next question. If the file changed, calls expire() of the open File with this name.
+/// Polls a file without waiting, for the desktop window. If the file changed, calls expire() of the open File
+/// with this name.
 class Watch {
 public:
     explicit Watch(const std::string& url);
-    /// False: no answer yet.
+    /// Returns the latest answer and sends the next question. False: no answer yet.
     bool look(Looked& out);
     [[nodiscard]] bool is_stale() const; ///< File::is_stale of the open File
     [[nodiscard]] Host::State state() const { return host_->state(); }
@@ -129,10 +129,10 @@ private:
     std::shared_ptr<Shared> shared_;
 };
 
-/// The SQLite VFS that opens ssh:// names read-only through File.
+/// The name of the SQLite VFS that opens ssh:// names read-only through File.
 const char* vfs_name();
-/// Returns and clears the connection failure of this thread's last SQLite call. Null: no failure. An Error,
-/// or a library's exception.
+/// Returns and clears the exception of this thread's last SQLite call: an Error or a library's exception.
+/// Null: no failure.
 std::exception_ptr take_failure();
 
 } // namespace ponderscope::remote

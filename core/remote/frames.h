@@ -24,7 +24,7 @@ inline constexpr std::string_view hello = "\x01ponderscope serve ";
 inline constexpr std::size_t frame_header = 9;
 inline constexpr std::size_t max_question = std::size_t{1} << 20;
 inline constexpr std::size_t max_answer = std::size_t{16} << 20;
-inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< bytes of a read
+inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< most bytes in one Question::read
 inline constexpr std::size_t max_entries = 20'000;            ///< largest number of entries in a folder
 
 enum class Question : std::uint8_t {

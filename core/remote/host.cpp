@@ -26,11 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// What a shell may print before the server speaks.
+/// Most bytes that a shell may print before the line of the server.
 constexpr std::size_t most_greeting = 1 << 18;
 constexpr milliseconds longest_pause{15'000};
 
-/// The last line that says something, for a sentence.
+/// The last line that is not empty, for a message.
 std::string last_line(const std::string& text) {
     std::string line;
     std::istringstream lines(text);
@@ -55,7 +55,7 @@ struct Host::Impl {
     struct Call {
         Question question{};
         std::string payload;
-        std::function<void(const Answer&)> then; ///< nothing: somebody waits
+        std::function<void(const Answer&)> then; ///< empty: a thread waits in ask()
         std::optional<Answer> answer;
         bool sent = false;
     };
@@ -84,7 +84,7 @@ struct Host::Impl {
         [[maybe_unused]] const ssize_t put = ::write(wake, &one, sizeof one);
     }
 
-    /// Under the lock. The number of the question.
+    /// Sends a question. The caller holds the lock. Returns the number of the question.
     std::uint32_t post(Question question, std::string payload, std::function<void(const Answer&)> then) {
         const std::uint32_t id = ++last_id;
         calls.emplace(id, Call{question, std::move(payload), std::move(then), std::nullopt, false});
@@ -96,7 +96,7 @@ struct Host::Impl {
         return id;
     }
 
-    // The connection's thread.
+    // These functions run in the connection's thread.
     void run();
     void converse(Transport& transport);
     bool greet(Transport& transport, std::string& arrived);
@@ -115,8 +115,8 @@ struct Host::Impl {
     std::uint32_t last_id = 0;
     State state;
     Clock::time_point cut_at{};
-    bool hopeless = false; ///< no connection ever stood, or the other side cannot be talked to
-    bool wanted = false;   ///< a question came since the last failure
+    bool hopeless = false; ///< there was never a connection, or the server is incompatible
+    bool wanted = false;   ///< a question arrived after the last failure
     bool leaving = false;
     std::thread thread;
 };
@@ -125,7 +125,7 @@ std::string Host::Impl::reason(int code, const std::string& arrived, const std::
     const std::string said = last_line(errors);
     const std::string quoted = said.empty() ? "" : " (" + said + ")";
     if (const std::size_t place = arrived.find(hello); place != std::string::npos) {
-        // It spoke, and was cut off.
+        // The server had answered before.
         return machine + ": the connection was cut" + quoted + "; it is tried again.";
     }
     if (code == 127 || code == 126) {
@@ -160,7 +160,7 @@ void Host::Impl::fail(const std::string& sentence, bool is_hopeless) {
         call.sent = false;
     }
     if (hopeless) {
-        // Drop the calls of ask_later: their callers do not wait, and ask again later.
+        // Drop the questions of ask_later(). Their callers do not wait, and will ask again.
         std::erase_if(calls, [](const auto& entry) { return entry.second.then != nullptr; });
     }
     changed.notify_all();
@@ -176,7 +176,7 @@ void Host::Impl::answered(Frame frame) {
             throw ProtocolFault("an answer of kind " + std::to_string(frame.kind));
         }
         if (place == calls.end()) {
-            return; // nobody waits any more
+            return; // the caller no longer waits
         }
         if (place->second.then) {
             then = std::move(place->second.then);
@@ -191,7 +191,7 @@ void Host::Impl::answered(Frame frame) {
     }
 }
 
-/// The server's first line; false where there is none. Leaves what follows it in \p arrived.
+/// Reads the server's first line; false: there is none. Leaves later bytes in \p arrived.
 bool Host::Impl::greet(Transport& transport, std::string& arrived) {
     std::string errors;
     for (;;) {
@@ -228,7 +228,7 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
         const bool endless = arrived.size() > most_greeting || errors.size() > most_greeting;
         if (!open || endless) {
             if (!endless) {
-                // What it says on its way out.
+                // Read the last messages of the process.
                 while (transport.wait(false, -1, 200).errors && transport.read_errors(errors)) {
                 }
             }
@@ -255,7 +255,7 @@ void Host::Impl::converse(Transport& transport) {
         changed.notify_all();
     }
     FrameCutter cutter(max_answer);
-    std::string going; // what waits to be written
+    std::string going; // bytes that are not yet written
     for (;;) {
         cutter.add(arrived);
         arrived.clear();
@@ -298,7 +298,7 @@ void Host::Impl::pause(milliseconds time) {
 }
 
 void Host::Impl::run() {
-    // A reader that is gone is noticed by write().
+    // Block SIGPIPE: write() reports a closed pipe.
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
@@ -307,7 +307,7 @@ void Host::Impl::run() {
     for (;;) {
         {
             std::unique_lock lock(mutex);
-            // A machine that never answered is not knocked at again before somebody asks.
+            // Do not try again to reach a machine that never answered, until the next question.
             changed.wait(lock, [this] { return leaving || !hopeless || wanted; });
             if (leaving) {
                 return;
@@ -356,7 +356,7 @@ Host::Answer Host::ask(Question question, std::string payload) {
     const auto done = [&] {
         return impl.calls.at(id).answer.has_value() || (impl.hopeless && !impl.wanted) || impl.leaving;
     };
-    std::optional<Clock::time_point> cut_first; // while this was asked
+    std::optional<Clock::time_point> cut_first; // first loss of the connection during this question
     const auto asked = Clock::now();
     const std::stop_token stop = ScopedStop::current();
     while (!done() && !stop.stop_requested()) {
@@ -365,8 +365,8 @@ Host::Answer Host::ask(Question question, std::string payload) {
         if (!cut) {
             impl.changed.wait(lock, stop, other);
         } else {
-            // Cut: for how long one waits counts from the cut, or from the question where that is later; from
-            // the first where it is cut again, for some questions may be what ends the other side.
+            // No connection. The wait counts from its loss, or from the question if that came later. Further
+            // losses do not extend the wait, because the question may crash the server.
             cut_first = cut_first.value_or(std::max(asked, impl.cut_at));
             const auto until = *cut_first + patience;
             if (!impl.changed.wait_until(lock, stop, until, other) && Clock::now() >= until) {
@@ -470,8 +470,8 @@ Looked read_looked(const std::string& payload) {
 
 namespace {
 
-/// What \p read makes of the answer to a question about a path. EnvironmentError: an answer that breaks the
-/// protocol.
+/// Asks a question about a path. Returns the result of \p read for the answer. EnvironmentError: the answer
+/// breaks the protocol.
 template <class Read>
 auto ask_about(const std::string& url, Question question, const Read& read) {
     const Address address = parse_address(url);

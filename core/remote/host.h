@@ -27,11 +27,12 @@ public:
         std::string payload;
     };
     /// Sends a question and waits for the answer. InputError, EnvironmentError: the server's message, after
-    /// the machine's name. EnvironmentError: ponderscope is missing there, has another version, or cannot be
-    /// reached for longer than settings().patience. The caller handles the status `moved`. Cancelled if the
-    /// thread's ScopedStop is requested.
+    /// the machine's name. EnvironmentError: ponderscope is missing on the machine, has another version, or
+    /// cannot be reached for longer than settings().patience. Cancelled: the thread's ScopedStop. The caller
+    /// handles the status `moved`.
     Answer ask(Question question, std::string payload);
-    /// Sends a question without waiting. A thread of the connection calls \p then with the answer, or never.
+    /// Sends a question without waiting. The connection's thread calls \p then with the answer. Without a
+    /// connection the question may be dropped: \p then is never called.
     void ask_later(Question question, std::string payload, std::function<void(const Answer&)> then);
 
     struct State {
@@ -61,9 +62,9 @@ struct Looked {
     std::string path;        ///< absolute, with links resolved; empty if nothing exists
 };
 Looked read_looked(const std::string& payload); ///< ProtocolFault
-/// On this machine.
+/// The file or folder at a path on this machine.
 Looked look_here(const std::filesystem::path& path);
-/// \p url: ssh://…
+/// The same on another machine. \p url: ssh://…
 Looked look(const std::string& url);
 
 /// The names in a folder, sorted. InputError: not a folder.

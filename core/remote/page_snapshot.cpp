@@ -37,7 +37,7 @@ Database open_there(const std::filesystem::path& path) {
                              "choose a .ponder file that ponderscope record made");
         }
         database.execute("PRAGMA query_only=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-2048");
-        (void)database.integer("PRAGMA user_version"); // locks and log
+        (void)database.integer("PRAGMA user_version"); // opens the locks and the log
         return database;
     });
 }
@@ -70,7 +70,7 @@ bool PageSnapshot::begin_again() {
 void PageSnapshot::look() {
     database_.execute("BEGIN");
     held_ = true;
-    // The first read takes the lock.
+    // The first read takes the lock of the transaction.
     page_bytes_ = static_cast<std::uint32_t>(database_.integer("PRAGMA page_size"));
     auto pages = static_cast<std::uint64_t>(database_.integer("PRAGMA page_count"));
     (void)database_.integer("PRAGMA schema_version");
@@ -89,7 +89,7 @@ void PageSnapshot::look() {
             pages = native(index, 20);
         }
         if (native(index, 96) >= frames) {
-            // All of it lies in the file too; and a log that nobody needs may be begun anew.
+            // The file has all frames of the log. Do not use the log, because a writer may restart it.
             frames = 0;
         }
     }
@@ -107,14 +107,15 @@ void PageSnapshot::look() {
             changed.insert(page);
         }
     }
-    std::array<char, 4> counter{}; // of transactions, where there is no log
+    std::array<char, 4> counter{}; // counts transactions if there is no log
     database_.read_file(24, std::as_writable_bytes(std::span(counter)));
     struct stat file {};
     if (::stat(path_.c_str(), &file) != 0) {
         file = {};
     }
-    // A log's frames are told from each other by its salts and their number; what lies in the file alone, by
-    // the file's time. While a log is used, frames that go over into the file change no byte that is read.
+    // The log's salts and the number of frames identify the content of a log. Without a log, the counter and
+    // the file's time identify the content. While a log is used, copying its frames into the file changes no
+    // byte that readers see.
     std::string what = std::to_string(file.st_dev) + ' ' + std::to_string(file.st_ino) + ' ' +
                        std::to_string(size_) + ' ' + std::to_string(frames);
     if (frames > 0) {

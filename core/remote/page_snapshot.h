@@ -12,11 +12,11 @@
 namespace ponderscope {
 
 /// The pages of an SQLite file and its write-ahead log in one read transaction. serve.h sends them to readers
-/// on other machines. One thread. SqliteFailure, EnvironmentError.
+/// on other machines. For one thread. Throws SqliteFailure and EnvironmentError.
 ///
 /// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent: the lock of the transaction
-/// prevents a restart of the log and newer pages in the file. A page comes from its last frame in the log, up
-/// to the end in the log's index. A page without a frame comes from the file.
+/// prevents a restart of the log and newer pages in the file. A page comes from its last frame in the part of
+/// the log that the log's index covers. A page without such a frame comes from the file.
 class PageSnapshot {
 public:
     /// InputError: the path does not exist, is a folder, or is not an SQLite file.
@@ -35,7 +35,7 @@ public:
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] std::uint32_t page_bytes() const { return page_bytes_; }
-    /// Whether changes() lists all pages that changed in the last renew().
+    /// Whether changes() lists all pages that changed between the last two snapshots.
     [[nodiscard]] bool knows_changes() const { return knows_changes_; }
     [[nodiscard]] const std::vector<std::uint32_t>& changes() const { return changes_; }
     /// Bytes [offset, offset + out.size()), which lie within size().

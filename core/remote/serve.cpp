@@ -36,7 +36,7 @@ constexpr std::uint64_t head_bytes = 256 << 10;
 constexpr std::chrono::milliseconds longest_idle{100};
 constexpr std::chrono::milliseconds longest_hold{1000};
 
-/// Zeros: no such file.
+/// All zero: no such file.
 struct stat stat_of(const fs::path& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
@@ -49,9 +49,9 @@ class Server {
 public:
     explicit Server(fs::path root) : root_(std::move(root)) {}
 
-    /// The answer's frame.
+    /// Answers a question. Returns the frame to send.
     std::string answer(const remote::Frame& question);
-    /// Ends transactions: all when idle, else those that are open for long. Returns whether any is left.
+    /// Ends transactions: all if idle, else those that are open for long. Returns whether any remain.
     bool tidy(bool idle);
 
 private:
@@ -76,7 +76,7 @@ private:
     std::list<std::string> uses_;
 };
 
-/// What the other side calls a file, as this one does.
+/// Converts a path in a question to a path on this machine.
 fs::path Server::place(std::string_view text) const {
     if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {
         throw remote::ProtocolFault("a path that does not begin with '/'");
@@ -102,7 +102,7 @@ Server::Served& Server::open(const fs::path& path, bool& fresh) {
     auto place = files_.find(key);
     fresh = place == files_.end();
     if (!fresh && stat_of(path).st_ino != place->second.inode) {
-        // The path now names another file, or none. Dropping the snapshot tells its readers.
+        // The path now names another file or none. Drop the snapshot: its readers get `moved`.
         uses_.erase(place->second.use);
         files_.erase(place);
         fresh = true;
@@ -256,7 +256,7 @@ std::string Server::answer(const remote::Frame& question) {
     return remote::frame(question.id, static_cast<std::uint8_t>(status), payload);
 }
 
-/// False: nobody reads any more.
+/// False: the reader has closed the pipe.
 bool write_all(int descriptor, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
@@ -286,7 +286,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop) {
                                        " " PONDERSCOPE_VERSION "\n")) {
         return;
     }
-    constexpr int a_second = 1000; // so that a signal is noticed
+    constexpr int a_second = 1000; // longest delay after a signal
     bool holds = false;
     while (!stop.stop_requested()) {
         pollfd input{options.input, POLLIN, 0};

@@ -26,7 +26,7 @@ void close_one(int& descriptor) {
 
 bool read_some(int descriptor, std::string& out) {
     std::array<char, 1 << 16> buffer; // NOLINT(cppcoreguidelines-pro-type-member-init)
-    // Whoever writes faster than this reads does not keep it from being looked at.
+    // Return after 1 MiB, even if the process writes faster than this loop reads.
     for (const std::size_t most = out.size() + (std::size_t{1} << 20); out.size() < most;) {
         const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
         if (got > 0) {
@@ -77,7 +77,7 @@ Transport::Transport(const std::vector<std::string>& command, bool terminal) {
         posix_spawn_file_actions_adddup2(&actions, pipes[0][0], 0);
         posix_spawn_file_actions_adddup2(&actions, pipes[1][1], 1);
         posix_spawn_file_actions_adddup2(&actions, pipes[2][1], 2);
-        // Our own programs block signals in their threads and may ignore SIGPIPE; the child does not.
+        // The child gets default signal handling: our threads block signals and may ignore SIGPIPE.
         sigset_t none;
         sigset_t usual;
         sigemptyset(&none);
@@ -90,7 +90,7 @@ Transport::Transport(const std::vector<std::string>& command, bool terminal) {
                                                     (terminal ? 0 : POSIX_SPAWN_SETSID)));
         std::vector<char*> words;
         for (const std::string& word : command) {
-            words.push_back(const_cast<char*>(word.c_str())); // NOLINT: argv is not written to
+            words.push_back(const_cast<char*>(word.c_str())); // NOLINT: posix_spawnp does not change argv
         }
         words.push_back(nullptr);
         error = ::posix_spawnp(&pid_, words.front(), &actions, &attributes, words.data(), environ);
@@ -150,7 +150,7 @@ bool Transport::read_errors(std::string& out) {
 
 bool Transport::write(std::string& from) const {
     while (!from.empty()) {
-        // A reader that is gone is an error, not the end of this program.
+        // A closed pipe is an error here; it must not end this program.
         const ssize_t put = ::write(input_, from.data(), from.size());
         if (put > 0) {
             from.erase(0, static_cast<std::size_t>(put));
@@ -172,7 +172,7 @@ int Transport::end() {
         return 0;
     }
     close_one(input_);
-    // ssh ends when its input does, or when it is asked to; a wrapper around it may do neither.
+    // ssh ends when its input ends, or on SIGTERM. A wrapper around ssh may ignore both.
     int status = SIGKILL;
     for (const int signal : {0, SIGTERM, SIGKILL}) {
         ::kill(pid_, signal);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SQLite's way to a file on another machine (https://www.sqlite.org/vfs.html): reading only. The other side
-// shows the pages of one read transaction, its write-ahead log included, so to SQLite here this is a file
-// with a rollback journal that others may write between two of its transactions: a lock begins a look, and a
-// change counter that counts looks tells it to forget what it knew.
+// A read-only SQLite VFS for files on another machine (https://www.sqlite.org/vfs.html). The server shows the
+// pages of one read transaction, including the write-ahead log. So SQLite here sees a file with a rollback
+// journal, which others may write between two transactions. A lock begins a snapshot. The change counter in
+// the file's header is File::version(), so SQLite drops its cache when the content is new.
 #include "core/remote/file.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct OpenedFile {
     std::optional<File::Snapshot> look = std::nullopt;
 };
 
-/// The sqlite3_file of ours: SQLite gives the memory.
+/// Our sqlite3_file. SQLite allocates its memory.
 struct Handle {
     sqlite3_file base;
     OpenedFile* opened;
@@ -33,7 +33,7 @@ OpenedFile& of(sqlite3_file* file) {
     return *reinterpret_cast<Handle*>(file)->opened;
 }
 
-/// Nothing is thrown through SQLite.
+/// Runs \p body. Exceptions become error codes, because SQLite is C.
 template <class Body>
 int guarded(int code, Body body) {
     failure = nullptr;
@@ -70,14 +70,14 @@ int read_file(sqlite3_file* handle, void* data, int count, sqlite3_int64 offset)
         const bool whole = file.read(from, out);
         // https://www.sqlite.org/fileformat2.html#the_database_header
         if (from < 100) {
-            for (const std::uint64_t at : {18U, 19U}) { // a rollback journal
+            for (const std::uint64_t at : {18U, 19U}) { // 1: rollback journal
                 if (at >= from && at < from + out.size()) {
                     out[at - from] = std::byte{1};
                 }
             }
             put_u32(out, from, 24, file.version()); // change counter
             put_u32(out, from, 28, static_cast<std::uint32_t>(file.size() / file.page_bytes()));
-            put_u32(out, from, 92, file.version()); // for which the size is valid
+            put_u32(out, from, 92, file.version()); // the size is valid for this counter
         }
         return whole ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
     });
@@ -141,15 +141,15 @@ sqlite3_vfs* usual() {
 }
 
 int open_file(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, int* out_flags) {
-    if (name == nullptr || (flags & SQLITE_OPEN_MAIN_DB) == 0) { // what a large sort puts aside
+    if (name == nullptr || (flags & SQLITE_OPEN_MAIN_DB) == 0) { // a temporary file, as for a large sort
         return usual()->xOpen(usual(), name, file, flags, out_flags);
     }
     Handle& handle = *reinterpret_cast<Handle*>(file);
     handle.base.pMethods = nullptr;
     return guarded(SQLITE_CANTOPEN, [&] {
         const std::shared_ptr<File> opened = File::of(name);
-        opened->expire_old();               // who opens wants what is there now
-        const File::Snapshot first(opened); // says what is wrong while the name can still be told
+        opened->expire_old();               // the opener wants the current content
+        const File::Snapshot first(opened); // throws the errors of opening, with the name
         handle.opened = new OpenedFile{opened};
         handle.base.pMethods = &methods;
         if (out_flags != nullptr) {
@@ -160,7 +160,7 @@ int open_file(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int fl
 }
 
 int no_such_file(sqlite3_vfs* /*vfs*/, const char* /*name*/, int /*flags*/, int* out) {
-    *out = 0; // journals and logs are the other side's
+    *out = 0; // SQLite must see no journals and logs here
     return SQLITE_OK;
 }
 
@@ -180,7 +180,7 @@ const char* vfs_name() {
     static sqlite3_vfs vfs;
     static std::once_flag once;
     std::call_once(once, [] {
-        vfs = *usual(); // clocks and draws
+        vfs = *usual(); // for clocks and random numbers
         vfs.iVersion = 1;
         vfs.szOsFile = std::max(usual()->szOsFile, static_cast<int>(sizeof(Handle)));
         vfs.mxPathname = 4096;
