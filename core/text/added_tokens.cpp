@@ -34,7 +34,7 @@ const std::pair<const std::string, AddedToken>* AddedTokenFinder::longest_at(std
         if (begins && (with_special || !found.second.special)) {
             return &found;
         }
-        // A longer pattern does not begin the text.
+        // Only patterns up to this length can still begin the text.
         text = text.substr(0, static_cast<std::size_t>(differs - pattern.begin()) - (begins ? 1 : 0));
         next = tokens_.upper_bound(text);
     }
@@ -55,7 +55,7 @@ bool AddedTokenFinder::find(std::string_view text, std::size_t& from, std::size_
         std::size_t end = i + found->first.size();
         if (token.single_word && ((i > 0 && characters::is_word(character_before(text, i))) ||
                                   (end < text.size() && characters::is_word(utf8_at(text, end).code)))) {
-            i = end - 1; // the original's search goes on behind it
+            i = end - 1; // the library tokenizers also continues after this match
             continue;
         }
         from = end;

@@ -60,7 +60,7 @@ private:
                                                                              bool with_special) const;
 
     std::map<std::string, AddedToken, std::less<>> tokens_; ///< by pattern
-    std::bitset<256> first_bytes_;                          ///< of the patterns
+    std::bitset<256> first_bytes_;                          ///< the first byte of each pattern
 };
 
 } // namespace ponderscope

@@ -15,7 +15,7 @@ namespace ponderscope {
 namespace {
 
 constexpr std::int64_t largest_id = (std::int64_t{1} << 24) - 1;
-constexpr std::size_t longest_known = 96; ///< bytes of a word that a workspace remembers
+constexpr std::size_t longest_known = 96; ///< longest word in a workspace's cache, in bytes
 constexpr std::size_t most_known = std::size_t{1} << 16;
 constexpr std::uint32_t no_rank = std::numeric_limits<std::uint32_t>::max();
 
@@ -72,7 +72,7 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
         pool_.insert(pool_.end(), text.begin(), text.end());
         begin_.push_back(static_cast<std::uint32_t>(pool_.size()));
         longest_ = std::max(longest_, text.size());
-        // Of equal ones, which a Unigram model may have, the last counts.
+        // If two tokens have the same text, as in some Unigram models, the later one wins.
         ids_.insert_or_assign(this->text(static_cast<std::int32_t>(id)), static_cast<std::int32_t>(id));
     }
 }
@@ -120,7 +120,7 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
                                  in_quotes(right) + ", where " + in_quotes(missing) + " is not in it",
                              "the file is damaged, or vocabulary and merges belong to different tokenizers");
         }
-        // If a pair is listed twice, the later entry counts, as in the original.
+        // If a pair is listed twice, the later entry wins, as in the library tokenizers.
         bpe.merges_[pair_of(a, b)] = {static_cast<std::uint32_t>(i), c};
     }
 
@@ -141,7 +141,7 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
         throw InputError(file, "a token for each byte, or no byte_fallback",
                          "a byte-level vocabulary with holes and both", "this combination is not supported");
     }
-    if (bpe.settings_.unk_token && !all_bytes) { // else nothing is unknown
+    if (bpe.settings_.unk_token && !all_bytes) { // otherwise no character is unknown
         bpe.unk_ = bpe.texts_.find(*bpe.settings_.unk_token);
         if (bpe.unk_ < 0 && !complete(bpe.byte_tokens_)) {
             throw InputError(file, "the unknown token in the vocabulary",
@@ -182,7 +182,7 @@ void Bpe::encode(std::string_view word, Workspace& w) const {
 }
 
 void Bpe::make_symbols(std::string_view word, std::vector<Token>& symbols) const {
-    // An unknown token is held back until it is known that no further character joins it.
+    // Delay an unknown token until no further character can join it.
     bool pending = false;
     Token unknown{unk_, 0, 0};
     const auto flush = [&] {
@@ -206,8 +206,8 @@ void Bpe::make_symbols(std::string_view word, std::vector<Token>& symbols) const
         if (!byte_tokens_.empty() && std::all_of(word.begin() + begin, word.begin() + end, [&](char b) {
                 return byte_tokens_[static_cast<unsigned char>(b)] >= 0;
             })) {
-            // An unknown token that is pending comes after these bytes: so does the original's, and ids are
-            // to be equal. It then owns their part of the text too, so that spans stay in order.
+            // A pending unknown token comes after these bytes, as in the library tokenizers. Its span then
+            // includes theirs, and they get empty spans, so that spans stay in order.
             for (std::uint32_t b = begin; b < end; ++b) {
                 symbols.push_back({byte_tokens_[static_cast<unsigned char>(word[b])],
                                    pending ? unknown.begin : b, pending ? unknown.begin : b + 1});
@@ -218,7 +218,7 @@ void Bpe::make_symbols(std::string_view word, std::vector<Token>& symbols) const
             continue;
         }
         if (unk_ < 0) {
-            continue; // nothing stands for it: the original leaves it out
+            continue; // no token: the library tokenizers omits it, too
         }
         if (pending && settings_.fuse_unk) {
             unknown.end = end;
@@ -239,8 +239,8 @@ void Bpe::merge(std::vector<Token>& s) const {
     }
     std::vector<std::int32_t> next(n);
     std::vector<std::int32_t> previous(n);
-    std::vector<std::uint32_t> ranks(n, no_rank); // of the pair that begins here, as of now
-    // The smallest first: the best rank, and of equal ones the leftmost.
+    std::vector<std::uint32_t> ranks(n, no_rank); // current rank of the pair that begins here
+    // The smallest entry first: the best rank, and of equal ranks the leftmost pair.
     std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>> pairs;
     const auto push = [&](std::size_t i) {
         const Merge* m = find_merge(s[i].id, s[static_cast<std::size_t>(next[i])].id);

@@ -39,8 +39,8 @@ public:
     [[nodiscard]] std::size_t longest() const { return longest_; }
 
 private:
-    std::vector<char> pool_;           // a move keeps its bytes in place, because the keys below refer to
-                                       // them
+    std::vector<char> pool_;           // a vector, because the keys of ids_ refer to its bytes,
+                                       // which a move must not relocate
     std::vector<std::uint32_t> begin_; // size() + 1
     std::vector<bool> present_;
     std::unordered_map<std::string_view, std::int32_t> ids_;
@@ -90,8 +90,8 @@ public:
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
     [[nodiscard]] const Settings& settings() const { return settings_; }
 
-    /// Writes the tokens of \p word (valid UTF-8 unless byte-level) to workspace.tokens. Time is n log n in
-    /// the word's length.
+    /// Writes the tokens of \p word (valid UTF-8 unless byte-level) to workspace.tokens. Time: n log n for n
+    /// bytes.
     void encode(std::string_view word, Workspace& workspace) const;
 
 private:

@@ -73,7 +73,7 @@ void CharacterMap::apply(NormalizedText& text) const {
     const std::string_view in = rewriter.input();
     constexpr std::size_t longest_cluster = 6;
     for (std::size_t begin = 0; begin < in.size();) {
-        // The grapheme cluster that begins here.
+        // Find the end of the grapheme cluster that begins here.
         Utf8Character last = utf8_at(in, begin);
         std::size_t end = begin + last.bytes;
         utf8proc_int32_t state = 0;

@@ -143,7 +143,7 @@ void normalize(NormalizedText& normalized, Form form) {
     const CharacterSet& set = unstable(form);
     Rewriter rewriter(normalized);
     const std::string_view text = rewriter.input();
-    std::size_t last = 0; // where the last character began
+    std::size_t last = 0; // beginning of the last stable character
     for (std::size_t i = 0; i < text.size();) {
         if (static_cast<unsigned char>(text[i]) < 0x80) {
             last = i++;

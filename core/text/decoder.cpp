@@ -46,7 +46,7 @@ std::string concatenated(const std::vector<std::string>& parts) {
     return all;
 }
 
-/// Neighbouring <0xNN> become one text of these bytes.
+/// Joins adjacent <0xNN> tokens into one text of their bytes.
 std::vector<std::string> with_bytes_joined(std::vector<std::string> tokens) {
     std::vector<std::string> joined;
     bool in_bytes = false;
@@ -86,7 +86,7 @@ void TokenDecoder::add(const JsonObject& object, const std::string& type) {
         steps_.emplace_back([pattern = Pattern::parse(object), with = object.required_text("content")](
                                 std::vector<std::string>& tokens, bool /*whole_text*/) {
             for (std::string& token : tokens) {
-                // What ByteFallback left may be no UTF-8, which patterns need.
+                // Patterns need UTF-8, but ByteFallback may leave other bytes.
                 if (is_valid_utf8(token)) {
                     token = replace_matches(token, pattern, with);
                 }

@@ -30,8 +30,8 @@ std::size_t NormalizedText::Cursor::source_offset(std::size_t offset) {
     return e.source_begin + static_cast<std::size_t>(std::uint64_t{inside} * e.source_size / e.text_size);
 }
 
-// The text between the two passes is the middle: first.text is middle, second.source is middle. Edits that
-// overlap there become one; the others only move.
+// Combines the edits of two passes. The middle is the text between the passes, to which first.text and
+// second.source refer. Edits that overlap in the middle become one edit. Other edits only move.
 std::vector<NormalizedText::Edit> NormalizedText::compose(const std::vector<Edit>& first,
                                                           const std::vector<Edit>& second) {
     if (first.empty()) {
@@ -43,7 +43,7 @@ std::vector<NormalizedText::Edit> NormalizedText::compose(const std::vector<Edit
     std::size_t j = 0;
     std::int64_t to_source = 0; // middle offset + to_source = source offset, after the first i edits
     std::int64_t to_text = 0;
-    std::int64_t end = 0; // of what has been absorbed, in the middle
+    std::int64_t end = 0; // end of the absorbed edits, in the middle
     const auto absorb_first = [&] {
         const Edit& e = first[i++];
         end = std::max(end, std::int64_t{e.text_begin} + e.text_size);
@@ -62,7 +62,7 @@ std::vector<NormalizedText::Edit> NormalizedText::compose(const std::vector<Edit
         const std::int64_t source_begin = begin + to_source;
         const std::int64_t text_begin = begin + to_text;
         end = begin;
-        // An insertion stands before what begins at the same place.
+        // At the same offset, an edit that is empty in the middle comes first.
         if (a < b || (a == b && first[i].text_size == 0)) {
             absorb_first();
         } else {

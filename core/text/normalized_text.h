@@ -10,7 +10,7 @@
 namespace ponderscope {
 
 /// A text after normalisation, with the source offset of each byte. Stores only the edits, so a text without
-/// edits is a view of its source. Texts under 4 GiB.
+/// edits is a view of its source. The text must have less than 4 GiB.
 class NormalizedText {
 public:
     /// A text without edits. \p source must outlive the object.
@@ -29,7 +29,7 @@ public:
 
     private:
         const NormalizedText* text_;
-        std::size_t edit_ = 0; ///< number of edits that begin before the last offset
+        std::size_t edit_ = 0; ///< number of edits before the last requested offset
     };
 
 private:

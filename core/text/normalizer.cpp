@@ -19,7 +19,7 @@ constexpr std::pair<std::string_view, characters::Form> forms[] = {{"NFC", chara
                                                                    {"NFKC", characters::Form::nfkc},
                                                                    {"NFKD", characters::Form::nfkd}};
 
-/// Calls \p rewrite(rewriter, character) for each character; it keeps or replaces that character.
+/// Calls \p rewrite(rewriter, character) for each character. \p rewrite keeps or replaces this character.
 template <class Rewrite>
 void each_character(NormalizedText& normalized, const Rewrite& rewrite) {
     Rewriter rewriter(normalized);

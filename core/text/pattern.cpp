@@ -38,7 +38,7 @@ std::string onig_message(int code, OnigErrorInfo* info = nullptr) {
     return {reinterpret_cast<const char*>(buffer), static_cast<std::size_t>(std::max(length, 0))};
 }
 
-/// Ruby's, with \O and \N, which Oniguruma before 6.9.9 has in other syntaxes only.
+/// Ruby's syntax with \O and \N, which Oniguruma before 6.9.9 supports only in other syntaxes.
 OnigSyntaxType* onig_syntax() {
     static OnigSyntaxType syntax = [] {
         OnigEncoding utf8 = ONIG_ENCODING_UTF8;
@@ -51,8 +51,8 @@ OnigSyntaxType* onig_syntax() {
     return &syntax;
 }
 
-/// Oniguruma before 6.9.9 leaves symbols out of [[:punct:]], and Latin-1's superscripts and fractions out of
-/// \p{word} where it stands outside of brackets. The library tokenizers has both.
+/// Corrects two classes of Oniguruma before 6.9.9. [[:punct:]] lacks symbols. \p{word} outside of brackets
+/// lacks Latin-1's superscripts and fractions. The library tokenizers includes both.
 std::string corrected_names(std::string_view expression) {
     constexpr std::pair<std::string_view, std::string_view> sets[] = {{"[:punct:]", "\\p{P}\\p{S}"},
                                                                       {"[:^punct:]", "[^\\p{P}\\p{S}]"}};
@@ -89,7 +89,7 @@ void free_region(OnigRegion* region) {
     onig_region_free(region, 1);
 }
 
-/// Working memory for the matches of a thread.
+/// Memory for matches; one object per thread.
 struct MatchState {
     std::unique_ptr<OnigRegion, Deleter<free_region>> region{onig_region_new()};
     std::unique_ptr<OnigMatchParam, Deleter<onig_free_match_param>> limits{onig_new_match_param()};
@@ -166,7 +166,8 @@ bool Pattern::find(std::string_view text, std::size_t from, std::size_t& begin, 
                          " bytes; split it into parts.");
     }
     static thread_local const MatchState state;
-    // Runs of a million spaces are backed over one by one; only what grows faster than the text is refused.
+    // The limit grows with the text, because a pattern may backtrack over a million spaces one by one. Only
+    // matches whose cost grows faster than the text exceed it.
     const unsigned long limit = base_retry_limit + 16 * text.size();
     onig_set_retry_limit_in_match_of_match_param(state.limits.get(), limit);
     onig_set_retry_limit_in_search_of_match_param(state.limits.get(), limit);

@@ -51,7 +51,7 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
         add(last, subject.size(), false);
     }
 
-    const auto joins = [&](bool before, bool is_match) { // a part joins the one before it
+    const auto joins = [&](bool before, bool is_match) { // whether a part joins the previous part
         switch (step.behavior) {
         case Behavior::merged_with_previous:
             return is_match && !before;
@@ -72,8 +72,8 @@ void PreTokenizer::split_piece(const Step& step, std::string_view text, Piece pi
         }
     }
 
-    std::size_t letter = 0; // byte in the letters
-    std::uint32_t byte = 0; // and the byte that it stands for
+    std::size_t letter = 0; // offset in `letters`
+    std::uint32_t byte = 0; // offset of the byte that the letter stands for
     const auto bytes_before = [&](std::uint32_t offset) {
         if (!step.on_alphabet) {
             return offset;
@@ -119,7 +119,8 @@ std::vector<Piece> PreTokenizer::split(NormalizedText& text, bool at_text_begin)
                 rewriter.keep_until(piece.end);
             } else {
                 const bool begins = part.front() == ' ' || part.starts_with(step.replacement);
-                // What was cut off or put in before the piece counts as text before it, as in the original.
+                // As in the library tokenizers, removed or inserted text before the piece also prevents
+                // Prepend::first.
                 const bool wanted = step.prepend == Prepend::always ||
                                     (step.prepend == Prepend::first && at_text_begin && piece.begin == 0);
                 if (wanted && !begins) {
@@ -191,7 +192,7 @@ void PreTokenizer::add(const JsonObject& object, const std::string& type) {
         add_pattern(Pattern::regex(punctuation, file),
                     object.has("behavior") ? behavior() : Behavior::isolated);
     } else if (type == "Whitespace") {
-        const std::string word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d"; // as Rust's \w has it
+        const std::string word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\u200c\u200d"; // Rust's \w
         add_pattern(Pattern::regex("[" + word + "]+|[^" + word + "\\s]+", file), Behavior::removed, true);
     } else if (type == "WhitespaceSplit" || type == "BertPreTokenizer") {
         add_pattern(Pattern::regex(white_space, file), Behavior::removed);

@@ -29,7 +29,7 @@ struct TextReading {
     friend bool operator==(const TextReading&, const TextReading&) = default;
 };
 
-/// The start token that the tokenizer adds, else the one that its files name. InputError: no such token.
+/// The start token that the tokenizer adds, else the one in its files. InputError: there is none.
 std::int32_t require_start_token(const Tokenizer& tokenizer);
 
 } // namespace ponderscope

@@ -14,12 +14,11 @@ namespace ponderscope {
 
 struct Tokenizer::Impl {
     TokenizerParts parts;
-    AddedTokenFinder raw_tokens;        // looked for in the text as it is
-    AddedTokenFinder normalized_tokens; // and after normalisation
+    AddedTokenFinder raw_tokens;        // searched in the given text
+    AddedTokenFinder normalized_tokens; // searched in the normalised text
     std::unordered_map<std::int32_t, std::size_t> added_by_id;
     std::unordered_map<std::string_view, std::size_t> added_by_content;
-    std::vector<std::string>
-        added_forms; // as they stand in the text that the model sees, which is what is decoded
+    std::vector<std::string> added_forms; // texts of added tokens as decode() returns them
     std::int32_t size = 0;
 
     explicit Impl(TokenizerParts p);
@@ -88,7 +87,7 @@ void Tokenizer::Impl::encode_text(const NormalizedText& whole, NormalizedText::C
     NormalizedText rewritten(text);
     const std::vector<Piece> pieces = parts.pre_tokenizer.split(rewritten, at_begin);
     NormalizedText::Cursor inner(rewritten);
-    // An offset in the text that the model sees to the one in the text that was given.
+    // Converts an offset in `rewritten` to an offset in the given text.
     const auto offset_of = [&](std::size_t offset) {
         return base + cursor.source_offset(part.begin + inner.source_offset(offset));
     };

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t last_id = (std::int64_t{1} << 24) - 1;
 
-// A special token of the configuration: a string, or an object with its flags; empty where there is none.
+// A special token of the configuration, stored as a string or as an object with flags. Empty: no such token.
 AddedToken special_token(const JsonObject& config, std::string_view key) {
     AddedToken token;
     token.normalized = false;
@@ -32,7 +32,7 @@ AddedToken special_token(const JsonObject& config, std::string_view key) {
     return token;
 }
 
-// All that have a name, and those of the lists, which newer files write as objects by use.
+// All named special tokens, and the tokens of the lists. Newer files write a list as an object: use -> token.
 std::vector<AddedToken> special_tokens(const JsonObject& config) {
     std::vector<AddedToken> tokens;
     for (const char* name :
@@ -65,11 +65,11 @@ std::string step_names(const nlohmann::json& component) {
                   [](const nlohmann::json& step) { return step.value("type", std::string("?")); });
 }
 
-/// The class that transformers 5 registers for a model_type. Empty: the class that the folder names, or else
-/// a general one, which reads tokenizer.json as it is.
+/// The class that transformers 5 registers for a model_type. It applies if the folder names no class, or if
+/// `wins`. The general class reads tokenizer.json unchanged.
 struct RegisteredClass {
     std::string_view model_type, name;
-    bool wins = false; ///< whatever class the folder names
+    bool wins = false; ///< applies even if the folder names another class
 };
 constexpr std::string_view general_class = "TokenizersBackend";
 constexpr RegisteredClass registered_classes[] = {
@@ -179,10 +179,10 @@ TokenizerConfig::TokenizerConfig(const fs::path& folder, const std::string& usua
         return read_json_file(file, {.python = true});
     };
     config_ = read(config_file_);
-    if (!config().has("added_tokens_decoder")) { // which lists them all
+    if (!config().has("added_tokens_decoder")) { // such a list is complete
         const fs::path file = folder / "special_tokens_map.json";
         const nlohmann::json map = read(file);
-        (void)special_tokens(JsonObject(map, file)); // what is wrong there is said of that file
+        (void)special_tokens(JsonObject(map, file)); // so that errors name this file
         config_.update(map);
         added_ = read(added_file_);
     }
@@ -200,7 +200,7 @@ void TokenizerConfig::add_to(TokenizerParts& parts) const {
     for (AddedToken& token : special_tokens(config())) {
         token.id = parts.texts().find(token.content);
         if (AddedToken* known = added.find(token.content)) {
-            if (known >= parts.added.data() + listed) { // it has two names: the flags of the later one
+            if (known >= parts.added.data() + listed) { // two names: the later flags win
                 *known = token;
             }
             known->special = true;
@@ -236,7 +236,7 @@ void TokenizerConfig::add_listed(TokenizerParts& parts, AddedTokens& added) cons
     const JsonObject list(added_, added_file_);
     for (const std::string& content : list.keys()) {
         const auto id = static_cast<std::int32_t>(list.required_integer(content, 0, last_id));
-        if (added.find(content) == nullptr) { // a tokenizer.json knows more of it
+        if (added.find(content) == nullptr) { // else keep the flags of tokenizer.json
             declare({.content = content, .id = id}, added_file_);
         }
     }
@@ -350,7 +350,7 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     for (const char* const key : {"normalizer", "pre_tokenizer"}) {
         const nlohmann::json here = canonical_component(document.value(key, nlohmann::json()));
         const nlohmann::json there = canonical_component(built.value(key, nlohmann::json()));
-        // Where only the model type decides on the class, a normalizer more or less is not worth a word.
+        // Do not report another normalizer if only the model_type determines the class.
         const bool is_told = key == std::string_view("pre_tokenizer") || names_class();
         if (here != there && is_told) {
             parts.notices.push_back(

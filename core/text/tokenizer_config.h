@@ -45,9 +45,9 @@ public:
 
     /// Adds the configured tokens to the vocabulary's tokens, as transformers 5 does. Added tokens keep the
     /// flags of the files. A token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
-    /// and tokens in lists are special. First difference: an id after a gap stays, but transformers closes
-    /// gaps. Second: a name without a token adds no token, but transformers gives it an id beyond the model's
-    /// rows. InputError.
+    /// and tokens in lists are special. Two differences from transformers: ids after a gap stay (transformers
+    /// closes gaps), and named tokens without an id are not added (transformers gives them ids beyond the
+    /// model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// Adds the tokens around a text for add_bos_token and add_eos_token. Call it after add_to, if no
     /// tokenizer.json has a post-processor. InputError.
@@ -57,9 +57,9 @@ public:
     void name_start_and_end(TokenizerParts& parts) const;
     /// Changes \p document, a tokenizer.json, as the folder's tokenizer class does in transformers 5, and
     /// reports differences from transformers 4 or 5. GPTNeoXTokenizer drops start and end tokens of a
-    /// template. add_bos_token and add_eos_token have no effect if a tokenizer.json exists. This function
-    /// keeps the normalizer and pre-tokenizer of classes that transformers builds from vocabulary and merges
-    /// without them.
+    /// template. add_bos_token and add_eos_token have no effect if a tokenizer.json exists. For some classes
+    /// transformers 5 builds its own normalizer and pre-tokenizer. This function keeps those of
+    /// tokenizer.json and adds a notice.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:

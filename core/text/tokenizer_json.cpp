@@ -11,7 +11,7 @@ namespace {
 
 using Path = std::filesystem::path;
 
-// Files from before "type" was written are told apart by their keys.
+// The type of the model. Old files have no "type"; their keys identify it.
 std::string model_type(const JsonObject& model) {
     if (const auto type = model.text("type")) {
         return *type;
@@ -79,7 +79,7 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const 
     }
     std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
     vocabulary.reserve(vocab.value().size());
-    // The texts stay in the document until the model has its own copy.
+    // These texts refer to the document until the model copies them.
     for (auto entry = vocab.value().begin(); entry != vocab.value().end(); ++entry) {
         const nlohmann::json& id = entry.value();
         if (!id.is_number_integer()) {
@@ -104,8 +104,8 @@ bool is_token_id(const nlohmann::json& id) {
     return id.is_number_integer() && id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < 1 << 24;
 }
 
-// The ids that are put around a text. In a sequence each processor puts its own around what those before it
-// made.
+// Collects the ids to add around a text. In a sequence, each processor adds its ids around those of earlier
+// ones.
 class PostProcessor {
 public:
     explicit PostProcessor(TokenizerParts& parts) : parts_(parts) {}
@@ -115,7 +115,7 @@ public:
             add_template(object);
         } else if (type == "BertProcessing" || type == "RobertaProcessing") {
             wrap({pair_id(object, "cls")}, {pair_id(object, "sep")}, object);
-        } else if (type != "ByteLevel") { // which only trims offsets
+        } else if (type != "ByteLevel") { // ByteLevel only trims offsets
             object.fail("type",
                         "a post-processor among TemplateProcessing, ByteLevel, BertProcessing, "
                         "RobertaProcessing, Sequence",
@@ -188,7 +188,7 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
     const JsonObject root(document, file);
     TokenizerParts parts;
     parts.files = {file};
-    // The model first: of a kind that is not supported, the kind is what a person should hear about.
+    // Read the model first, so that the first error about an unsupported tokenizer names the kind of model.
     const JsonObject model = root.required_object("model");
     const std::string type = model_type(model);
     if (type != "BPE" && type != "Unigram") {

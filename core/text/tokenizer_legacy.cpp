@@ -54,7 +54,7 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
             "\"" + printable(kind) + "\"", "add the tokenizer.json of this checkpoint to the folder");
     }
     const bool add_prefix_space = config.boolean("add_prefix_space").value_or(false);
-    // The tokenizer.json of such a folder.
+    // The tokenizer.json that such a folder would have.
     nlohmann::json document{{"pre_tokenizer", pre_tokenizer_of_class(qwen, add_prefix_space)},
                             {"decoder", {{"type", "ByteLevel"}}},
                             {"model", {{"type", "BPE"}}}};

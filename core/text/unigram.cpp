@@ -11,13 +11,13 @@
 namespace ponderscope {
 namespace {
 
-/// What an unknown character costs more than the least likely token, as in SentencePiece.
+/// An unknown character scores this much less than the least likely token, as in SentencePiece.
 constexpr double unknown_penalty = 10.0;
 
-/// The best way to reach a place of the word.
+/// The best split of the word up to an offset.
 struct BestPath {
     double score = 0;
-    std::uint32_t begin = 0; ///< of its last token
+    std::uint32_t begin = 0; ///< beginning of the last token
     std::int32_t token = -1; ///< -1: an unknown character
     bool reached = false;
 };
@@ -79,7 +79,7 @@ void Unigram::encode(std::string_view word, std::vector<Bpe::Token>& tokens) con
         }
         begin += character;
     }
-    std::uint32_t unknown_end = 0; ///< of unknown characters that wait for those before them; 0: none
+    std::uint32_t unknown_end = 0; ///< end of a run of unknown characters; 0: none
     for (auto end = static_cast<std::uint32_t>(word.size()); end > 0; end = best[end].begin) {
         const BestPath& path = best[end];
         const bool is_unknown = path.token < 0 || path.token == unk_;
@@ -99,11 +99,11 @@ void Unigram::encode(std::string_view word, std::vector<Bpe::Token>& tokens) con
     std::reverse(tokens.begin(), tokens.end());
 }
 
-/// Backwards, as encode() collects them.
+/// Appends the tokens of unknown characters, the last one first, because encode() collects tokens backwards.
 void Unigram::put_unknown(std::string_view word, std::uint32_t begin, std::uint32_t end,
                           std::vector<Bpe::Token>& tokens) const {
     const std::string_view part = word.substr(begin, end - begin);
-    const std::int32_t whole = texts_.find(part); // the unknown token's own text, say
+    const std::int32_t whole = texts_.find(part); // for example, the text of the unknown token
     const auto token_of = [&](char byte) { return byte_tokens_[static_cast<unsigned char>(byte)]; };
     if (whole < 0 && !byte_tokens_.empty() &&
         std::all_of(part.begin(), part.end(), [&](char byte) { return token_of(byte) >= 0; })) {

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
 
     /// Tokens of \p word, valid UTF-8. Adjacent unknown characters become the tokens of their bytes
-    /// (byte_fallback), or one unknown token. InputError if the vocabulary has no unknown token.
+    /// (byte_fallback), or one unknown token. InputError: the vocabulary has neither for them.
     void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
 
 private:
