@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Traces of language models that decide per token how long to think.
 
-``Writer`` makes a trace from anyone's model, with ``read_out`` for its signals; ``record`` from a transformers model. ``open``
-reads a trace into arrays and tables, ``annotate`` gives tokens columns of your own, and ``page`` (a method of a trace)
-makes one HTML file to send.
+``record`` writes a trace from a transformers model. ``Writer`` writes a trace from any other model; ``read_out`` computes its
+signals. ``open`` reads a trace into arrays and tables. ``annotate`` adds columns of your own to tokens. ``Trace.page`` makes
+one HTML file to send.
 """
 
 __version__ = "0.1.0"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Extra columns of tokens, in a file beside the trace, which stays as it was. The program writes the file; core/trace/tools/annotations.h
-has the rules."""
+"""Columns of your own for tokens, in a file beside the trace. The trace does not change. The program writes the file by the rules of
+core/trace/tools/annotations.h."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Values = Union[Mapping[int, Sequence[Any]], Sequence[Any], NDArray[Any]]
 
 @dataclass(frozen=True)
 class Annotation:
-    """What somebody says of the tokens of a run: numbers, or classes of a category."""
+    """A column that a user added to the tokens of a run: numbers, or classes (a category)."""
 
     id: int
     run: str
@@ -46,7 +46,7 @@ class Annotation:
     created: str
 
     def misfit(self, run: Mapping[str, Any]) -> str:
-        """Why it cannot be of the run (its row) as it is now, as misfit_of says it in C++; empty: it can."""
+        """Why the annotation is invalid for the run (its row), in the words of misfit_of in C++; empty: it is valid."""
         if all(getattr(self, what) == run[what] for what in ("text_digest", "tokenizer_digest", "sequences", "tokens")):
             return ""
         what = "other tokens" if self.text_digest == run["text_digest"] else "another text"
@@ -56,14 +56,14 @@ class Annotation:
 def annotate(
     trace: Trace | str | os.PathLike[str], run: Run | str | int | None, name: str, values: Values, *, category: bool | None = None
 ) -> None:
-    """Gives the tokens of a run a column of your own: colour, ``find`` and figures of the window, ``stats --by`` and tables
-    know it by ``name``. The trace stays as it is; the column lies beside it, in TRACE.annotations, and replaces one of that
-    name.
+    """Adds a column of your own to the tokens of a run. In the window, colour, ``find`` and figures offer it by its ``name``, as do
+    ``stats --by`` and tables. The trace does not change: the column is in TRACE.annotations beside it, where it replaces a
+    column of the same name.
 
-    ``values``: one a token, of all sequences one after the other, or a dictionary by a sequence's number. Numbers, or texts for
-    categories; None, NaN or "" where there is none.
-    ``category=True`` takes numbers as classes. ValueError, one sentence, where they do not fit, and nothing is written.
-    The program ponderscope writes the file: that of the wheel, on the PATH, or named by PONDERSCOPE_PROGRAM.
+    ``values``: one value a token for all sequences, one after the other; or a dictionary from sequence numbers to such lists. Values
+    are numbers, or texts (classes); None, NaN or "": no value.
+    ``category=True`` takes numbers as classes. ValueError: the values do not fit; nothing is written.
+    Needs the program ponderscope: PONDERSCOPE_PROGRAM, else the wheel's program, else the program on PATH.
     """
     from .reader import Trace
     from .reader import open as open_trace
@@ -94,7 +94,7 @@ def annotate(
 
 
 class Annotations:
-    """The annotations beside a trace, read; a file from a stranger is data."""
+    """Reads the annotations beside a trace. The file may come from a stranger, so its content is checked."""
 
     def __init__(self, trace: Path) -> None:
         real = trace.resolve()
@@ -126,7 +126,7 @@ class Annotations:
         self.close()
 
     def of(self, run: Run) -> dict[str, Annotation]:
-        """By name; those that were made for another text or other tokens are left out, with a warning."""
+        """The annotations of a run by name. An annotation for another text or other tokens is left out, with a warning."""
         own = {}
         for one in self.all:
             if one.run == run.name:
@@ -137,7 +137,7 @@ class Annotations:
         return own
 
     def values(self, one: Annotation, sequence: int, begin: int, end: int) -> NDArray[Any]:
-        """float64 with NaN, or objects: the class or None."""
+        """Values of tokens [begin, end): float64, or the classes as objects. No value: NaN, or None."""
         values: NDArray[Any] = np.full(end - begin, np.nan)
         for position, value in self._query(
             "SELECT position, value FROM annotation_value WHERE annotation = ? AND sequence = ? AND position >= ? AND position < ?",
@@ -170,13 +170,13 @@ class Annotations:
             raise self._trouble(error) from error
 
     def _trouble(self, error: sqlite3.DatabaseError) -> Exception:
-        if "locked" in str(error):  # no writer of ours does that: they put another file in its place
+        if "locked" in str(error):  # our writers take no lock: they replace the file
             return OSError(f"{self.path}: another program holds a lock on it; close that program and try again.")
         return layout.refusal(self.path, "sound annotations", f"a damaged file ({error})", REMEDY)
 
 
 def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int, list[Any]]:
-    """Values by the number of their sequence, each of its length; None where there is none."""
+    """Values by sequence number, one for each token of the sequence. No value: None."""
     if isinstance(values, Mapping):
         given = dict(values)
     else:
@@ -213,7 +213,7 @@ def _is_absent(value: Any) -> bool:
         return True
     if isinstance(value, (float, np.floating)):
         return bool(np.isnan(value))
-    pandas = sys.modules.get("pandas")  # whoever has its NA has imported it
+    pandas = sys.modules.get("pandas")  # a value can be its NA only if it is imported
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
@@ -227,7 +227,7 @@ def _number(value: Any, name: str) -> str:
 
 
 def _class_of(value: Any, name: str) -> str:
-    """What a value is called as a class: 2 and 2.0 are one."""
+    """The class name of a value. 2 and 2.0 are the same class."""
     if isinstance(value, str):
         return text_of(value, f"a class of {name}")
     _number(value, name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The digest of a checkpoint folder, as core/checkpoint has it."""
+"""The digest of a checkpoint folder. core/checkpoint computes the same."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     import torch
 
 PIECE = 16 << 20
-"""Bytes at once."""
+"""Bytes of one read."""
 
 
 def digest_of_checkpoint(model: Any) -> tuple[str, str]:
-    """The digest of the folder that a model was loaded from, or "" and a sentence on why it has none."""
+    """The digest of the folder that a model was loaded from, and "". Without a digest: "", and a notice with the reason."""
     name = str(getattr(model, "name_or_path", "") or "")
     config = file_of(name, "config.json")
     if config is None:
-        return "", ""  # built in memory: nothing to say
+        return "", ""  # built in memory: no notice
     folder = config.parent
     files = weight_files(folder)
     if not files:
@@ -45,7 +45,7 @@ def checkpoint_digest(folder: Path, files: list[str]) -> str:
 
 
 def weight_files(folder: Path) -> list[str]:
-    """Names of the files that the engine reads weights from; none where there are no safetensors."""
+    """Names of the files that the engine reads weights from; empty: no safetensors, or a file is missing."""
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").is_file():
         return ["model.safetensors"]
@@ -56,7 +56,7 @@ def weight_files(folder: Path) -> list[str]:
 
 
 def file_of(name: str, file: str) -> Path | None:
-    """A file of the folder of that name, or of what the hub's cache keeps under it."""
+    """Path of a file in the folder ``name``, or in the hub's cache of the model ``name``; None: no such file."""
     if not name:
         return None
     if Path(name).is_dir():
@@ -71,13 +71,13 @@ def file_of(name: str, file: str) -> Path | None:
 
 
 def _holds_weights_of(folder: Path, files: list[str], model: Any) -> bool:
-    """Every parameter is in the files, number for number in the model's type, under its name or, since classes rename
-    theirs (embed_out, lm_head), under one that nothing else has."""
+    """Whether the files hold every parameter with equal numbers, in the model's dtype. A parameter has its own name in the files or,
+    because classes rename parameters (embed_out, lm_head), a name that no parameter has."""
     from safetensors import safe_open
 
     parameters = dict(model.named_parameters(remove_duplicate=False))
     if any(parameter.is_meta for parameter in parameters.values()):
-        return False  # they lie elsewhere, and nobody can look
+        return False  # offloaded weights cannot be compared
     prefix = getattr(model, "base_model_prefix", "") + "."
     missing = {id(parameter): parameter for parameter in parameters.values()}
     nameless: list[tuple[str, str]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Packed arrays: consecutive tokens of a signal in pieces that are worth a BLOB, as core/trace/writing/chunk_buffer.h cuts them."""
+"""Cuts the values of a signal into chunks of consecutive tokens, as core/trace/writing/chunk_buffer.h does."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from .columns import TRACE_TYPES
 
 FULL_BYTES = 256 << 10
-"""Of a full chunk: at pages of 16 KiB less than 64 KiB wastes space, and reading one token reads a chunk at worst."""
+"""Size of a full chunk. With pages of 16 KiB, less than 64 KiB wastes space. Reading one token may read a whole chunk."""
 MAX_TOKEN_BYTES = 256 << 20
 TRIMMED_TOKENS = 64
-"""Of a piece that is stored without the zeros it ends in."""
+"""Tokens of a piece of a trimmed signal, which is stored without the zeros at its end."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Piece:
     first: int
     values: NDArray[Any]
     grows: bool
-    """Replaces the tail that was written before, if there was one."""
+    """This piece replaces the tail that was written before, if any."""
     tail: bool
-    """Not full: will be written again when more has come."""
+    """This piece is not full: it is written again, longer, when more tokens have come."""
 
     @property
     def dtype(self) -> str:
@@ -34,7 +34,7 @@ class Piece:
 
 
 class ChunkBuffer:
-    """One signal of one sequence. What is not yet a full chunk is written as the tail, and again, longer, the next time."""
+    """Collects one signal of one sequence. flush() gives the tokens after the last full chunk as the tail."""
 
     def __init__(self) -> None:
         self._parts: list[NDArray[Any]] = []
@@ -63,7 +63,7 @@ class ChunkBuffer:
                 self._parts, self._tokens, self._changed = [], 0, False
                 self._first = first + at
         if self._parts and self._changed:
-            # Not a view of the caller's memory: that may change before it is written.
+            # A copy, because the caller's memory may change before the tail is written.
             self._parts = [np.concatenate(self._parts)]
 
     def flush(self) -> Iterator[Piece]:
@@ -73,7 +73,7 @@ class ChunkBuffer:
 
 
 def trimmed_pieces(values: NDArray[Any], first: int) -> Iterator[Piece]:
-    """Tokens of a signal whose last axis is `back`: few at a time, each piece as short in it as its values allow."""
+    """Pieces of a signal whose last axis is `back`, TRIMMED_TOKENS tokens each. Zeros at the end of `back` are cut off."""
     for at in range(0, len(values), TRIMMED_TOKENS):
         piece = values[at : at + TRIMMED_TOKENS]
         used = np.flatnonzero((piece != 0).reshape(-1, piece.shape[-1]).any(axis=0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values that users give, made into what a trace holds, or refused with a sentence."""
+"""Checks values from users and converts them to what a trace holds. Wrong values raise ValueError."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 TokenTable = Union[Callable[[int], Union[bytes, str]], Mapping[int, Union[bytes, str]], Sequence[Union[bytes, str]]]
-"""What token ids stand for: a function, a dictionary or a list."""
+"""The bytes or text of each token id: a function, a dictionary or a list."""
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}\Z")
 INT32_MAX = (1 << 31) - 1
@@ -29,20 +29,20 @@ NUMBERS_AT_EVERY_STEP = {
     "entropy", "max_probability", "margin", "kl_previous_current", "kl_current_previous", "cosine", "latent_difference",
     "gate", "halting_mass", "candidate_probabilities", "state_norm", "update_cosine",
 }  # fmt: skip
-"""Known signals that are numbers wherever a step ran; `nll` is one where there is a target, too."""
+"""Known signals that may not be NaN where a step ran. `nll` may be NaN only where the token has no target or the step did not run."""
 
 
 @dataclass(frozen=True)
 class Signal:
-    """A quantity that a run records beside the scalars of its tokens.
+    """A quantity that a run records in addition to the scalar columns of its tokens.
 
-    ``axes``: the first is always ``"token"``. ``"step"``, in the second place, has one for each step, 0 to ``max_steps`` (or one fewer,
-    where the last step asks nothing, as a gate). Other names are free: ``"candidate"``, ``"layer"``, ``"head"``. A last
-    axis ``"back"`` counts tokens back from the token itself and is stored without the zeros that it ends in.
-    ``dtype``: how values are kept, a NumPy name; None: float32, int32 or bool, by what the values are.
-    Where a token's step did not run the trace holds NaN (-1 among whole numbers), whatever was given; ``every_step=True``
-    is for what is known of all steps up front, run or not, as what a router says.
-    ``of_target``: it compares the prediction with the next token; a token without one has NaN, or 0 among whole numbers.
+    ``axes``: the first axis is always ``"token"``. A second axis ``"step"`` has ``max_steps`` + 1 entries, or ``max_steps`` entries if
+    the last step has no value (as for a gate). Other names are free: ``"candidate"``, ``"layer"``, ``"head"``. A last
+    axis ``"back"`` counts tokens back from the token itself; zeros at its end are not stored.
+    ``dtype``: NumPy name of the stored type; None: float16, float32, int32 or bool, by the type of the values.
+    ``every_step``: True for values that exist for all steps, even for steps that did not run (as from a router). False: for steps
+    that did not run, the trace stores NaN (-1 in whole numbers), whatever was given.
+    ``of_target``: the quantity depends on the next token. A token without a next token has NaN, or 0 in whole numbers.
     """
 
     axes: Sequence[str] = ("token", "step")
@@ -55,11 +55,11 @@ class Signal:
 
     @property
     def storage(self) -> str:
-        """As the table ``signal`` says it."""
+        """Value of the column ``storage`` of the table ``signal``."""
         return "trimmed" if len(self.axes) > 1 and self.axes[-1] == "back" else "plain"
 
     def completed(self, name: str) -> Signal:
-        """With what KNOWN_SIGNALS says of that name and this one leaves open."""
+        """A copy in which KNOWN_SIGNALS fills in ``dtype`` and ``of_target`` where they are not set."""
         known = KNOWN_SIGNALS.get(name)
         if known is None:
             return self
@@ -84,7 +84,7 @@ class Signal:
             )
 
     def stored_type(self, values: NDArray[Any]) -> np.dtype[Any]:
-        """The type that values are kept in."""
+        """The dtype in which the values are stored."""
         if self.dtype is not None:
             return np.dtype(self.dtype).newbyteorder("<")
         kind = values.dtype.kind
@@ -97,8 +97,8 @@ class Signal:
 class Rule:
     """When a token of your model stops: the halting rule that ``learned`` replays on the run.
 
-    A token stops at the first step at which ``signal``, a signal of the run over ``("token", "step")``, is below ``theta``;
-    with ``stops="above"``, at which it has reached ``theta``.
+    A token stops at the first step at which ``signal``, a signal of the run over ``("token", "step")``, is below ``theta``.
+    With ``stops="above"`` it stops at the first step at which the signal is ``theta`` or more.
     """
 
     signal: str
@@ -120,12 +120,12 @@ class Rule:
             raise ValueError(f"rule: theta must be a finite number, not {theta!r}.")
 
     def choices(self) -> str:
-        """As the trace holds it (run.choices)."""
+        """JSON for the column ``choices`` of the table ``run``."""
         return json.dumps({"rule": {"signal": self.signal, "stops": self.stops, "theta": float(self.theta)}})
 
 
 QUOTIENTS = {"acceleration"}
-"""Known signals that are infinite where a state stands still behind a movement."""
+"""Known signals that are infinite if the state changed in the previous step but not in this step."""
 
 KNOWN_SIGNALS = {
     "nll": Signal(("token", "step"), "nats", "NLL by step", "Negative log-likelihood of the next token of the read-out at each step.", of_target=True),
@@ -146,11 +146,11 @@ KNOWN_SIGNALS = {
     "prediction_depth": Signal(("token",), "", "Prediction depth", "First step from which on the most likely token stays what it is at the last one.", "int32"),
     "answer_flips": Signal(("token",), "", "Answer flips", "How often the most likely token changes from one step to the next.", "int32"),
 }  # fmt: skip
-"""Signals that views and policies know by name, described as the engine does."""
+"""Signals that views and policies know by name, with the engine's descriptions."""
 
 
 def text_of(value: Any, what: str) -> str:
-    """Text that UTF-8 can hold."""
+    """Returns the text. ValueError: not a text, or UTF-8 cannot encode it."""
     if not isinstance(value, str):
         raise ValueError(f"{what} must be a text, not {type(value).__name__}.")
     try:
@@ -164,14 +164,14 @@ MOST_LINE_BYTES = 1 << 17
 
 
 def line_of(value: Any, what: str) -> str:
-    """Text that windows and tables show as a line, as core/trace/schema.h has it."""
+    """Returns the text. ValueError: too long for the lines of windows and tables (core/trace/schema.h)."""
     if len(text_of(value, what).encode("utf-8")) > MOST_LINE_BYTES:
         raise ValueError(f"{what} has more than {MOST_LINE_BYTES} bytes; give a shorter one.")
     return value
 
 
 def whole_numbers(values: ArrayLike, what: str, low: int, high: int) -> NDArray[np.int64]:
-    """One axis of whole numbers in [low, high]."""
+    """Checks whole numbers in [low, high] along one axis."""
     array = np.asarray(values)
     if array.dtype.kind == "f" and array.size and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
         array = array.astype(np.int64)
@@ -186,7 +186,7 @@ def whole_numbers(values: ArrayLike, what: str, low: int, high: int) -> NDArray[
 
 
 def real_numbers(values: ArrayLike | None, what: str, count: int, low: float, high: float) -> NDArray[np.float32]:
-    """One number a token, NaN where there is none; all NaN for None."""
+    """Checks one number a token; NaN: no number. ``values`` None: all NaN."""
     if values is None:
         return np.full(count, np.nan, np.float32)
     array = np.asarray(values)
@@ -206,7 +206,7 @@ def real_numbers(values: ArrayLike | None, what: str, count: int, low: float, hi
 
 
 def spans_of(spans: ArrayLike | None, count: int, text_bytes: int) -> NDArray[np.int64]:
-    """Byte spans [tokens, 2] in the text: in order, without overlap, inside it."""
+    """Checks byte spans [tokens, 2]: in order, without overlap, inside the text."""
     if spans is None:
         if text_bytes:
             raise ValueError(
@@ -232,8 +232,8 @@ def spans_of(spans: ArrayLike | None, count: int, text_bytes: int) -> NDArray[np
 def byte_spans(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """Byte spans from the character offsets of a fast tokenizer (``return_offsets_mapping=True``).
 
-    Where several tokens share a character (its bytes were split), the first owns it and the others are empty; a token
-    that a template added is empty too. What the tokenizer left out belongs to nobody.
+    If several tokens share a character (its bytes were split), the first token has the character and the others have empty
+    spans. Tokens that a template added have empty spans, too. Text that the tokenizer left out is in no span.
     """
     characters = np.fromiter((len(c.encode("utf-8")) for c in text), np.int64, len(text))
     place = np.concatenate([[0], np.cumsum(characters)])
@@ -249,12 +249,12 @@ def byte_spans(text: str, offsets: Sequence[tuple[int, int]]) -> NDArray[np.int6
 
 
 DID_NOT_RUN = -1
-"""In signals of whole numbers over steps; in others that is NaN."""
+"""Value of steps that did not run in signals of whole numbers. Other signals have NaN."""
 
 
 def set_unrun_steps_to_nan(values: NDArray[Any], signal: Signal, steps: NDArray[np.int64]) -> NDArray[Any]:
-    """A copy with NaN, or DID_NOT_RUN in whole numbers, behind each token's last step. Of a trimmed signal only the first
-    entry, the token itself, is set, and the others are 0. Unsigned numbers stay as they are."""
+    """A copy with NaN (DID_NOT_RUN in whole numbers) after each token's last step. In a trimmed signal only entry 0 of ``back``,
+    the token itself, is set, and the other entries are 0. Unsigned numbers do not change."""
     if len(signal.axes) < 2 or signal.axes[1] != "step" or signal.every_step or values.dtype.kind not in "fi":
         return values
     behind = np.arange(values.shape[1])[None, :] > steps[:, None]
@@ -273,7 +273,7 @@ def set_unrun_steps_to_nan(values: NDArray[Any], signal: Signal, steps: NDArray[
 def signal_values(
     name: str, signal: Signal, values: ArrayLike, steps: NDArray[np.int64], max_steps: int, nll: NDArray[np.float32]
 ) -> NDArray[Any]:
-    """A signal's values for consecutive tokens, as the trace stores them."""
+    """Checks a signal's values for consecutive tokens and returns them as the trace stores them."""
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"signal {name} must be numbers, not {array.dtype}.")

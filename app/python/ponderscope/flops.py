@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the matrix products of a model cost, counted by torch's formulas while the model computes a sample."""
+"""FLOPs of a model's matrix products, counted by torch's formulas while the model computes a sample."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from torch.utils.flop_counter import flop_registry
 from torch.utils.module_tracker import ModuleTracker
 
 PRODUCT = re.compile(r"mm(?!a)|matmul|linear|attention|attn|conv(?!ert)|lstm|gru|rnn|mv$|dot$")
-"""In the name of an operation that may multiply matrices."""
+"""Found in the name of an operation that may multiply matrices."""
 ATTENTION = re.compile(r"attention|attn")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """FLOPs of a token: ``token``, and ``key`` for each token that it sees (itself included)."""
+    """FLOPs of a token: ``token``, plus ``key`` for each token that it sees (itself included)."""
 
     token: int = 0
     key: int = 0
@@ -29,7 +29,7 @@ class Cost:
 
 @dataclass
 class Products:
-    """Products over a sample, and how far the count had come when the states of each step were made."""
+    """FLOPs of the products over a sample. ``states``: the count when the states of each step were made."""
 
     total: int = 0
     by_module: dict[str, int] = field(default_factory=dict)
@@ -37,14 +37,14 @@ class Products:
 
 
 class UnknownFlops(Exception):
-    """The products of a model cannot be counted; says why."""
+    """The products of a model cannot be counted. The message gives the reason."""
 
 
 class ProductCounter(TorchDispatchMode):
-    """Counts the products that run inside it. UnknownFlops: an operation multiplies matrices and torch has no formula for it.
+    """Counts the products that run in this context. UnknownFlops: an operation multiplies matrices, but torch has no formula for it.
 
-    An outer product, as of positions and rotary frequencies, is no matrix product here. A convolution along the tokens costs
-    its weights at each token.
+    Outer products, as of positions and rotary frequencies, are not counted. A convolution along the tokens counts all its
+    weights at each token.
     """
 
     def __init__(self, tokens: int, modules: ModuleTracker) -> None:
@@ -52,13 +52,13 @@ class ProductCounter(TorchDispatchMode):
         self.tokens = tokens
         self.products = Products()
         self.read: set[int] = set()
-        """Storages that operations read."""
+        """Storages that operations have read."""
         self.attention_is_known = True
         self._made: dict[int, int] = {}
         self._modules = modules
 
     def made(self, tensor: torch.Tensor) -> int:
-        """The count when a tensor was made."""
+        """The count of FLOPs when a tensor was made."""
         return self._made.get(_storage(tensor), 0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,7 +83,7 @@ class ProductCounter(TorchDispatchMode):
         module = max(self._modules.parents, key=len).partition(".")[2]
         if name in ("aten.convolution", "aten._convolution"):
             flops = 2 * args[1].numel() * self.tokens
-        elif name in ("aten._grouped_mm", "transformers.grouped_mm_fallback"):  # the rows of each expert by its matrix
+        elif name in ("aten._grouped_mm", "transformers.grouped_mm_fallback"):  # each row by the matrix of its expert
             flops = 2 * args[0].numel() * args[1].shape[-1]
         elif name.startswith("aten._scaled_dot_product"):  # torch's formula refuses grouped heads
             query, key, value = args[:3]
@@ -108,20 +108,20 @@ def _storage(tensor: torch.Tensor) -> int:
 
 @dataclass
 class CountedModel:
-    """What a forward over tokens costs."""
+    """The cost of a forward pass over tokens."""
 
     whole: Cost
     modules: dict[str, Cost]
-    """By the module whose forward multiplies."""
+    """Cost by name of the module whose forward multiplies."""
     steps: list[Cost]
-    """Up to the states of each step; empty where nobody asked."""
+    """Cost up to the states of each step."""
     keys_are_known: bool
-    """False: attention ran in an operation that torch has no formula for, so that ``key`` is 0."""
+    """False: attention ran in an operation for which torch has no formula, so ``key`` is 0."""
 
 
 def count_products(forward: Callable[[torch.Tensor], list[torch.Tensor]], model: Any, sample: torch.Tensor) -> CountedModel:
-    """Runs ``forward``, which gives the states of the steps, over a sample [1, T] and its first half. Products grow with the
-    number of tokens (weights) and with its square (keys); two lengths tell them apart. UnknownFlops."""
+    """Runs ``forward``, which returns the states of the steps, over a sample [1, T] and over its first half. Products with weights
+    grow with the number of tokens, products with keys with its square: two lengths separate them. Raises UnknownFlops."""
     long, short = sample.shape[1], sample.shape[1] // 2
     if short < 1:
         raise UnknownFlops("a context of one token does not tell weights and keys apart")
@@ -144,12 +144,12 @@ def _count(forward: Callable[[torch.Tensor], list[torch.Tensor]], model: Any, id
     ran: set[Any] = set()
     handles = [m.register_forward_pre_hook(lambda module, _: ran.add(module)) for m in model.modules()]
     fast_attention = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # one operation without a formula
+    torch.backends.mha.set_fastpath_enabled(False)  # the fast path is one operation without a formula
     try:
         with torch.inference_mode(), ModuleTracker() as modules, ProductCounter(ids.numel(), modules) as counter:
             states = forward(ids)
             counter.products.states = [counter.made(state) for state in states]
-    except (RuntimeError, NotImplementedError) as error:  # it ran before, and a recording must not end here
+    except (RuntimeError, NotImplementedError) as error:  # the model ran before; recording goes on without FLOPs
         raise UnknownFlops(f"the model does not run while its products are counted ({str(error).splitlines()[0]:.200})") from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_attention)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forwards of a causal model of transformers, and what is read out of them."""
+"""Forward passes of a causal model of transformers, and their read-outs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .recording import StepCallback, Text, Window
 
 @dataclass
 class Results:
-    """Of the reported tokens of one window."""
+    """Values for the reported tokens of one window."""
 
     output: dict[str, NDArray[Any]]
     """nll, entropy, max_probability and rank."""
@@ -29,7 +29,7 @@ class Results:
 
 
 class Forward:
-    """Computes windows and reads them out."""
+    """Computes windows and their read-outs."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Forward:
         self.callback = steps if callable(steps) else None
         self.step_modules: list[Any] = []
         self.normed = True
-        """States are as the head takes them; else the final norm goes in between."""
+        """True: the head takes the states as they are. False: the final norm comes between states and head."""
         if self.whole_logits and (layers or steps is not None):
             raise ValueError(
                 f"the logits of {type(model).__name__} are not the products of its head, with a soft-cap or a factor that its "
@@ -65,7 +65,7 @@ class Forward:
             self.step_modules = [find_module(model, steps)]
         self.notices = [self.parts.doubt] if self.parts.doubt else []
         self.step_costs: list[Cost] = []
-        """Up to the states of each step, where a function gives these; empty otherwise, or where nobody knows."""
+        """Cost up to the states of each step, if a function gives the states. Empty: no function, or unknown."""
         if self.callback is not None:
             self._count_steps(sample)
         self.gates = {name: find_module(model, path) for name, path in gates.items()}
@@ -79,7 +79,7 @@ class Forward:
         self.signals = self._signals(bool(layers), heard)
 
     def _check_norm(self, states: list[torch.Tensor], sample: torch.Tensor) -> None:
-        """The last step must be what the model reads out, with the final norm or without."""
+        """ValueError unless the model reads out the states of the last step, with the final norm or without."""
         if not self.step_modules:
             return
         with torch.inference_mode():
@@ -129,7 +129,7 @@ class Forward:
 
         try:
             self.step_costs = count_products(states_of, self.model, sample).steps
-            self.notices = []  # the forward of the model itself does not count here
+            self.notices = []  # the cost of the model's own forward is not needed
         except UnknownFlops as error:
             self.notices = [f"FLOPs are not known: {error}."]
 
@@ -142,8 +142,8 @@ class Forward:
             )
 
     def flops(self, window: Window, steps: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-        """Of matrix products for each reported token: the stack's up to its last step, the head's, and those with the keys
-        that it sees. None: not known."""
+        """FLOPs of the matrix products for each reported token: the stack up to the token's last step, the head, and the keys
+        that the token sees. None: unknown."""
         visible = np.arange(window.report_begin, window.report_end) - window.begin + 1
         if self.callback is None:
             return None if self.parts.flops is None else self.parts.token_flops(visible)
@@ -154,7 +154,7 @@ class Forward:
         return by_step[last, np.arange(len(visible))]
 
     def compute(self, windows: Sequence[tuple[Text, Window]]) -> list[Results]:
-        """One forward; where memory runs out, halves of it."""
+        """One forward pass. If memory runs out, one pass for each half of the windows."""
         try:
             with torch.inference_mode():
                 return self._compute(windows)
@@ -180,7 +180,7 @@ class Forward:
         targets = []
         for sequence, w in windows:
             target = np.full(w.report_end - w.report_begin, -1)
-            known = min(w.report_end, w.end - 1) - w.report_begin  # the successor lies in this window
+            known = min(w.report_end, w.end - 1) - w.report_begin  # tokens whose next token is in this window
             target[:known] = sequence.ids[w.report_begin + 1 : w.report_begin + 1 + known]
             targets.append(torch.from_numpy(target))
         joined = lambda tensor: torch.cat([tensor[b, r] for b, r in enumerate(rows)])  # noqa: E731
@@ -205,7 +205,7 @@ class Forward:
     def _run(
         self, ids: torch.Tensor, mask: torch.Tensor | None
     ) -> tuple[list[torch.Tensor], torch.Tensor | None, dict[str, list[torch.Tensor]]]:
-        """States of every step [B, T, d], the last steps, what gates gave."""
+        """States of every step [B, T, d]; each token's last step (None: all ran); outputs of the gates by name."""
         states: list[torch.Tensor] = []
         heard: dict[str, list[torch.Tensor]] = {name: [] for name in self.gates}
         handles = [m.register_forward_hook(_keeper(states)) for m in self.step_modules]
@@ -264,7 +264,7 @@ def _keeper(states: list[torch.Tensor]) -> Callable[..., None]:
 
 
 def _gate_keeper(outputs: list[torch.Tensor], ids: torch.Tensor) -> Callable[..., None]:
-    """Outputs with one or more numbers a token; [B * T, ...] is taken apart."""
+    """Keeps outputs with one or more numbers a token. [B * T, ...] becomes [B, T, ...]."""
 
     def hook(module: Any, inputs: Any, output: Any) -> None:
         value = output[0] if isinstance(output, (tuple, list)) else output

@@ -3,11 +3,11 @@
 
     python -m ponderscope.harness --model ponderscope --model_args pretrained=DIR,trace=out.ponder --tasks arc_easy
 
-This is `lm_eval` with the model `ponderscope` registered; every argument goes to lm_eval. Its releases up to 0.4 load no models
-from other packages, so `lm_eval` alone does not know the name. In Python: `from ponderscope.harness import PonderscopeLM`.
+This is `lm_eval` with the model `ponderscope` registered; every argument goes to lm_eval. Releases of lm_eval up to 0.4 load no models
+from other packages, so `lm_eval` alone does not know the model. In Python: `from ponderscope.harness import PonderscopeLM`.
 
-The program `ponderscope score` computes (on the PATH, or named by PONDERSCOPE_PROGRAM). With `trace` every request is recorded
-as a sequence of one run: `ponderscope tasks out.ponder` shows accuracy beside the steps.
+`ponderscope score` computes the answers (the program on PATH, or named by PONDERSCOPE_PROGRAM). With `trace` every request is
+recorded as a sequence of one run. `ponderscope tasks out.ponder` then shows accuracy and steps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Iterable
 from .program import find
 
 try:
-    import lm_eval.models  # noqa: F401  (the harness registers its own models only where there are none yet)
+    import lm_eval.models  # noqa: F401  (the harness registers its own models only while no model is registered)
     from lm_eval.api.instance import Instance
     from lm_eval.api.model import LM
     from lm_eval.api.registry import register_model
@@ -47,11 +47,11 @@ MAX_NEW_TOKENS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completio
 
 
 class EngineError(RuntimeError):
-    """The engine's own sentence."""
+    """An error of the engine, with the engine's message."""
 
 
 def _close(process: subprocess.Popen[str], said: list[str], reader: threading.Thread) -> None:
-    """The end of its input ends the engine, which then completes the run."""
+    """Closes the engine's input. The engine then completes the run and ends."""
     if process.stdin and not process.stdin.closed:
         try:
             process.stdin.close()
@@ -65,19 +65,19 @@ def _close(process: subprocess.Popen[str], said: list[str], reader: threading.Th
 
 @register_model("ponderscope")
 class PonderscopeLM(LM):
-    """A checkpoint under its own halting rule or a policy. `pretrained` is its folder; the others are options of `ponderscope score`:
-    `policy`, `kv`, `jacobi`, `method`, `steps`, `device`, `dtype`, `max_length`, `batch`, `bos`, `parse_special`, and `trace`, `record`
-    and `name` to record. A comma within a value is written as a semicolon: policy=uniform:rate=1;seed=7."""
+    """A checkpoint under its own halting rule or a policy. `pretrained` is its folder. The other arguments are options of `ponderscope
+    score`: `policy`, `kv`, `jacobi`, `method`, `steps`, `device`, `dtype`, `max_length`, `batch`, `bos`, `parse_special`; for a recording
+    `trace`, `record` and `name`. Write a comma within a value as a semicolon: policy=uniform:rate=1;seed=7."""
 
     def __init__(self, pretrained: str, batch_size: Any = None, max_batch_size: Any = None, program: str | None = None, **options: Any) -> None:
         super().__init__()
         unknown = sorted(set(options) - set(OPTIONS))
         if unknown:
             raise ValueError(f"model_args: expected pretrained, program, {', '.join(OPTIONS)}; found {', '.join(unknown)}.")
-        # lm_eval gives every model a batch_size of 1; requests that share a beginning need more.
+        # lm_eval's default batch_size of 1 is not passed on, because requests that share a beginning need larger batches.
         if str(batch_size).isdigit() and int(batch_size) > 1:
             options.setdefault("batch", batch_size)
-        if options.get("device") == "cuda:0":  # lm_eval's default, also where there is no GPU
+        if options.get("device") == "cuda:0":  # lm_eval's default, even without a GPU
             options["device"] = "auto"
         program = program or find()
         if not program:
@@ -103,11 +103,11 @@ class PonderscopeLM(LM):
             logger.info("%s", said[-1])
 
     def close(self) -> None:
-        """Completes the run in the trace. The end of the program does it too."""
+        """Completes the run in the trace. The end of the Python process does this, too."""
         self._finalizer()
 
     def ask(self, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Answers of the engine, in the order of the requests. EngineError: the engine ended, or a request is wrong."""
+        """Sends requests and returns the answers in the same order. EngineError: the engine ended, or a request is wrong."""
 
         def write() -> None:
             try:
@@ -115,7 +115,7 @@ class PonderscopeLM(LM):
                     self._process.stdin.write(json.dumps(request) + "\n")
                 self._process.stdin.flush()
             except (BrokenPipeError, ValueError):
-                pass  # what ended it is said on its standard error
+                pass  # the engine writes the reason to standard error
 
         writer = threading.Thread(target=write, daemon=True)
         writer.start()
@@ -175,7 +175,7 @@ class PonderscopeLM(LM):
         return {"pretrained": self.pretrained, **{key: str(value) for key, value in self.options.items() if value is not None}}
 
     def _describe(self, requests: list[Instance]) -> list[dict[str, str]]:
-        """Group (task and document) and label (which option, and whether it is the right one) of each request, for the trace."""
+        """Group (TASK/DOCUMENT) and label (right, wrong or unconditional, and the option's number) of each request, for the trace."""
         if "trace" not in self.options:
             return [{} for _ in requests]
         answers: dict[tuple[str, int], tuple[set[int], int] | None] = {}
@@ -193,8 +193,8 @@ class PonderscopeLM(LM):
         return described
 
     def _right_options(self, request: Instance) -> tuple[set[int], int] | None:
-        """The numbers of the right options, and how many there are; None where the task does not say."""
-        if request.task_name not in self._tasks:  # an Instance does not know its task
+        """The numbers of the right options, and the number of all options; None: the task does not say."""
+        if request.task_name not in self._tasks:  # an Instance has no reference to its Task
             self._tasks.update({found.config.task: found for found in gc.get_objects() if isinstance(found, Task) and found.config.task})
         task = self._tasks.get(request.task_name)
         try:

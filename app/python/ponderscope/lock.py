@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One writer a trace, this program's or the engine's."""
+"""The lock that gives a trace one writer at a time, in Python or in the engine."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .schema import refusal
 
 try:
     import fcntl
-except ImportError:  # Windows: SQLite's own locks keep the file whole, and only the early refusal is lost.
+except ImportError:  # Windows: SQLite's own locks protect the file, but a second writer is refused later.
     fcntl = None  # type: ignore[assignment]
 
 
 class TraceLock:
-    """Holds TRACE-lock beside the trace, as core/trace/writing/lock_file.h does. The lock goes with the process."""
+    """Locks TRACE-lock beside the trace, as core/trace/writing/lock_file.h does. The lock ends with the process."""
 
     def __init__(self, trace: Path) -> None:
         self._path = trace.with_name(trace.name + "-lock")
@@ -35,7 +35,7 @@ class TraceLock:
                 raise refusal(
                     trace, "a trace that nobody writes to", "one that another recording is writing", "wait for it to end or choose another file"
                 ) from None
-            # The holder before may have removed the name between our open and our lock: nobody would see this lock.
+            # The previous holder may have removed the file between our open and our lock. Others would not see this lock.
             try:
                 if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
                     self._descriptor = descriptor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run, or two side by side, as one HTML file that needs nothing else: the program's `ponderscope page`, from Python."""
+"""`ponderscope page` from Python: one run, or two side by side, as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def write_page(
     sequences: list[int] | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> str:
-    """The page as text, and as a file where ``path`` says so.
+    """Returns the page as text. With ``path``, also writes it to this file.
 
-    ``a`` and ``b``: names of runs of one text and tokenizer. Without ``a`` the first run is shown, and beside it the next
-    one that it can be compared with. ``sequences``: numbers of those to show; None: all, up to ``max_tokens`` tokens.
-    The program ponderscope makes the page: that of the wheel, on the PATH, or named by PONDERSCOPE_PROGRAM.
+    ``a`` and ``b``: names of runs with the same text and tokenizer. Without ``a``: the first run, and beside it the next run
+    that is comparable with it. ``sequences``: numbers of the sequences to show; None: all, up to ``max_tokens`` tokens.
+    Needs the program ponderscope: PONDERSCOPE_PROGRAM, else the wheel's program, else the program on PATH.
     """
     if a is None and b is not None:
         raise ValueError("b needs a, too: name both runs.")
@@ -40,7 +40,7 @@ def write_page(
 
 
 def notebook_html(run: Run) -> str:
-    """The same page in a frame, of the first tokens; without the program the run in words."""
+    """A page of the run's first tokens in an iframe. Without the program or scored tokens: repr(run) as HTML."""
     if not run.info["scored_tokens"] or find_program() is None:
         return html.escape(repr(run))
     page = _make_page(run._trace, None, [run], None, None, 2000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command-line program: where it is, what it is asked to do, and the command `ponderscope` of a wheel that carries it."""
+"""Finds and runs the command-line program; main() is the command `ponderscope` of a wheel that includes the program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def find() -> str | None:
 
 
 def ask(verb: str, *arguments: str | os.PathLike[str]) -> None:
-    """Runs a verb of the program. ValueError: the program's own sentence. FileNotFoundError: there is no program."""
+    """Runs a verb of the program. ValueError: the program failed, with its message. FileNotFoundError: there is no program."""
     program = find()
     if program is None:
         raise FileNotFoundError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traces as arrays and tables. A trace from a stranger is data: read-only, sizes checked before use."""
+"""Reads traces into arrays and tables. A trace can come from a stranger: it is read-only, and sizes are checked before use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 def open(path: str | os.PathLike[str]) -> Trace:  # noqa: A001 - ponderscope.open is how users call it
-    """Opens a trace for reading; ValueError when the file is none. One that is being recorded opens, too."""
+    """Opens a trace for reading, even while it is being recorded. ValueError: the file is not a trace."""
     return Trace(path)
 
 
@@ -32,12 +32,12 @@ PACKED_TOKEN = np.dtype(
     [("id", "<i4"), ("text_begin", "<u4"), ("text_end", "<u4"), ("nll", "<f4"), ("entropy", "<f4"), ("rank", "<i4"),
      ("flops", "<i8"), ("steps", "<u2")]
 )  # fmt: skip
-"""A token of a run of scalars."""
+"""A token of a run with the record_level scalars."""
 ITEM_BYTES = {**{name: np.dtype(kind).itemsize for name, kind in NUMPY_TYPES.items()}, "BF16": 2}
 
 
 def _expanded(data: bytes, tokens: int, size: int) -> bytes:
-    """Values of a compressed chunk: a zstd frame of the bytes by their place in a token's values."""
+    """Decompresses a chunk: one zstd frame with byte 0 of every token's values, then byte 1, and so on."""
     if not 0 < size <= 512 << 20:
         raise ValueError(size)
     try:
@@ -50,7 +50,7 @@ def _expanded(data: bytes, tokens: int, size: int) -> bytes:
                 "the values of this run are compressed, which takes the package zstandard; install it with pip."
             ) from None
         try:
-            if zstandard.frame_content_size(data) > size:  # the limit below holds only where the frame does not say
+            if zstandard.frame_content_size(data) > size:  # the limit below applies only if the frame does not state its size
                 raise ValueError(size)
             planes = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
         except zstandard.ZstdError as error:
@@ -66,7 +66,7 @@ def _expanded(data: bytes, tokens: int, size: int) -> bytes:
 
 
 class Trace:
-    """A trace that is read. Opening reads the header and the schema only."""
+    """A trace, open for reading. Opening reads only the header and the schema."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -75,7 +75,7 @@ class Trace:
         try:
             self._database = layout.connect_for_reading(uri, self.path)
         except sqlite3.OperationalError:
-            # A trace in WAL mode wants helper files beside it; where none can be made, nobody else writes either.
+            # A trace in WAL mode needs helper files beside it. If they cannot be created, no other process writes either.
             try:
                 self._database = layout.connect_for_reading(uri + "&immutable=1", self.path)
             except sqlite3.DatabaseError as error:
@@ -101,13 +101,13 @@ class Trace:
 
     @property
     def runs(self) -> pandas.DataFrame:
-        """One row a run, with mean NLL (nats), perplexity, bits per byte, mean steps and mean FLOPs (NaN: not known) beside
-        what the table holds."""
+        """One row a run: the columns of the table ``run``, and mean NLL (nats), perplexity, bits per byte, mean steps and mean
+        FLOPs (NaN: unknown)."""
         return _pandas().DataFrame([run.summary() for run in self])
 
     @property
     def sequences(self) -> pandas.DataFrame:
-        """One row a sequence of every run."""
+        """One row a sequence, for all runs."""
         return _pandas().DataFrame([row for run in self for row in run.sequence_rows()])
 
     def __iter__(self) -> Iterator[Run]:
@@ -115,7 +115,7 @@ class Trace:
             yield Run(self, run_id)
 
     def run(self, name: str | int | None = None) -> Run:
-        """The run of that name, else of that number; without one the only run."""
+        """The run with this name or, if there is none, with this number. None: the only run. ValueError: no such run."""
         names = self.run_names
         rows = self._query("SELECT id, name FROM run ORDER BY id")
         found = [i for i, n in rows if n == name] or [i for i, _ in rows if str(i) == str(name)]
@@ -139,13 +139,13 @@ class Trace:
         return write_page(self, path, a=a, b=b, **options)
 
     def to_arrow(self) -> dict[str, pyarrow.Table]:
-        """``runs``, ``sequences``, ``tokens``, ``labels`` where there are any, and, by name, ``signals/NAME`` with lists along the axes. All in memory."""
+        """Tables by name: ``runs``, ``sequences``, ``tokens``, ``labels`` (if any), and ``signals/NAME`` with nested lists for axes. All in memory."""
         from .tables import arrow_tables
 
         return arrow_tables(self)
 
     def to_parquet(self, folder: str | os.PathLike[str]) -> None:
-        """The same tables as Parquet files in a new or empty folder; memory does not grow with the trace."""
+        """Writes the tables of ``to_arrow`` as Parquet files to a new or empty folder. Memory does not grow with the trace."""
         from .tables import write_parquet
 
         write_parquet(self, folder)
@@ -170,7 +170,7 @@ class SignalRow(NamedTuple):
 
 
 class Run:
-    """A run of a trace. Numbers at a token describe the prediction of the next one, made there; losses in nats."""
+    """A run of a trace. The numbers of a token describe the prediction of the next token. Losses are in nats."""
 
     def __init__(self, trace: Trace, run_id: int) -> None:
         self._trace = trace
@@ -208,7 +208,7 @@ class Run:
 
     @property
     def signals(self) -> dict[str, tuple[str, ...]]:
-        """Axes by name."""
+        """Axes by name of the signal."""
         return {name: entry.axes for name, entry in self._signals.items()}
 
     def __repr__(self) -> str:
@@ -240,8 +240,8 @@ class Run:
         return [{"run": self.name, **dict(zip(names, row)), "complete": bool(row[2])} for row in rows]
 
     def columns(self, sequence: int = 0, begin: int = 0, end: int | None = None) -> dict[str, NDArray[Any]]:
-        """Scalars of tokens [begin, end) of a sequence as arrays; nll, entropy and max_probability NaN where there is none, flops
-        NaN in a run whose FLOPs nobody knows."""
+        """Scalars of tokens [begin, end) of a sequence, as an array for each column. Missing nll, entropy and max_probability are
+        NaN. flops are NaN if the FLOPs of the run are unknown."""
         number, tokens, text_bytes = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
@@ -270,13 +270,13 @@ class Run:
         return self._with_known_flops(result)
 
     def _with_known_flops(self, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """A trace holds 0 for FLOPs that nobody knows, and they are then unknown of the whole run."""
+        """Turns unknown FLOPs into NaN. The trace stores them as 0 at all tokens of the run."""
         if not self.info["flops_sum"] and not columns["flops"].any():
             columns["flops"] = np.full(len(columns["flops"]), np.nan)
         return columns
 
     def _packed_columns(self, sequence: int, begin: int, end: int) -> dict[str, NDArray[Any]]:
-        """Of a run of scalars, whose tokens lie in a signal (trace-schema.md)."""
+        """``columns`` for the record_level scalars, where tokens are in the signal ``token`` (trace-schema.md)."""
         packed = np.ascontiguousarray(self._values("token", self._packed, sequence, begin, end)).view(PACKED_TOKEN)[:, 0]
         result: dict[str, NDArray[Any]] = {}
         for name, kind in layout.token_columns().items():
@@ -287,8 +287,8 @@ class Run:
         return result
 
     def tokens(self, sequence: int | None = None) -> pandas.DataFrame:
-        """One row a token, of one sequence or of all: sequence, position, its text, its numbers, the label of its own text
-        (where the run was recorded with labels) and its annotations."""
+        """One row a token, for one sequence or for all: sequence, position, text, numbers, the label of the token's own text
+        (if the run was recorded with labels) and annotations."""
         pandas_module = _pandas()
         frames = []
         labels = self.label_rows()
@@ -308,9 +308,9 @@ class Run:
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
     def experts(self, sequence: int | None = None) -> pandas.DataFrame:
-        """What the routers of a mixture of experts chose (``record --record steps,experts``), one row a token, step and layer
-        that has experts: sequence, position, step (not where the layers are the steps), layer (its number in the model),
-        expert_0 … by falling probability (-1 where the step did not run), weight_0 …, entropy, mass and margin."""
+        """The routers' choices in a mixture of experts (``record --record steps,experts``), one row for each token, step and layer
+        with experts. Columns: sequence, position, step (absent if the layers are the steps), layer (number in the model),
+        expert_0 … by falling probability (-1: the step did not run), weight_0 …, entropy, mass and margin."""
         pandas_module = _pandas()
         axes = self.signals.get("router_experts", ())
         if not axes:
@@ -334,19 +334,19 @@ class Run:
         return pandas_module.concat(frames, ignore_index=True) if frames else pandas_module.DataFrame()
 
     def layers_of(self, signal: str) -> list[int]:
-        """The layers that a signal's axis ``layer`` counts, by their numbers in the model; empty where the trace does not say."""
+        """For each entry of a signal's axis ``layer``, the layer's number in the model; empty: the trace does not say."""
         rows = self._trace._query("SELECT description FROM signal WHERE run = ? AND name = ?", (self.id, signal))
         labels = rows[0][0].rpartition(" Sources: ")[2].rstrip(".").split(", ") if rows and " Sources: " in rows[0][0] else []
         return [int(label) for label in labels if label.isdigit()]
 
     def labels(self) -> pandas.DataFrame:
-        """The classes that were recorded with the text (``record --label-field``), one row a labelled part of it: sequence,
-        text_begin, text_end (bytes of the text's UTF-8) and class."""
+        """The labels that were recorded with the texts (``record --label-field``), one row a labelled part of a text. Columns:
+        sequence, text_begin, text_end (bytes of the text's UTF-8) and class."""
         rows = [(number, *row) for number, of in self.label_rows().items() for row in of]
         return _pandas().DataFrame(rows, columns=["sequence", "text_begin", "text_end", "class"])
 
     def label_rows(self) -> dict[int, list[tuple[int, int, str]]]:
-        """The same without pandas: by sequence, begin, end and class in the order of the text."""
+        """``labels`` without pandas: for each sequence its (begin, end, class) in the order of the text."""
         rows: dict[int, list[tuple[int, int, str]]] = {}
         for number, begin, end, name in self._trace._query(
             "SELECT s.number, l.text_begin, l.text_end, l.class FROM sequence s JOIN label l ON l.sequence = s.id "
@@ -356,7 +356,7 @@ class Run:
         return rows
 
     def text_bytes(self, sequence: int = 0) -> bytes:
-        """The text of a sequence as UTF-8, which spans count in."""
+        """The text of a sequence as UTF-8. Spans are positions in these bytes."""
         number, _, length = self._place(sequence)
         rows = self._trace._query(
             "SELECT bytes FROM text WHERE row >= ? AND row < ? ORDER BY row",
@@ -373,7 +373,7 @@ class Run:
         return self.text_bytes(sequence).decode("utf-8", errors="replace")
 
     def token_texts(self, sequence: int = 0, columns: dict[str, NDArray[Any]] | None = None) -> list[str]:
-        """The text of each token; of ids without a text, what the vocabulary says. Split characters become U+FFFD."""
+        """The text of each token; without a text, from the vocabulary. Parts of split characters become U+FFFD."""
         columns = self.columns(sequence) if columns is None else columns
         text = self.text_bytes(sequence)
         if text:
@@ -385,7 +385,7 @@ class Run:
         return [words.get(i, b"").decode("utf-8", errors="replace") for i in columns["id"].tolist()]
 
     def vocabulary(self) -> dict[int, bytes]:
-        """What token ids stand for, those that the run met."""
+        """Bytes by token id, for the ids that the trace has of the run's tokenizer."""
         return dict(
             self._trace._query(
                 "SELECT v.id, v.bytes FROM run r JOIN vocabulary v ON v.tokenizer = r.tokenizer WHERE r.id = ? ORDER BY v.id",
@@ -394,8 +394,8 @@ class Run:
         )
 
     def signal(self, name: str, sequence: int = 0, begin: int = 0, end: int | None = None) -> NDArray[Any]:
-        """A signal of tokens [begin, end) along its axes (``signals[name]``). Where a step did not run: NaN, or -1
-        among whole numbers. KeyError for a name that the run does not have."""
+        """Values of a signal for tokens [begin, end), with the axes ``signals[name]``. Steps that did not run have NaN, or -1
+        in whole numbers. KeyError: the run has no signal of this name."""
         if name not in self._signals:
             raise KeyError(f"the run {self.name} has no signal {name}; it has {', '.join(self._signals) or 'none'}.")
         return self._values(name, self._signals[name], sequence, begin, end)
@@ -409,7 +409,7 @@ class Run:
         signal_id, axes = signal.id, signal.axes
         parts: list[NDArray[Any]] = []
         position, taken = begin, 0
-        # Compressed, a file can stand for any number of zeros; as in core/trace/trace_file_values.cpp.
+        # A small compressed file can expand without bound, so memory is limited, as in core/trace/trace_file_values.cpp.
         (pages,), (page,) = self._trace._query("PRAGMA page_count")[0], self._trace._query("PRAGMA page_size")[0]
         most = 4 * max(pages * page, 64 << 20)
         for first, count, dtype, shape, data in self._trace._query(
@@ -459,14 +459,14 @@ class Run:
 
     @property
     def annotations(self) -> dict[str, Annotation]:
-        """What ``ponderscope.annotate`` and the verb ``annotate`` said of the tokens, by name; those that were made for
-        another text or other tokens than the run has now are left out, with a warning."""
+        """Annotations by name, from ``ponderscope.annotate`` or the verb ``annotate``. An annotation for another text or other
+        tokens than the run has now is left out, with a warning."""
         with Annotations(self._trace.path) as beside:
             return beside.of(self)
 
     def annotation(self, name: str, sequence: int = 0, begin: int = 0, end: int | None = None) -> NDArray[Any]:
-        """An annotation of tokens [begin, end): numbers with NaN, or classes as text with None. KeyError for a name that
-        the run does not have."""
+        """Values of an annotation for tokens [begin, end): numbers, or classes as text. No value: NaN, or None. KeyError: the
+        run has no annotation of this name."""
         _, tokens, _ = self._place(sequence)
         end = tokens if end is None else min(end, tokens)
         begin = min(max(begin, 0), end)
@@ -483,7 +483,7 @@ class Run:
 
 
 def labels_of_tokens(rows: list[tuple[int, int, str]], columns: dict[str, NDArray[Any]]) -> list[str | None]:
-    """The class of each token's own text: of several, the one that has most of its bytes, of equals the first."""
+    """The class of each token's own text. If several classes overlap a token: the class with most of its bytes; if equal, the first."""
     found: list[str | None] = []
     ends = [end for _, end, _ in rows]
     for begin, end in zip(columns["text_begin"].tolist(), columns["text_end"].tolist()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Distributions over the vocabulary from hidden states, some rows at a time, so that logits never exist for a whole text."""
+"""Distributions over the vocabulary from hidden states, some rows at a time: the logits of a whole text never exist at once."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from .flops import Cost, CountedModel, UnknownFlops, count_products
 
 TILE_BYTES = 64 << 20
-"""Of fp32 logits that exist at once."""
+"""Bytes of fp32 logits that exist at once."""
 ROWS_BYTES = 2 << 20
-"""Of those that are looked at together."""
+"""Bytes of these logits that are processed together."""
 PROBED_LOGIT = 100.0
-"""Beyond every soft-cap, and within fp16."""
+"""Larger than every soft-cap, and within fp16."""
 
 
 @dataclass
 class Distributions:
-    """What is recorded of the read-outs of some tokens, step by step: tensors [tokens, steps, ...] on the CPU."""
+    """Recorded values of the read-outs of some tokens at every step: tensors [tokens, steps, ...] on the CPU."""
 
     signals: dict[str, torch.Tensor] = field(default_factory=dict)
     output: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -42,11 +42,11 @@ def read_out(
     differences_of: Sequence[torch.Tensor] | None,
     last_steps: torch.Tensor | None = None,
 ) -> Distributions:
-    """Reads states [n, d] of K + 1 steps out.
+    """Reads out the states [n, d] of K + 1 steps.
 
-    ``targets``: int64 [n], -1 for none. ``logits_of(state, step)``: float [n, V]. ``differences_of``: states whose movements
-    from step to step are recorded. What tells steps apart is left out where there is one.
-    ``last_steps``: int64 [n], the step whose read-out is the output; None: the last one.
+    ``targets``: int64 [n], -1: no target. ``logits_of(state, step)``: float [n, V]. ``differences_of``: states whose changes
+    from step to step are recorded. If there is only one step, signals that compare steps are left out.
+    ``last_steps``: int64 [n], the step whose read-out is the output; None: the last step.
     """
     steps, n = len(states), targets.shape[0]
     count = min(candidates, vocab_size)
@@ -106,7 +106,7 @@ def read_out_logits(logits: Any, ids: Any, states: Any, steps: Any, candidates: 
 
 
 def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """How the states [n, d] of the steps lie to each other, [n, steps] each, as core/ponder/recording/recorder.cpp has it."""
+    """Signals [n, steps] that compare the states [n, d] of the steps, as in core/ponder/recording/recorder.cpp."""
     names = ["cosine", "latent_difference", "state_norm", "update_cosine"] + (["acceleration"] if len(states) > 2 else [])
     values = {name: states[0].new_zeros(states[0].shape[0], len(states), dtype=torch.float32) for name in names}
     before: torch.Tensor | None = None
@@ -119,7 +119,7 @@ def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
             update = now - before
             length = update.norm(dim=1)
             values["cosine"][:, k] = ((now * before).sum(1) / (norm * before.norm(dim=1))).nan_to_num()
-            values["latent_difference"][:, k] = (length / norm).nan_to_num(0.0, 0.0)  # of a state of zeros, as of a padding token
+            values["latent_difference"][:, k] = (length / norm).nan_to_num(0.0, 0.0)  # the state is zero, as for a padding token
             if last is not None:
                 values["update_cosine"][:, k] = ((update * last).sum(1) / (length * last.norm(dim=1))).nan_to_num()
                 values["acceleration"][:, k] = ((update - last).norm(dim=1) / length).nan_to_num(0.0, torch.inf)
@@ -129,7 +129,7 @@ def _movements(states: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _answers(argmax: torch.Tensor, last_steps: torch.Tensor | None) -> dict[str, torch.Tensor]:
-    """From which step on the most likely token [n, steps] stays that of the last step, and how often it changes."""
+    """The first step from which on the most likely token [n, steps] stays that of the last step, and how often the token changes."""
     n, steps = argmax.shape
     end = torch.full((n, 1), steps - 1, device=argmax.device) if last_steps is None else last_steps.to(argmax.device).view(n, 1)
     ran = torch.arange(steps, device=argmax.device)[None] <= end
@@ -147,7 +147,7 @@ def _read_tile(
     count: int,
     signals: dict[str, torch.Tensor],
 ) -> None:
-    """The head's products of a tile at once; what is made of them a few rows at a time, which stay in a processor's cache."""
+    """Computes the logits of a tile at once, but its signals from a few rows at a time, which fit a processor's cache."""
     before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
     for k, state in enumerate(states):
         logits = logits_of(state[tile], k).float()
@@ -166,24 +166,24 @@ def _read_tile(
 def _read_rows(
     logits: torch.Tensor, targets: torch.Tensor, count: int, before: tuple[torch.Tensor, torch.Tensor] | None
 ) -> tuple[dict[str, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
-    """What the logits [n, V] of some tokens say; and ln p and p."""
+    """Signals from the logits [n, V] of some tokens, and (ln p, p)."""
     wanted = targets >= 0
     place = targets.clamp(min=0).view(-1, 1)
     at_target = logits.gather(1, place)
     top, ids = logits.topk(min(max(count, 2), logits.shape[1]), dim=1)
     rank = 1 + (top > at_target).sum(1, dtype=torch.int32)
-    below = (at_target < top[:, -1:]).view(-1)  # more may be larger than those
+    below = (at_target < top[:, -1:]).view(-1)  # logits outside the top may be larger, too
     if bool(below.any()):
         rank[below] = 1 + (logits[below] > at_target[below]).sum(1, dtype=torch.int32)
     argmax = ids[:, 0].to(torch.int32)
     if logits.shape[1] > 1:
         tied = top[:, 0] == top[:, 1]
-        if bool(tied.any()):  # of equals the lowest id
+        if bool(tied.any()):  # of equal logits, the lowest id
             argmax[tied] = logits[tied].argmax(1).to(torch.int32)
     log_p = torch.log_softmax(logits, 1)
     p = log_p.exp()
     entropy = -torch.linalg.vecdot(p, log_p)
-    if bool(entropy.isnan().any()):  # a logit of minus infinity has no part in it
+    if bool(entropy.isnan().any()):  # logits of minus infinity contribute 0
         entropy = -(p * log_p.clamp(min=-1e30)).sum(1)
     top_p = log_p.gather(1, ids).exp()
     signals = {
@@ -205,11 +205,11 @@ def _read_rows(
 
 
 class Anatomy:
-    """Where a transformers causal model keeps what, found by watching it compute ``sample`` [1, T].
+    """The parts of a causal model of transformers, found while it computes ``sample`` [1, T].
 
-    ``base``: the model without its head; ``head``: from states to logits; ``norm``: the module that makes the base's
-    last states, if one does; ``plain``: the model's logits are exactly ``head(base(ids))``, so that they can be made
-    some rows at a time.
+    ``base``: the model without its head. ``head``: computes logits from states. ``norm``: the module whose output is the
+    base's last states, or None. ``plain``: the logits are ``head(base(ids))``, with a soft-cap or factor if the config names
+    one, so they can be computed some rows at a time.
     """
 
     def __init__(self, model: Any, sample: torch.Tensor) -> None:
@@ -248,7 +248,7 @@ class Anatomy:
             self.flops, self.doubt = None, f"FLOPs are not known: {error}."
 
     def read(self, states: torch.Tensor) -> torch.Tensor:
-        """Logits of states as the head takes them. Only of a model that is ``plain``."""
+        """Logits of states in the form that the head takes. The model must be ``plain``."""
         assert self._behind_head is not None
         return self._behind_head(self.head(states))
 
@@ -260,9 +260,9 @@ class Anatomy:
     def _find_behind_head(
         self, sample: torch.Tensor, states: torch.Tensor, logits: torch.Tensor
     ) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        """What the model does to the products of its head; None: something else than the config says.
+        """The function that the model applies to the head's output; None: a function that the config does not name.
 
-        The head's output is made large, because a soft-cap hardly moves the logits of a small or a fresh model.
+        The head's output is made large, because a soft-cap hardly changes the logits of a small or an untrained model.
         """
         heard: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -281,7 +281,7 @@ class Anatomy:
         close = lambda a, b: a.shape == b.shape and torch.allclose(  # noqa: E731
             a.float(), b.float(), rtol=near, atol=near * float(b.abs().max())
         )
-        if len(heard) != 1:  # a product with the head's matrix, without the head
+        if len(heard) != 1:  # the model multiplies by the head's matrix without calling the head
             with torch.inference_mode():
                 return (lambda x: x) if not self._changes_logits() and close(self.head(states), logits) else None
         if not close(heard[0][0], states):
@@ -289,7 +289,7 @@ class Anatomy:
         return next((change for change in [lambda x: x, *self._changes_logits()] if close(change(heard[0][1]), probed)), None)
 
     def _changes_logits(self) -> list[Callable[[torch.Tensor], torch.Tensor]]:
-        """What the config may mean to happen to the products of the head."""
+        """The functions that the config may apply to the head's output."""
         value = lambda name: getattr(self.config, name, None)  # noqa: E731
         caps = [cap for name in ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap") if (cap := value(name))]
         factors = [factor for name in ("logit_scale", "lm_head_multiplier") if (factor := value(name))]
@@ -299,7 +299,7 @@ class Anatomy:
         return [cap_by(cap) for cap in caps] + [multiply_by(factor) for factor in factors if factor != 1]
 
     def _check_causal(self, sample: torch.Tensor, logits: torch.Tensor) -> None:
-        """What is said at a token must not know those behind it, as it does in an encoder, or in a decoder behind one."""
+        """ValueError if the logits at a token depend on later tokens, as in an encoder, or in a decoder after an encoder."""
         half = sample.shape[1] // 2
         other = torch.cat([sample[:, :half], (sample[:, half:] + 1) % logits.shape[-1]], 1)
         with torch.inference_mode():
@@ -313,7 +313,7 @@ class Anatomy:
             )
 
     def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[Any, torch.Tensor]]) -> torch.Tensor:
-        """Runs the base alone, keeping what its modules give and counting their calls."""
+        """Runs the base alone. Adds the states of its modules to ``seen`` and counts the modules' calls."""
         handles = []
 
         def count(name: str) -> Callable[..., None]:
@@ -338,7 +338,7 @@ class Anatomy:
         return states
 
     def block_list(self, path: str | None = None) -> tuple[str, list[Any]]:
-        """The blocks of the stack: the list of modules of that path, or the longest whose members ran once each."""
+        """Path and blocks of the stack: the list of modules at ``path``, or the longest list whose modules ran once each."""
         if path is not None:
             return path, list(find_module(self.model, path).children())
         best: tuple[str, list[Any]] = ("", [])
@@ -355,13 +355,13 @@ class Anatomy:
         return getattr(self.model.config, "get_text_config", lambda: self.model.config)()
 
     def head_width(self) -> int:
-        """Numbers of an attention head; 0 where the config does not say."""
+        """Width of an attention head; 0: the config does not say."""
         heads = getattr(self.config, "num_attention_heads", None)
         return (getattr(self.config, "head_dim", None) or self.config.hidden_size // heads) if heads else 0
 
     def _key_flops(self, counted: CountedModel) -> int:
-        """Of a visible key in one layer, 4 products of a head's width for each query head, if that is what the layers compute;
-        else 0, and every token sees all keys at the counted price. UnknownFlops."""
+        """FLOPs of a visible key in one layer: 4 times the head's width for each query head, if the layers compute this. Otherwise
+        0: every token then sees all keys, at the counted cost. UnknownFlops: the attention is not as in the config."""
         said = 4 * self.head_width() * self.config.num_attention_heads if self.head_width() else 0
         if said and (not counted.keys_are_known or said * len(self.windows) == counted.whole.key):
             return said
@@ -371,8 +371,8 @@ class Anatomy:
 
     @functools.cached_property
     def windows(self) -> list[int]:
-        """Keys that a query of each attention sees at most; 0: all of them."""
-        # Of one inside another (attn.attention of GPT-Neo) the outer one.
+        """For each attention, the largest number of keys that a query sees; 0: all keys."""
+        # Of nested attention modules (attn.attention in GPT-Neo) only the outer module counts.
         places = [[part in ATTENTION_NAMES for part in name.split(".")] for name in self.calls]
         calls = sum(n for n, place in zip(self.calls.values(), places) if place[-1] and sum(place) == 1)
         width = getattr(self.config, "sliding_window", None) or 0
@@ -382,7 +382,7 @@ class Anatomy:
         return [width if getattr(self.config, "use_sliding_window", True) else 0] * calls
 
     def token_flops(self, visible: NDArray[np.int64], cost: Cost | None = None) -> NDArray[np.int64]:
-        """Of tokens that see so many keys, read out once: the whole forward, or so much of it as ``cost`` says."""
+        """FLOPs of tokens that see ``visible`` keys, with one read-out. ``cost``: of a part of the forward; None: of the whole."""
         read_out = 2 * self.vocab_size * self.width
         if cost is None:
             assert self.flops is not None
@@ -393,8 +393,8 @@ class Anatomy:
         return cost.token + read_out + cost.key * visible
 
     def flops_model(self, blocks: str | None = None) -> str:
-        """JSON of core/policy/flops_model.h; with ``blocks``, the path of their list, of exits over them. Empty where it is
-        not known what a step costs: other choices of steps then cannot be priced."""
+        """JSON of core/policy/flops_model.h. ``blocks``: the path of the list of blocks, if the blocks are the steps. Empty: the
+        cost of a step is unknown, so FLOPs of other choices of steps are unknown, too."""
         if self.flops is None or not self.key_flops or not self.plain:
             return ""
         steps, exited = [self.flops.whole.token], []
@@ -405,9 +405,9 @@ class Anatomy:
             products = self.flops.modules.items()
             steps = [sum(c.token for name, c in products if f"{name}.".startswith(f"{blocks}.{i}.")) for i in range(count)]
             if sum(steps) != self.flops.whole.token:
-                return ""  # products before the blocks or behind them
+                return ""  # there are products before or after the blocks
             heads = getattr(self.config, "num_key_value_heads", None) or self.config.num_attention_heads
-            exited = [4 * heads * self.head_width() * self.config.hidden_size] * count  # keys and values of a token that left
+            exited = [4 * heads * self.head_width() * self.config.hidden_size] * count  # keys and values of a token that has exited
         return json.dumps(
             {
                 "visibility": "per_step", "steps": steps, "key": self.key_flops, "windows": self.windows, "input": 0,
@@ -420,7 +420,7 @@ ATTENTION_NAMES = {"attention", "attn", "self_attn", "self_attention"}
 
 
 def states_in(output: Any) -> torch.Tensor | None:
-    """The states in what a module gives: itself, the first of a tuple, or the field of that name."""
+    """The states in a module's output: the tensor itself, ``last_hidden_state``, or the first of a tuple; None: no states."""
     if isinstance(output, torch.Tensor):
         return output if output.dim() >= 2 and output.is_floating_point() else None
     last = getattr(output, "last_hidden_state", None)
@@ -432,7 +432,7 @@ def states_in(output: Any) -> torch.Tensor | None:
 
 
 def find_module(model: Any, path: str) -> Any:
-    """The module of a path; ValueError that names those with the most alike names."""
+    """The module at a path. ValueError: there is none; names the modules with the most similar names."""
     import difflib
 
     names = [name for name, _ in model.named_modules() if name]
