@@ -28,7 +28,7 @@ inline constexpr std::int64_t shown_replicates = 2000;
 
 struct BootstrapOptions {
     ResamplingUnit unit = ResamplingUnit::automatic;
-    std::int64_t block = 0;       ///< tokens; 0: chosen from the data (block_length.h)
+    std::int64_t block = 0;       ///< tokens; 0: chosen from the data (optimal_block_length)
     bool block_from_data = false; ///< `block` was computed from the data, not given by the user
     std::int64_t replicates = 10'000;
     double level = 0.95;
@@ -48,7 +48,7 @@ struct Estimate {
     double value = 0;
     double low = 0;
     double high = 0;
-    double standard_error = 0; ///< deviation of the replicates (perplexity: by the delta method)
+    double standard_error = 0; ///< standard deviation of the replicates (perplexity: by the delta method)
     /// The smallest detectable difference. A two-sided test at level 1 - `level` finds such a true difference
     /// with probability 0.8 in a sample of this size (Student's test over the units; Miller 2024, section 5).
     double detectable = not_a_number;
@@ -72,7 +72,7 @@ struct Resampling {
     [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
     /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
     [[nodiscard]] std::string words() const;
-    /// Sentences: which population the interval is about, and warnings about a small sample.
+    /// Notices for the user: the population of the interval, and warnings about a small sample.
     [[nodiscard]] Notices notices() const;
 };
 
@@ -111,15 +111,15 @@ public:
     [[nodiscard]] std::size_t width() const { return width_; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
     [[nodiscard]] const TokenLayout& layout() const { return layout_; }
-    /// W sums over the tokens before \p token. With clusters, \p token may only be 0 or the total number of
-    /// tokens.
+    /// W sums over the tokens before \p token. For whole clusters \p token may only be 0 or the total number
+    /// of tokens.
     [[nodiscard]] std::span<const double> before(std::int64_t token) const {
         const std::int64_t row = clusters_.units() == 0 ? token : token == 0 ? 0 : 1;
         return std::span(prefix_).subspan(static_cast<std::size_t>(row) * width_, width_);
     }
     /// One quantity, a value for each token. Not for whole clusters.
     [[nodiscard]] std::vector<double> column(std::size_t at) const;
-    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< empty: not for whole clusters
+    [[nodiscard]] const UnitSums& clusters() const { return clusters_; } ///< empty: the sums are by token
 
 private:
     std::size_t width_;
@@ -150,12 +150,12 @@ Statistic difference_of(Statistic a, Statistic b);
 /// over the replicate's tokens and the number of these tokens. \p resampling: the result of choose_resampling
 /// for these sums.
 ///
-/// Clusters: a replicate has G draws. Draw i of replicate r takes the cluster whose number is the upper 64
-/// bits of G · S(S(seed, r), i). S(seed, n) is output n of SplitMix64. Blocks: draw i chooses a stretch by
-/// output 2i, with probability proportional to max(length, block). Output 2i + 1 chooses a uniform start in
-/// the stretch. The draw takes `block` tokens from the start on and wraps around at the end of the stretch.
-/// Draws continue until the replicate has as many tokens as the sample, and the last block is cut. So every
-/// token has the same probability, and the expected mean of a replicate is the mean of the sample.
+/// Clusters: a replicate draws G of G clusters. Draw i of replicate r takes the cluster whose number is the
+/// upper 64 bits of G · S(S(seed, r), i). S(seed, n) is output n of SplitMix64. Blocks: draw i chooses a
+/// stretch by output 2i, with probability proportional to max(length, block). Output 2i + 1 chooses a uniform
+/// start in the stretch. The draw takes `block` tokens from the start on and wraps around at the end of the
+/// stretch. Draws continue until the replicate has as many tokens as the sample, and the last block is cut.
+/// So every token has the same probability, and the expected mean of a replicate is the mean of the sample.
 void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, const BootstrapOptions& options,
                         const std::function<void(std::int64_t replicate, std::span<const double> sums,
                                                  std::int64_t tokens)>& use);

@@ -27,7 +27,7 @@ struct ExpertUse {
     std::int64_t chosen = 0;  ///< k
     std::vector<LayerExperts> layers;
 };
-/// No value without router_experts. Throws Cancelled.
+/// No value: the run lacks the signal router_experts. Throws Cancelled.
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 

@@ -23,8 +23,8 @@ struct TokenLayout {
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
 
-    /// Appends a token of \p cluster. \p follows: the token is next to the last token in the text. Otherwise
-    /// it begins a stretch.
+    /// Appends a token of \p cluster. \p follows: in the text, it directly follows the token appended before.
+    /// Otherwise it begins a new stretch.
     void add(std::int64_t cluster, bool follows);
 
     /// Appends the stretches of \p more.
@@ -40,10 +40,10 @@ struct TokenLayout {
 /// Numbers clusters from 0 in the order of their first tokens.
 class ClusterNumbers {
 public:
-    /// A sequence without a group is a separate cluster.
+    /// The cluster of a sequence. A sequence without a group is a cluster by itself.
     std::int64_t of(const SequenceInfo& sequence);
-    /// The cluster of a sequence of two runs. If only one run names a group, uses this group. InputError: the
-    /// runs name different groups; \p both: the two runs, for the message.
+    /// The cluster of a sequence that two runs have. If only one run names a group, uses this group.
+    /// InputError: the runs name different groups; \p both: the two runs, for the message.
     std::int64_t of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both);
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(numbers_.size()); }

@@ -32,12 +32,12 @@ struct ComparisonRequest {
     std::int64_t replicates = 10'000;
 };
 
-/// NLL of several runs over the tokens that all of them scored. methods.md 11: means in nats, 95 % intervals
-/// by a paired bootstrap over clusters or blocks. Bounds are NaN if they are unknown.
+/// NLL of several runs over the tokens that all of them scored: means in nats, with 95 % intervals by a
+/// paired bootstrap over clusters or blocks (methods.md section 11). Bounds are NaN if they are unknown.
 struct RunComparison {
     struct Run {
         RunInfo info;
-        std::string label; ///< "NAME" or "NAME (partial)"; repeated names begin with the trace
+        std::string label; ///< "NAME" or "NAME (partial)"; after the trace's name if names repeat
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text

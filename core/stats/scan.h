@@ -27,7 +27,7 @@ void for_each_part(std::size_t parts, std::size_t workers,
 struct ReadOptions {
     ProgressSink progress = {};
     std::stop_token stop = {};
-    int threads = 0; ///< 0: one for each processor, fewer for small files or with many open files
+    int threads = 0; ///< 0: one for each processor; fewer if files are small or many are open
 };
 
 /// Divides the sequences into parts [first, end) and calls \p read for each part, on several threads with

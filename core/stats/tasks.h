@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// Sums over the predicted tokens of one part of a document's requests.
+/// Sums over the predicted tokens of a context or an option.
 struct TaskPart {
     double steps = 0;
     double flops = 0;
@@ -56,7 +56,7 @@ struct TaskSample {
 std::vector<TaskSample> read_tasks(const TraceReader& trace, const RunInfo& run,
                                    const std::stop_token& stop = {});
 
-/// Indices in TaskSample::documents of documents whose answer at step k differs from step k - 1.
+/// Documents (indices in TaskSample::documents) whose answer became right or wrong at a step.
 struct StepFlips {
     std::vector<std::size_t> became_right, became_wrong;
 };

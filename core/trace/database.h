@@ -65,12 +65,12 @@ class Statement {
 public:
     Statement() = default;
 
-    /// Parameters count from 1.
+    /// Parameters are numbered from 1.
     Statement& bind(int index, std::int64_t value);
     Statement& bind(int index, double value); ///< NaN becomes NULL
     Statement& bind(int index, std::string_view text);
     Statement& bind(int index, std::span<const std::byte> blob);
-    Statement& bind_copy(int index, std::string_view text); ///< keeps its own copy of the text
+    Statement& bind_copy(int index, std::string_view text); ///< copies the text
     Statement& bind_null(int index);
     /// Binds all parameters: integers, reals (NaN becomes NULL), texts, BLOBs, nullptr (NULL).
     template <class... Values>
@@ -80,7 +80,7 @@ public:
         return *this;
     }
 
-    /// Returns whether there is a row.
+    /// Advances to the next row. False: no further row.
     bool step();
     /// Runs all steps and resets the statement.
     void run();
@@ -92,7 +92,7 @@ public:
     }
     void reset();
 
-    /// Columns count from 0. Values are valid until the next step or reset.
+    /// Columns are numbered from 0. Values are valid until the next step or reset.
     [[nodiscard]] bool is_null(int column) const;
     [[nodiscard]] std::int64_t integer(int column) const;
     [[nodiscard]] double real(int column) const; ///< NULL becomes NaN
@@ -149,7 +149,7 @@ public:
 
     void execute(const std::string& sql);
     [[nodiscard]] Statement prepare(std::string_view sql);
-    /// A statement that stays prepared for later calls with the same text. Reset it after use.
+    /// A statement that stays prepared for later calls with the same SQL. Reset it after use.
     [[nodiscard]] Statement& prepared(const std::string& sql);
     /// First column of the first row; 0 without a row.
     [[nodiscard]] std::int64_t integer(std::string_view sql);

@@ -72,8 +72,8 @@ public:
     /// Sorted by quantity and place (index on the quantity's axis).
     [[nodiscard]] std::vector<TrainingCurve> training_curves(std::int64_t training) const;
 
-    /// Tokens [begin, end) of a sequence. \p end is reduced to the number of tokens; negative: all tokens.
-    /// Spans lie inside the text. InputError: unknown run or sequence.
+    /// Tokens [begin, end) of a sequence. If \p end is negative or too large, up to the last token. Spans lie
+    /// inside the text. InputError: unknown run or sequence.
     [[nodiscard]] TokenColumns tokens(std::int64_t run, std::int64_t sequence, std::int64_t begin = 0,
                                       std::int64_t end = -1) const;
     /// The signal over tokens [begin, end), joined from its chunks. No value: the run or the sequence has no
@@ -123,8 +123,8 @@ struct RunReference {
     std::string run;
 };
 RunReference parse_run_reference(const std::string& text);
-/// The run with this name or number. An empty \p name means the only run that is not a rerun (`policy
-/// --rerun`). InputError lists the runs.
+/// The run with this name or, if there is none, this id. An empty \p name means the only run that is not a
+/// rerun (`policy --rerun`). InputError lists the runs.
 RunInfo find_run(const TraceReader& reader, const std::string& name);
 /// The run with this id. (find_run() would prefer a run whose name is this number.) InputError: no such run.
 RunInfo run_by_id(const TraceReader& reader, std::int64_t id);

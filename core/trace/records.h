@@ -133,7 +133,7 @@ struct SignalInfo {
     std::vector<std::string> axes; ///< {"token","step"}, {"token","layer","source","head"}
     std::string unit;              ///< "nats", "probability", "" for none
     std::string title;             ///< title for display: "NLL by step"
-    std::string description;       ///< one sentence, including the section of the equation
+    std::string description;       ///< meaning of the values; may end with labels (column_labels.h)
     DType dtype = DType::f32;      ///< type of all chunks
     SignalStorage storage = SignalStorage::plain;
     /// true: the method computes the values of all steps in advance, also of steps that do not run. false:
@@ -162,7 +162,7 @@ namespace signal {
 inline constexpr const char* nll = "nll";
 inline constexpr const char* entropy = "entropy";
 inline constexpr const char* max_probability = "max_probability";
-inline constexpr const char* margin = "margin"; ///< p1 - p2
+inline constexpr const char* margin = "margin"; ///< p1 - p2 of the two likeliest tokens
 inline constexpr const char* rank = "rank";
 inline constexpr const char* argmax = "argmax";
 inline constexpr const char* kl_previous_current = "kl_previous_current"; ///< KL(P_{k-1} || P_k), 0 at k = 0
@@ -199,7 +199,7 @@ inline constexpr const char* router_experts = "router_experts"; ///< i8 or i16 [
 inline constexpr const char* router_weights = "router_weights"; ///< [..., choice]
 inline constexpr const char* router_entropy = "router_entropy";
 inline constexpr const char* router_mass = "router_mass"; ///< sum of the probabilities of the chosen experts
-inline constexpr const char* router_margin = "router_margin";               ///< p_k - p_(k+1)
+inline constexpr const char* router_margin = "router_margin"; ///< p_k - p_(k+1), k experts chosen
 inline constexpr const char* router_probabilities = "router_probabilities"; ///< [..., expert]
 // Signals of depth mixing, fp16, computed in any case (methods.md section 3).
 inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
@@ -245,8 +245,8 @@ struct TrainingQuantity {
 
 /// The progress of a training at one of its points.
 struct TrainingMoment {
-    std::int64_t step = 0;   ///< steps of the optimiser done
-    std::int64_t tokens = 0; ///< trained tokens so far
+    std::int64_t step = 0;   ///< optimiser steps so far
+    std::int64_t tokens = 0; ///< training tokens so far
     double seconds = 0;      ///< training time so far, without interruptions
 };
 

@@ -28,7 +28,7 @@ template <class Row>
 struct Field {
     const char* name;
     Member<Row> member = {};
-    const Rule* rule = nullptr; ///< in addition to the type
+    const Rule* rule = nullptr; ///< condition on the values, in addition to their type
     Text text = Text::line;
     bool exported = true;  ///< `inspect --json` and `export` include it
     bool nullable = false; ///< NULL if the member is -1 or empty

@@ -63,7 +63,7 @@ public:
     /// without overlap.
     void put_labels(std::vector<TextLabel> labels);
     void end_sequence();
-    /// Stores the text of each token id in the run, including candidates, so that a reader needs no
+    /// Stores the bytes of each token id in the run, including candidates, so that a reader needs no
     /// tokenizer. Call it before end_run.
     void put_vocabulary(std::vector<std::pair<std::int32_t, std::string>> token_bytes);
     /// Sets RunInfo::text_digest of the current run, if it is known only after the last text.

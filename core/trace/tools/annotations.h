@@ -31,9 +31,9 @@ struct AnnotationInfo {
     std::string created; ///< ISO 8601, UTC
 };
 
-/// The error in the name of an annotation or class. Empty: the name is valid. Conditions use the names of
-/// annotations and of token quantities, so these must differ. A class is a short line of UTF-8 without
-/// invisible characters (control characters, direction marks).
+/// The error in the name of an annotation or class. Empty: the name is valid. Conditions use annotations and
+/// token quantities by name, so an annotation cannot have a quantity's name. A class is a short line of UTF-8
+/// without invisible characters (control characters, direction marks).
 std::string fault_of_annotation_name(std::string_view name);
 std::string fault_of_class(std::string_view name);
 inline constexpr std::size_t most_annotation_classes = 256;
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] const std::vector<AnnotationInfo>& all() const { return all_; } ///< as of opening
     /// The annotations of \p run, sorted by name.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
-    /// Those of them that match the current tokens of \p run (misfit_of is empty).
+    /// The annotations of \p run that match its current tokens (misfit_of is empty).
     [[nodiscard]] std::vector<AnnotationInfo> fitting(const RunInfo& run) const;
     /// Values of tokens [begin, end) of a sequence: numbers, or indices of classes; NaN: no value.
     [[nodiscard]] std::vector<double> values(const AnnotationInfo& annotation, std::int64_t sequence,

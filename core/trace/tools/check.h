@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// A place where a trace breaks a rule of resources/docs/trace-schema.md.
+/// A violation of a rule of resources/docs/trace-schema.md.
 struct TraceFault {
     std::string place;   ///< "run 1 (story), sequence 0, token 17"; empty: the whole file
     std::string message; ///< one sentence without full stop: "nll is NULL and rank is 3"

@@ -50,7 +50,7 @@ struct TraceWriter::Impl {
     std::exception_ptr failure;
     std::thread thread;
 
-    // The state after all queued calls, against which the next call is checked at once.
+    // The state after all queued calls. A new call is checked against this state at once.
     bool finished = false;
     bool made = false;          // this writer created the file
     FileId file;                // the file at opening
