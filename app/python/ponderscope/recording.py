@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Records any causal model of transformers as the engine records its own. Imports torch when a recording begins."""
+"""Records any causal model of transformers as the engine records its own models. Imports torch only when a recording begins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ StepCallback = Callable[[Any, "torch.Tensor", "torch.Tensor | None"], Any]
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens [begin, end) are computed together; of them [report_begin, report_end) are read out here and nowhere else."""
+    """Tokens [begin, end) are computed together. Tokens [report_begin, report_end) are read out in this window only."""
 
     begin: int
     end: int
@@ -42,8 +42,8 @@ class Window:
 
 
 def plan_windows(tokens: int, context: int, stride: int) -> list[Window]:
-    """The windows of a sequence, as core/trace/windows.h has them: a token is read out in the first window that holds it
-    and its successor."""
+    """The windows of a sequence, as in core/trace/windows.h. A token is read out in the first window that has the token and its
+    successor."""
     if not 1 <= stride <= context:
         raise ValueError(f"expected a stride from 1 to the context, {context}, found {stride}.")
     windows, reported, begin = [], 0, 0
@@ -74,13 +74,13 @@ def read_out(
     steps: ArrayLike | None = None,
     candidates: int = 10,
 ) -> dict[str, Any]:
-    """All that a trace knows of the logits of a model of your own, for ``RunWriter.sequence`` or ``append``. Needs torch.
+    """Computes from the logits of your own model what a trace records, for ``RunWriter.sequence`` or ``append``. Needs torch.
 
-    ``logits``: [tokens, steps, vocabulary], or [tokens, vocabulary] of a model without steps; an array or a tensor.
-    ``ids``: the tokens; the last one predicts nothing. ``states``: [tokens, steps, width], from which the movements from
-    step to step are made. ``steps``: the last step that ran at each token, whose read-out is the output; None: the last.
+    ``logits``: [tokens, steps, vocabulary], or [tokens, vocabulary] for a model without steps; an array or a tensor.
+    ``ids``: the tokens. The last token has no target. ``states``: [tokens, steps, width], for signals that compare the states of
+    steps. ``steps``: the last step that ran at each token; its read-out is the output. None: all steps ran.
 
-    Gives ``nll``, ``entropy``, ``max_probability``, ``rank`` and ``steps`` [tokens], and ``signals`` by name::
+    Returns ``nll``, ``entropy``, ``max_probability``, ``rank`` and ``steps`` [tokens], and ``signals`` by name::
 
         read = ps.read_out(logits, ids)
         with writer.run("mine", max_steps=logits.shape[1] - 1, signals=list(read["signals"])) as run:
@@ -114,32 +114,32 @@ def record(
     overwrite: bool = False,
     progress: bool | Callable[[int, float], None] | None = None,
 ) -> Run:
-    """Records a causal model of transformers over texts into a trace and gives the run back, opened. Needs torch and
+    """Records a causal model of transformers over texts into a trace and returns the run, opened. Needs torch and
     transformers.
 
-    ``texts``: one, several, pairs or a dictionary of title and text, or lists of token ids with ``tokenizer=None``, one list
-    a text, without padding. They are taken one after the other, so a generator of any length will do. Windows as the engine
-    makes them: ``context`` (None: what the model was made for, at most 2048) and ``stride`` (None: half of it).
+    ``texts``: one text or several, pairs (title, text), or a dictionary from title to text. With ``tokenizer=None``: lists of token
+    ids, one list a text, without padding. Texts are read one after the other, so a generator of any length works. Windows are
+    as in the engine: ``context`` (None: the model's maximum, at most 2048) and ``stride`` (None: half the context).
 
     What a step is:
 
-    * ``layers=True`` reads every block out (final norm and head on the residual stream): policies then are early exits.
-      A path names the list of blocks where it is not found.
-    * ``steps="path.of.module"``: a module that is called several times in a forward; its n-th call is step n.
-    * ``steps=function``: ``function(model, input_ids, attention_mask)`` gives the states of the steps, each [B, T, d] as
-      the head takes them, or a pair of these and the last step that ran at each token, [B, T].
+    * ``layers=True``: each block is a step and is read out by the final norm and the head. Policies then are early exits.
+      A path instead of True names the list of blocks, if it is not found.
+    * ``steps="path.of.module"``: a module that runs several times in a forward pass; its n-th call is step n.
+    * ``steps=function``: ``function(model, input_ids, attention_mask)`` returns the states of the steps, each [B, T, d] as
+      the head takes them, or a pair: these states and the last step that ran at each token, [B, T].
     * neither: one step, the model's output.
 
-    ``gates``: signals by name, each the output of a module at every token; of a module that is called several times the
-    n-th call is step n. ``rule``: which of them (or of the usual signals by step) stops a token, as ``Writer.run`` takes it;
-    ``learned`` is then this rule. ``readout``: from states to logits, for models whose logits are more than a head's products.
+    ``gates``: signals by name, each the output of the module at this path for every token. If the module runs several times,
+    its n-th call is step n. ``rule``: the signal by step, a gate or another, that stops a token (see ``Writer.run``); the policy
+    ``learned`` then applies this rule. ``readout``: computes logits from states, if the head alone does not.
 
-    ``on_bad``: a text that cannot be recorded raises after the texts before it are written, or is skipped, with a warning and
-    a fault in the trace. ``resume=True`` goes on with the partial run of that name: texts that it has are read and passed over,
-    and must be the same.
+    ``on_bad``: if a text cannot be recorded, "raise" writes the texts before it and raises ValueError; "skip" leaves the text
+    out, with a warning and a fault in the trace. ``resume=True`` continues the partial run of this name. Give the same texts
+    again: those that the run has are checked, but not computed.
 
-    The run has the engine's digest of the folder that the model was loaded from, so that the window takes both recordings as
-    of one checkpoint; a model whose weights are no longer those of the folder gets none, and a notice says so.
+    The run stores the engine's digest of the folder from which the model was loaded, so the window treats recordings by Python
+    and by the engine as the same checkpoint. If the weights differ from the folder's, there is no digest, and a notice says so.
     """
     _check_model(model, tokenizer)
     if layers and steps is not None:
@@ -174,7 +174,7 @@ def record(
         forward = Forward(model, layers, steps, gates or {}, readout, candidates, context)
         words = TokenBytes(tokenizer) if tokenizer is not None else None
         sequences = _sequences(items, words, add_special, forward, on_bad == "skip")
-        # Before a trace is begun: a recording that cannot begin leaves no trace, and replaces none.
+        # Before a trace begins: a recording that cannot start neither leaves nor replaces a trace.
         before_first: list[str] = []
         first = next(sequences, None)
         while isinstance(first, str):
@@ -217,14 +217,14 @@ def record(
                 skipped = _record_all(run, forward, itertools.chain([first], sequences), context, stride, batch, progress)
         if skipped := skipped + before_first:
             warnings.warn(f"{len(skipped)} of the texts could not be recorded and were skipped; the first: {skipped[0]}", stacklevel=2)
-    finally:  # the model is the caller's
+    finally:  # the caller's model gets its modes back
         for module in was_training:
             module.training = True
     return open_trace(path).run(run_name)
 
 
 def _check_model(model: Any, tokenizer: Any) -> None:
-    """ValueError, with the way to go, unless these are a model and a tokenizer of transformers."""
+    """ValueError, with a remedy, unless these are a model and a tokenizer of transformers."""
     is_module = lambda thing: hasattr(thing, "named_modules") and hasattr(thing, "forward")  # noqa: E731
     if is_module(tokenizer) and not is_module(model):
         raise ValueError("model and tokenizer are swapped: ps.record(model, tokenizer, texts, path).")
@@ -262,7 +262,7 @@ def _items(texts: Any) -> Iterable[Any]:
 
 
 def _sequences(items: Iterable[Any], words: TokenBytes | None, add_special: bool, forward: Forward, skips: bool) -> Iterator[Text | str]:
-    """Texts with their ids. One that cannot be recorded raises ValueError, or gives the sentence instead where they are skipped."""
+    """Texts with their ids. If a text cannot be recorded: ValueError, or with ``skips`` the error's message in its place."""
     for number, item in enumerate(items):
         try:
             sequence = _sequence(item, number, words, add_special)
@@ -304,7 +304,7 @@ def _record_all(
     run: RunWriter, forward: Forward, sequences: Iterator[Text | str], context: int, stride: int, batch: int,
     progress: bool | Callable[[int, float], None] | None,
 ) -> list[str]:  # fmt: skip
-    """Batches of windows, across sequences; results go to the writer in their order. Gives what was skipped."""
+    """Computes windows in batches across sequences and writes results in order. Returns the messages of skipped texts."""
     waiting: list[tuple[Text, Window]] = []
     skipped: list[str] = []
     open_sequence: SequenceWriter | None = None
@@ -343,13 +343,13 @@ def _record_all(
         elif progress:
             print(f"\rrecording  {done:,} tokens, {done / max(seconds, 1e-9):,.0f} a second", end="", file=sys.stderr)
 
-    had = run.sequences  # of a run that is resumed
+    had = run.sequences  # the sequences that a resumed run has
     number = 0
     while True:
         try:
             sequence = next(sequences, None)
         except Exception:
-            flush()  # the good ones before it
+            flush()  # write the texts before the bad text
             raise
         if sequence is None:
             break

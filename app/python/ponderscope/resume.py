@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Going on with a run that was cut off: what is finished stays, the sequence that was open is removed."""
+"""Continues an interrupted run: finished sequences stay, and the unfinished sequence is removed."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SAME = (
     "method", "policy", "scoring", "architecture", "depth_mixing", "checkpoint_digest", "tokenizer_digest", "dtype", "step_unit",
     "max_steps", "vocab_size", "context", "stride",
 )  # fmt: skip
-"""What a run must have kept to be gone on with."""
+"""Columns of the table ``run`` that must be unchanged when a run is resumed."""
 
 
 @dataclass
 class Progress:
-    """What a run has."""
+    """The finished part of a run."""
 
     id: int
     seconds: float
@@ -34,12 +34,12 @@ class Progress:
     largest_id: int = -1
     longest: int = 0
     texts: list[bytes] = field(default_factory=list)
-    """What the digest of the texts has taken, in order."""
+    """Input of the digest of the texts so far, in order."""
     ids: list[bytes] = field(default_factory=list)
-    """Of each sequence, hashed."""
+    """digest_of_ids() of each sequence."""
     signal_ids: dict[str, int] = field(default_factory=dict)
     signal_types: dict[str, str] = field(default_factory=dict)
-    """dtype of those that have values."""
+    """dtype of each signal that has values."""
 
 
 def digest_of_ids(ids: NDArray[np.int64]) -> bytes:
@@ -47,7 +47,7 @@ def digest_of_ids(ids: NDArray[np.int64]) -> bytes:
 
 
 def find_progress(path: Path, name: str, values: dict[str, Any], signals: dict[str, Signal]) -> Progress | None:
-    """None where the trace has no run of that name. ValueError: it has one that was made otherwise."""
+    """The finished part of the run ``name``; None: no such run. ValueError: the run has other options or signals."""
     with Trace(path) as trace:
         if name not in trace.run_names:
             return None
@@ -85,7 +85,7 @@ def find_progress(path: Path, name: str, values: dict[str, Any], signals: dict[s
 
 
 def remove_unfinished(database: Any, progress: Progress) -> None:
-    """Removes the sequences behind the finished ones; inside a transaction."""
+    """Removes the sequences after the finished sequences. Call it inside a transaction."""
     rows = database.execute("SELECT id FROM sequence WHERE run = ? AND number >= ?", (progress.id, progress.sequences)).fetchall()
     for (sequence,) in rows:
         first, end = sequence << layout.POSITION_BITS, (sequence + 1) << layout.POSITION_BITS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The schema of a trace: made and checked from one text, `schema.sql`, by this package and by the program."""
+"""The schema of a trace. This package and the program create and check traces by the same file, `schema.sql`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from .columns import PLAIN_NAME
 
 POSITION_BITS = 32
-"""Rows of tokens and of text are numbered sequence * 2^32 + place."""
+"""Rows of tokens and of text have the number sequence * 2^32 + position."""
 MAX_TOKENS = (1 << POSITION_BITS) - 1
 MAX_SEQUENCE_ID = (1 << 31) - 1
 TEXT_PIECE = 4000
@@ -30,7 +30,7 @@ class Schema:
     application_id: int
     version: int
     tables: dict[str, dict[str, str]]
-    """SQL types by name of the table and of the column, in their order."""
+    """SQL types by table name and column name, in the order of the schema."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Kind:
 
     what: str
     script: str
-    """Name of the text that its tables are made from."""
+    """File that creates the tables."""
     otherwise: str
-    """What to do where the file is of another kind."""
+    """Remedy if the file is of another kind."""
 
 
 TRACE = Kind("a trace", "schema.sql", "choose a .ponder file that ponderscope made")
@@ -78,20 +78,20 @@ def utc_now() -> str:
 UNSEEN = re.compile(
     "[\\0-\\x1f\\x7f-\\x9f\\xad\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\U000e0000-\\U000e0fff]"
 )
-"""Not seen where it stands, or makes others stand elsewhere; joiners are letters of some scripts."""
+"""Characters that are invisible or move other characters. Joiners are not among them: some scripts need them as letters."""
 
 
 def visible(text: str) -> str:
-    """A name from a stranger's file, for a terminal: what is not seen, or would command it, by its bytes."""
+    """Text from a stranger's file, made safe for a terminal: UNSEEN characters become the escaped bytes of their UTF-8."""
     return UNSEEN.sub(lambda m: "".join(f"\\x{byte:02x}" for byte in m[0].encode("utf-8")), text)
 
 
 class NoSuchFile(FileNotFoundError, ValueError):
-    """A file that is not there: the package's error, and Python's own."""
+    """A missing file. ValueError like all refusals of this package, and Python's own FileNotFoundError."""
 
 
 def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
-    """One sentence about a file: what was expected, what was found, what to do."""
+    """An error about a file in one sentence: what was expected, what was found, what to do."""
     return ValueError(visible(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}."))
 
 
@@ -99,10 +99,10 @@ DAMAGED = "the file was changed or damaged; take it from its source again"
 
 
 def check_header(path: Path, kind: Kind = TRACE) -> None:
-    """ValueError unless the file is of that kind and of the version that this package writes.
+    """ValueError unless the file is of this kind and has the version that this package writes.
 
-    Through SQLite, never through a file of one's own: when a process closes any descriptor of a file, POSIX takes away all
-    the locks that it holds on it, those of a Writer in the same process too.
+    Reads the file only through SQLite: when a process closes any descriptor of a file, POSIX releases all locks of the
+    process on this file, even those of a Writer in the same process.
     """
     if not path.exists():
         file, _, run = str(path).rpartition("#")
@@ -114,7 +114,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
         raise refusal(path, kind.what, "something other than a plain file", kind.otherwise)
     if path.stat().st_size == 0:
         raise refusal(path, kind.what, "an empty file", kind.otherwise)
-    for more in ("", "&immutable=1"):  # in a folder that cannot be written, a trace in WAL mode opens in no other way
+    for more in ("", "&immutable=1"):  # in a read-only folder a trace in WAL mode opens only as immutable
         try:
             database = sqlite3.connect(uri_of(path) + more, timeout=_patience(kind), uri=True)
             try:
@@ -139,7 +139,7 @@ def check_header(path: Path, kind: Kind = TRACE) -> None:
 
 
 def uri_of(path: Path) -> str:
-    """For a connection that cannot write."""
+    """URI of a read-only connection."""
     return "file:" + quote(str(path.absolute())) + "?mode=ro"
 
 
@@ -159,12 +159,12 @@ def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -
 
 
 def readable(text: bytes) -> str:
-    """Names of files are bytes: a trace is not damaged because a folder was called in Latin-1."""
+    """Decodes text from SQLite. File names may be any bytes (Latin-1, for example), so invalid UTF-8 is no damage."""
     return text.decode("utf-8", errors="replace")
 
 
 def connect_for_reading(uri: str, path: Path, kind: Kind = TRACE) -> sqlite3.Connection:
-    """A connection to a file that a stranger may have made, its tables checked."""
+    """A read-only connection to a file that may come from a stranger. Checks its tables."""
     database = sqlite3.connect(uri, timeout=_patience(kind), uri=True, isolation_level=None, check_same_thread=False)
     database.text_factory = readable
     try:
@@ -178,7 +178,7 @@ def connect_for_reading(uri: str, path: Path, kind: Kind = TRACE) -> sqlite3.Con
 
 
 def _patience(kind: Kind) -> float:
-    """Seconds that a lock is waited for: none of ours is held on annotations."""
+    """Seconds to wait for a lock. Our own writers never lock annotations."""
     return 0.3 if kind is ANNOTATIONS else 5
 
 

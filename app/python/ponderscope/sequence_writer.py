@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sequences on their way into a trace."""
+"""Writes sequences to a trace."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from .writer import RunWriter
 
 FOLLOW_SECONDS = 0.5
-"""Unfinished sequences become visible to readers this often."""
+"""Seconds between two commits of an unfinished sequence. Readers see tokens after a commit."""
 
 
 class Totals:
-    """What sequences and runs sum up."""
+    """Sums over the tokens of a sequence or a run."""
 
     def __init__(self) -> None:
         self.tokens = self.scored_tokens = self.scored_bytes = 0
@@ -49,12 +49,12 @@ class Block:
 
 
 def rows_of(columns: dict[str, NDArray[Any]]) -> NDArray[np.uint64]:
-    """Rows of token_row as the digest of a sequence takes them: 8 bytes a column, NULL as the one NaN."""
+    """Rows of token_row as input of a sequence's checksum: 8 bytes a column, NULL as one fixed NaN."""
     rows = np.empty((len(columns["id"]), len(columns)), "<u8")
     for i, name in enumerate(columns):
         values = columns[name]
         if values.dtype.kind == "f":
-            reals = values.astype("<f8") + 0.0  # SQLite keeps no -0
+            reals = values.astype("<f8") + 0.0  # SQLite stores no -0
             rows[:, i] = reals.view("<u8")
             rows[np.isnan(reals), i] = 0x7FF8000000000000
         else:
@@ -63,7 +63,7 @@ def rows_of(columns: dict[str, NDArray[Any]]) -> NDArray[np.uint64]:
 
 
 class SequenceWriter:
-    """A sequence that comes in parts; see ``RunWriter.stream``. An error in a ``with`` block leaves it partial."""
+    """Writes a sequence in parts; see ``RunWriter.stream``. An error in a ``with`` block leaves the sequence partial."""
 
     def __init__(self, run: RunWriter, text: str, title: str | None, group: str | None) -> None:
         run._check_open()
@@ -104,7 +104,7 @@ class SequenceWriter:
         flops: ArrayLike | None = None,
         signals: Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        """The next tokens, as ``RunWriter.sequence`` takes them; the same signals with every part."""
+        """Writes the next tokens, with the arguments of ``RunWriter.sequence``. Every part must have the same signals."""
         self._run._check_open()
         if self._ended:
             raise ValueError("this sequence has ended; begin another one.")
@@ -116,13 +116,13 @@ class SequenceWriter:
         self._write(block, ends=False)
 
     def end(self) -> None:
-        """The sequence is whole and safe when this returns."""
+        """Ends the sequence as complete. It then survives the end of the process."""
         if self._ended:
             raise ValueError("this sequence has ended already.")
         self._finish(complete=True)
 
     def leave(self) -> None:
-        """The sequence stays marked partial."""
+        """Ends the sequence; it stays marked partial."""
         if not self._ended:
             self._finish(complete=False)
 
@@ -141,7 +141,7 @@ class SequenceWriter:
         signals: Mapping[str, ArrayLike],
         last: bool,
     ) -> Block:
-        """ValueError before anything is written. ``numbers``: a column of each token, by name."""
+        """Checks all values: ValueError before anything is written. ``numbers``: columns by name, one number a token."""
         nll, rank = numbers["nll"], numbers["rank"]
         run = self._run
         highest = (run._vocab_size - 1) if run._vocab_size else INT32_MAX
@@ -197,7 +197,7 @@ class SequenceWriter:
         return Block(columns, checked)
 
     def _layout_of(self, signals: Mapping[str, NDArray[Any]]) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
-        """What stays the same from part to part."""
+        """Types and shapes of the signals, which all parts must share."""
         return {
             name: (v.dtype, v.shape[1:-1] + (0,) if self._run.signals[name].storage == "trimmed" else v.shape[1:])
             for name, v in signals.items()
@@ -230,7 +230,7 @@ class SequenceWriter:
         except BaseException:
             with writer._said():
                 writer._roll_back()
-                self._ended = run._ended = True  # what is in memory is ahead of the file
+                self._ended = run._ended = True  # memory is ahead of the file
                 raise
 
     def _begin_sequence(self) -> None:
@@ -297,7 +297,7 @@ class SequenceWriter:
                 self._store(name, piece)
 
     def _store(self, name: str, piece: Piece) -> None:
-        """A new row, or the tail's row again, longer."""
+        """Inserts a row, or replaces the row of the tail by a longer piece."""
         writer = self._run._writer
         row = self._chunk_rows.pop(name, None) if piece.grows else None
         shape = json.dumps(list(piece.values.shape), separators=(",", ":"))
@@ -324,7 +324,7 @@ class SequenceWriter:
         if run._open_sequence is self:
             run._open_sequence = None
         if not self._began:
-            return  # no token came: there is nothing to keep
+            return  # no token came: nothing to write
         with writer._said():
             writer._begin()
             self._write_totals(complete)

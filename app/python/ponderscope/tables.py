@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PAGE_TOKENS = 1 << 16
-"""Tokens at once: a row group of the Parquet files, and what memory is bounded by."""
+"""Tokens of one part, which is a row group of the Parquet files. Bounds the memory."""
 
 
 def arrow_tables(trace: Trace) -> dict[str, pyarrow.Table]:
@@ -41,14 +41,14 @@ def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
             f"{folder}: expected a new or empty folder, found a folder with files in it, or a file; choose another name."
         )
     target.parent.mkdir(parents=True, exist_ok=True)
-    passing = Path(tempfile.mkdtemp(prefix=target.name + ".exporting-", dir=target.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=target.name + ".exporting-", dir=target.parent))
     writers: dict[str, parquet.ParquetWriter] = {}
     try:
-        passing.chmod(0o755)
-        (passing / "signals").mkdir()
+        temporary.chmod(0o755)
+        (temporary / "signals").mkdir()
         for name, table in _tables(trace):
             if name not in writers:
-                writers[name] = parquet.ParquetWriter(passing / f"{name}.parquet", table.schema, compression="zstd")
+                writers[name] = parquet.ParquetWriter(temporary / f"{name}.parquet", table.schema, compression="zstd")
             elif table.schema != writers[name].schema:
                 table = table.cast(writers[name].schema)
             writers[name].write_table(table)
@@ -57,17 +57,17 @@ def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
         writers.clear()
         if target.exists():
             target.rmdir()
-        passing.rename(target)
+        temporary.rename(target)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"{trace.path}: the runs hold signals of different types ({error}); export them one by one.") from None
     finally:
         for writer in writers.values():
             writer.close()
-        shutil.rmtree(passing, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
-    """Tables by name, the long ones in parts."""
+    """Tables by name; long tables come in parts."""
     pa = _pyarrow()
     runs = list(trace)
     summaries = [run.summary() for run in runs]
@@ -75,7 +75,7 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
     yield "runs", pa.table({name: [s[name] for s in summaries] for name in names if all(name in s for s in summaries)})
     rows = [row for run in runs for row in run.sequence_rows()]
     if rows:
-        # Typed where every value may be missing: a column of nulls alone has no type that another file's text fits.
+        # A type is given where every value may be missing: a column of nulls alone would not fit the text of another part.
         typed = {"group": pa.string()}
         yield "sequences", pa.table({name: pa.array([row[name] for row in rows], typed.get(name)) for name in rows[0]})
     labels = [run.label_rows() for run in runs]
@@ -84,7 +84,7 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
         label_types = {"run": pa.string(), "sequence": pa.int32(), "text_begin": pa.int64(), "text_end": pa.int64(), "class": pa.string()}
         yield "labels", pa.table({name: pa.array(column, kind) for (name, kind), column in zip(label_types.items(), zip(*parts))})
     files: dict[tuple[str, tuple[str, ...]], str] = {}
-    # Every run has every column, so that the table is one: classes are text, and so is what is both.
+    # All runs get all columns. True: the column is text, because it has classes in at least one run.
     annotations: dict[str, bool] = {}
     with Annotations(trace.path) as beside:
         own = [beside.of(run) for run in runs]
@@ -102,7 +102,7 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
                         "position": np.arange(begin, end, dtype=np.int64),
                     }
                     tokens = {**place, "text": pa.array(run.token_texts(sequence, columns), pa.string()), **columns}
-                    tokens["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: not known
+                    tokens["flops"] = pa.array(columns["flops"], pa.int64(), from_pandas=True)  # null: unknown
                     if any(labels):
                         tokens["label"] = pa.array(labels_of_tokens(labelled.get(sequence, []), columns), pa.string())
                     for name, text in annotations.items():
@@ -113,7 +113,7 @@ def _tables(trace: Trace) -> Iterator[tuple[str, Any]]:
                             values = run.signal(name, sequence, begin, end)
                         except ValueError:
                             if begin == 0 and not _has_chunks(run, sequence, name):
-                                continue  # declared, and not recorded for this sequence
+                                continue  # declared, but not recorded for this sequence
                             raise
                         file = files.setdefault((name, axes), _file_name(name, files))
                         yield file, pa.table({**place, "value": _lists(values)})
@@ -137,7 +137,7 @@ def _has_chunks(run: Run, sequence: int, name: str) -> bool:
 
 
 def _lists(values: np.ndarray[Any, Any]) -> Any:
-    """[tokens, ...] as lists in lists along the axes after the first: of runs with other steps and layers, too."""
+    """[tokens, ...] as nested lists for the axes after the first, so runs may have different numbers of steps and layers."""
     pa = _pyarrow()
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
     for axis in range(values.ndim - 1, 0, -1):
@@ -147,7 +147,7 @@ def _lists(values: np.ndarray[Any, Any]) -> Any:
 
 
 def _file_name(name: str, files: dict[tuple[str, tuple[str, ...]], str]) -> str:
-    """Signals of one name along several sets of axes are several tables."""
+    """The table of a signal. Signals with one name but different axes get different tables."""
     result, i = f"signals/{name}", 2
     while result in files.values():
         result, i = f"signals/{name}.{i}", i + 1

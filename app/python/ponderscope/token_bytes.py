@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the tokens of a Hugging Face tokenizer stand for, as bytes."""
+"""The bytes of the tokens of a Hugging Face tokenizer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .columns import byte_spans
 from .tokenizer_digest import tokenizer_digest
 
 PROBE = "he w123 it's 3.14159  two\n\n\tfour    \u4f60\u597d na\u00efve e\u0301 \ufb01 HTTPServer_v2 x*y // 7\r\n"
-"""Digits, contractions, blanks, scripts, forms of letters, code: what tells tokenizers apart."""
+"""A text that tokenizers cut differently: digits, contractions, blanks, scripts, forms of letters, code."""
 
 
 class TokenBytes:
-    """Bytes by id: of byte-level vocabularies (GPT-2's alphabet) and of SentencePiece-style ones exactly, parts of
-    characters included; of others what the tokenizer decodes alone."""
+    """Bytes by id. Byte-level (GPT-2's alphabet) and SentencePiece-style vocabularies: exact, even for parts of characters. Other
+    vocabularies: the tokenizer's decoding of the token alone."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -33,15 +33,15 @@ class TokenBytes:
         self.digest = tokenizer_digest(description) if description else ""
 
     def doubt(self, text: str, add_special: bool) -> str:
-        """A sentence where this tokenizer cuts a text otherwise than the tokenizer.json that it was loaded from says, which the
-        engine reads; else nothing. Classes of transformers rebuild some tokenizers without parts of theirs."""
+        """A notice if this tokenizer cuts a text differently from its tokenizer.json, which the engine reads; empty: it does not.
+        Some classes of transformers rebuild a tokenizer without parts of the file."""
         file = file_of(str(getattr(self._tokenizer, "name_or_path", "") or ""), "tokenizer.json")
         if file is None:
             return ""
         from tokenizers import Tokenizer
 
         plain, name = Tokenizer.from_file(str(file)), type(self._tokenizer).__name__
-        special = add_special and not name.startswith("GPTNeoXTokenizer")  # of it the engine, too, drops those of the file's template
+        special = add_special and not name.startswith("GPTNeoXTokenizer")  # for GPT-NeoX the engine also drops the special tokens of the template
         for part in (PROBE, text[:10_000]):
             mine = self._tokenizer(part, add_special_tokens=add_special, verbose=False)["input_ids"]
             theirs = plain.encode(part, add_special_tokens=special).ids
@@ -67,7 +67,7 @@ class TokenBytes:
         return self._tokenizer.decode([token]).encode("utf-8")
 
     def encode(self, text: str, add_special: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Ids of a text and the bytes that each of them owns."""
+        """Ids of a text, and the byte span [begin, end) of each id."""
         wanted: dict[str, Any] = {"add_special_tokens": add_special, "return_attention_mask": False, "return_special_tokens_mask": True}
         fast = getattr(self._tokenizer, "is_fast", False)
         encoding = self._tokenizer(text, return_offsets_mapping=fast, verbose=False, **wanted)
@@ -75,8 +75,8 @@ class TokenBytes:
         data = text.encode("utf-8")
         offsets = encoding["offset_mapping"] if fast else None
         special = encoding["special_tokens_mask"]
-        # Where the tokens' bytes are the text, a character that was split lies where it was split. (Offsets have whole
-        # characters only, and some tokenizers leave blanks out of them.)
+        # If the tokens' bytes together are the text, they give the spans, even of split characters. (Offsets have whole
+        # characters only, and some tokenizers leave out blanks.)
         pieces = [b"" if s else self(i) for i, s in zip(ids.tolist(), special)]
         joined = b"".join(pieces)
         first = next((i for i, piece in enumerate(pieces) if piece), None)

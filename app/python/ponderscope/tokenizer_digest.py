@@ -6,13 +6,13 @@ It is the SHA-256 of these parts, without separators:
 1. the vocabulary without added tokens, by id: "ID LENGTH", a newline, the text (lengths in bytes of UTF-8, decimal);
 2. the added tokens, by the id that the library `tokenizers` gives them, each as compact JSON:
    [id, content, normalized, lstrip, rstrip, single_word]; normalized is false without a normalizer;
-3. 64 hexadecimal digits, the SHA-256 of the merges in order, each as "LENGTH LENGTH", a newline, both texts; of a Unigram
-   model the scores by id (binary64, big-endian);
-4. compact JSON, keys sorted, not escaped: {"model": ..., "normalizer": ..., "pre_tokenizer": ...}. "model" has its other
-   keys (byte_fallback, ignore_merges, unk_token, ...) without type, dropout and values that are null, false, 0 or empty.
-   A component is as in tokenizer.json without null and false, without use_regex and split if true, without trim_offsets
+3. 64 hexadecimal digits, the SHA-256 of the merges in order, each as "LENGTH LENGTH", a newline, both texts; for a
+   Unigram model the SHA-256 of the scores by id (binary64, big-endian);
+4. compact JSON, keys sorted, not escaped: {"model": ..., "normalizer": ..., "pre_tokenizer": ...}. "model" has the other keys of
+   the model (byte_fallback, ignore_merges, unk_token, ...), except type, dropout and values that are null, false, 0 or empty.
+   The components are as in tokenizer.json without values null and false, without use_regex and split if true, without trim_offsets
    of ByteLevel and str_rep of Metaspace. add_prefix_space of Metaspace becomes prepend_scheme (always or never). Nested
-   Sequences become one {"sequence": [...]}; a Sequence of one part is that part, of none null.
+   Sequences become one {"sequence": [...]}. A Sequence with one part becomes this part, an empty Sequence null.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tokenizer_digest(description: Mapping[str, Any]) -> str:
     vocabulary = model["vocab"]
     if isinstance(vocabulary, Mapping):
         texts = {i: text for text, i in vocabulary.items()}
-    else:  # of a Unigram model: text and score, by id
+    else:  # Unigram: (text, score) by id
         texts = {i: text for i, (text, _) in enumerate(vocabulary)}
         ranks.update(b"".join(struct.pack(">d", score) for _, score in vocabulary))
     for merge in model.get("merges") or ():
@@ -51,13 +51,13 @@ def tokenizer_digest(description: Mapping[str, Any]) -> str:
 
 
 def _sized(*texts: str) -> bytes:
-    """Lengths in bytes, and the bytes."""
+    """Lengths in bytes, a newline, and the bytes."""
     parts = [text.encode("utf-8") for text in texts]
     return " ".join(str(len(part)) for part in parts).encode() + b"\n" + b"".join(parts)
 
 
 def _canonical(part: Any) -> Any:
-    """One way to write what can be written in several: without what changes nothing, and a sequence of one as that one."""
+    """One form for equivalent components: without keys that have no effect, and with Sequences flattened."""
     if isinstance(part, list):
         return [_canonical(item) for item in part]
     if not isinstance(part, Mapping):

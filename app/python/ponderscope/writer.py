@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traces from anyone's model."""
+"""Writes traces from any model."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .sequence_writer import SequenceWriter, Totals
 
 
 class Writer:
-    """Appends runs to a trace, a file that the window and every verb of ponderscope read.
+    """Appends runs to a trace, the file that the window and every verb of ponderscope read.
 
-    A new file, or an existing trace (``overwrite=True`` replaces it as soon as a run begins).
-    One writer a file.
-    Sequences that are finished survive the death of the process; what is wrong raises ValueError, one sentence, and
-    leaves the trace as it was. Use it as a context manager, or call ``close``.
+    ``path``: a new file, or an existing trace (``overwrite=True`` replaces the trace when the first run begins).
+    A trace has at most one writer at a time.
+    Finished sequences survive the end of the process. Wrong arguments raise ValueError and leave the trace unchanged.
+    Use the writer as a context manager, or call ``close``.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -62,7 +62,7 @@ class Writer:
                 raise
 
     def _begin_file(self, fresh: bool = True) -> None:
-        """What is new, or replaces what was there, begins with its first run: one that cannot be loses and leaves nothing."""
+        """Opens the file. A new or replaced trace begins with its first run, so a run that cannot begin changes no file."""
         if self._begun:
             return
         if fresh:
@@ -93,7 +93,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _said(self) -> Iterator[None]:
-        """What SQLite refuses is said in a sentence."""
+        """Turns errors of SQLite into OSError with a remedy."""
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -130,17 +130,16 @@ class Writer:
         stride: int | None = None,
         resume: bool = False,
     ) -> RunWriter:
-        """Starts a run: a model and a method over a set of sequences.
+        """Starts a run: a model and a method over a set of sequences. If the previous run is open, it ends as partial.
 
-        ``max_steps``: the last step that a token can reach, counted from 0. ``tokens``: what ids stand for, so that
-        the trace is read without the tokenizer; runs of one ``tokenizer_digest`` (made of ``tokens`` where none is
-        given) share them. ``signals``: by name, or names of well-known ones (``ponderscope.KNOWN_SIGNALS``).
-        ``vocab_size``: rows of the output head; None: as many as ``tokens`` has, or one more than the largest id.
-        ``rule``: the halting rule of your model, so that ``learned`` can be replayed and set against other rules; give it to a
-        run in which every step ran (``policy="full"``), too.
-        ``step_unit``: "step", or "layer" where steps are blocks of the stack. ``context``, ``stride``: of the windows;
-        None: each sequence is one window. A name that exists gets " (2)"; with ``resume=True`` the run of that name, made with
-        the same options, goes on behind its finished sequences. The run before, if it is open, ends as partial.
+        ``name``: an existing name gets " (2)". ``resume=True`` instead continues the run of this name after its finished
+        sequences; the options must be the same. ``max_steps``: the last step that a token can reach, counted from 0.
+        ``tokens``: bytes or text of the ids, so the trace can be read without the tokenizer. Runs with the same
+        ``tokenizer_digest`` (None: computed from ``tokens``) share them. ``signals``: ``Signal`` by name, or names of known
+        signals (``ponderscope.KNOWN_SIGNALS``). ``vocab_size``: rows of the output head; None: the size of ``tokens``, or one more
+        than the largest id. ``rule``: the halting rule of your model. The policy ``learned`` replays it, so it can be compared with
+        other rules; also give it to a run in which every step ran (``policy="full"``). ``step_unit``: "step", or "layer" if
+        steps are blocks of the stack. ``context``, ``stride``: of the windows; None: each sequence is one window.
         """
         if self._closed:
             raise ValueError(f"{self.path}: the trace was closed; nothing can be added.")
@@ -183,7 +182,7 @@ class Writer:
         return self._run
 
     def close(self) -> None:
-        """All on disk, in one file; a run that was not ended stays marked partial. May be called again."""
+        """Writes everything to one file. A run that has not ended stays marked partial. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -194,7 +193,7 @@ class Writer:
             if self._run is not None:
                 self._run.leave()
             self._check_file()
-            # Both are refused while somebody reads: the trace is then whole all the same, with -wal beside it.
+            # SQLite refuses both while another process reads. The trace is complete even then, with its -wal file.
             self._database.execute("PRAGMA busy_timeout=250")
             for pragma in ("wal_checkpoint(TRUNCATE)", "journal_mode=DELETE"):
                 try:
@@ -218,7 +217,7 @@ class Writer:
         else:
             self.close()
 
-    # For the classes below: every change lies between begin() and commit(), or is undone.
+    # For RunWriter and SequenceWriter: every change is between _begin() and _commit(), or is rolled back.
 
     def _begin(self) -> None:
         if not self._database.in_transaction:
@@ -230,7 +229,7 @@ class Writer:
             self._check_file()
 
     def _keep_log(self) -> None:
-        """Readers would not see what is written to a log without a name: it is made anew, as soon as none is busy."""
+        """Creates a removed -wal file anew, unless a reader is busy. Readers would not see writes to a removed file."""
         log = self._target.with_name(self._target.name + "-wal")
         if log.exists():
             self._log = self._log or os.stat(log)
@@ -244,7 +243,7 @@ class Writer:
         self._database.execute("PRAGMA busy_timeout=5000")
 
     def _check_file(self) -> None:
-        """The trace still has its name; else what it holds is saved, and OSError says where. As core/trace/writing/store_file.cpp."""
+        """If the trace was moved, removed or replaced: saves its content and raises OSError, as core/trace/writing/store_file.cpp."""
         try:
             replaced = not os.path.samestat(os.stat(self._target), self._file)
         except FileNotFoundError:
@@ -259,7 +258,7 @@ class Writer:
         now = _name_of_open_file(self._file)
         if now:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        # SQLite leaves the log of a file that lost its name there, where a later trace would take it for its own.
+        # SQLite leaves the -wal file of a removed trace. A later trace of the same name would use this file as its own.
         log = Path(f"{self._target}-wal")
         if log.exists() and (not replaced or (self._log is not None and os.path.samestat(os.stat(log), self._log))):
             log.unlink()
@@ -281,7 +280,7 @@ class Writer:
             self._database.execute("ROLLBACK")
 
     def _insert(self, table: str, values: Mapping[str, Any]) -> int:
-        """The number of the new row."""
+        """Returns the number of the new row."""
         places = ",".join(f":{name}" for name in values)
         columns = ",".join(f'"{name}"' for name in values)
         return self._database.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", values).lastrowid or 0
@@ -295,7 +294,7 @@ class Writer:
 
 
 class RunWriter:
-    """A run that is being written; see ``Writer.run``. As a context manager it ends complete, or partial after an error."""
+    """Writes a run; see ``Writer.run``. As a context manager it ends the run as complete, or as partial after an error."""
 
     def __init__(
         self,
@@ -312,7 +311,7 @@ class RunWriter:
         self._writer = writer
         self.signals = signals
         self._signal_types: dict[str, str] = {}
-        """dtype of each signal that has values, as the table has it."""
+        """dtype of each signal that has values, as in the table ``signal``."""
         self.max_steps: int = values["max_steps"]
         self._tokens = tokens
         self._vocab_size = vocab_size
@@ -323,7 +322,7 @@ class RunWriter:
         self._digest = hashlib.sha256()
         self._totals = Totals()
         self.sequences = 0
-        """Begun so far."""
+        """Number of sequences begun so far."""
         self._known_ids: set[int] = set()
         self._open_sequence: SequenceWriter | None = None
         self._ended = False
@@ -375,7 +374,7 @@ class RunWriter:
                 raise
 
     def _go_on(self, progress: Progress, name: str) -> None:
-        """Takes up a run that is there; inside a transaction."""
+        """Continues an existing run. Call it inside a transaction."""
         remove_unfinished(self._writer._database, progress)
         self.id, self.name, self.sequences, self._signal_ids = progress.id, name, progress.sequences, progress.signal_ids
         self._signal_types = progress.signal_types
@@ -387,7 +386,7 @@ class RunWriter:
         self._write_totals()
 
     def check_same(self, number: int, ids: NDArray[np.int64], title: str) -> None:
-        """ValueError unless the finished sequence of that number has these tokens."""
+        """ValueError unless the finished sequence with this number has these tokens."""
         if self._resumed is None or self._resumed.ids[number] != digest_of_ids(ids):
             raise layout.refusal(
                 self._writer.path, f"the texts that the run {self.name} was begun with, in their order", f"another one as {title!r:.60}",
@@ -410,12 +409,12 @@ class RunWriter:
         flops: ArrayLike | None = None,
         signals: Mapping[str, ArrayLike] | None = None,
     ) -> int:
-        """Writes a whole sequence, finished and safe when this returns; its number in the run.
+        """Writes a whole sequence and returns its number in the run. It then survives the end of the process.
 
-        Numbers at a token describe the prediction of the next one, made there: ``nll`` and ``rank`` of the next token,
-        NaN (and 0) where it has none, as the last. Losses in nats. ``steps``: the last step that ran at each token;
-        None: ``max_steps``. Where it says that a step did not run, signals over steps hold NaN, whatever was given.
-        ``group``: what the sequence belongs to with others, an author or a source. ``spans``: [tokens, 2] bytes in the UTF-8 of ``text``; ``flops``: of the matrix products, 2 per multiply-add.
+        A token's numbers describe the prediction of the next token: ``nll`` (nats) and ``rank`` belong to the next token and are NaN
+        and 0 if there is none, as for the last token. ``steps``: the last step that ran at each token; None: ``max_steps``.
+        For steps that did not run, signals over steps store NaN, whatever was given. ``spans``: [tokens, 2], bytes in the UTF-8 of
+        ``text``. ``group``: a name that related sequences share, as an author or a source. ``flops``: of matrix products, 2 a multiply-add.
         """
         writer = SequenceWriter(self, text, title, group)
         numbers = {"nll": nll, "entropy": entropy, "max_probability": max_probability, "rank": rank, "steps": steps, "flops": flops}
@@ -424,11 +423,11 @@ class RunWriter:
         return writer.number
 
     def stream(self, *, text: str = "", title: str | None = None, group: str | None = None) -> SequenceWriter:
-        """A sequence that comes in parts: ``append`` them, then ``end``, or use it as a context manager."""
+        """Begins a sequence that comes in parts. ``append`` the parts, then call ``end``, or use it as a context manager."""
         return SequenceWriter(self, text, title, group)
 
     def fault(self, message: str) -> None:
-        """Keeps a sentence about what went wrong with the run."""
+        """Stores a message about a problem of the run."""
         self._check_open()
         values = {"run": self.id, "time": layout.utc_now(), "message": text_of(message, "a fault")}
         with self._writer._said():
@@ -437,11 +436,11 @@ class RunWriter:
             self._writer._commit()
 
     def end(self) -> None:
-        """The run is whole."""
+        """Ends the run as complete."""
         self._finish(complete=True)
 
     def leave(self) -> None:
-        """The run stays marked partial: cancelled, or cut off by a fault. May be called again."""
+        """Ends the run, which stays marked partial (cancelled, or stopped by a fault). A second call does nothing."""
         self._finish(complete=False)
 
     def _finish(self, complete: bool) -> None:
@@ -473,7 +472,7 @@ class RunWriter:
         self._writer._update("run", self.id, values)
 
     def _put_vocabulary(self, ids: NDArray[np.int64]) -> None:
-        """What ids stand for, those that were not written before."""
+        """Writes the bytes of ids that were not written before."""
         if self._tokens is None:
             return
         fresh = [token for token in np.unique(ids).tolist() if token not in self._known_ids]
@@ -493,7 +492,7 @@ class RunWriter:
 
 
 def _name_of_open_file(file: os.stat_result) -> str:
-    """Where a file that this process has open lies by now; empty: it was removed, or the system does not say."""
+    """The current path of a file that this process has open; empty: removed, or the system does not say."""
     with contextlib.suppress(OSError):
         for descriptor in os.listdir("/proc/self/fd"):
             link = f"/proc/self/fd/{descriptor}"
@@ -512,7 +511,7 @@ def _unique_name(wanted: str, taken: set[str]) -> str:
 
 
 def _signed(seed: int) -> int:
-    """64 bits, as SQLite holds them."""
+    """The seed as a signed 64-bit number, as SQLite stores it."""
     seed &= (1 << 64) - 1
     return seed - (1 << 64) if seed >> 63 else seed
 
@@ -539,7 +538,7 @@ def _token_bytes(tokens: TokenTable, token: int) -> bytes | None:
 
 
 def _digest_of(tokens: TokenTable | None) -> str:
-    """SHA-256 of a vocabulary that is given whole; of a function nobody knows, so each run keeps its own."""
+    """SHA-256 of a vocabulary; empty for a function, whose vocabulary is unknown, so each run stores its own."""
     if tokens is None or callable(tokens):
         return ""
     items = sorted(tokens.items()) if isinstance(tokens, Mapping) else enumerate(tokens)
