@@ -19,7 +19,7 @@ public:
     /// \p file is the name of the table in error messages. \p file and \p text must outlive the object.
     CsvRecords(const std::filesystem::path& file, std::string_view text);
 
-    /// False at the end. InputError: an opening quote without a closing quote.
+    /// Reads the next record. False at the end. InputError: an opening quote without a closing quote.
     bool next(std::vector<std::string>& fields);
     /// The line of the file, from 1, on which the last record begins.
     [[nodiscard]] std::int64_t line() const { return line_; }

@@ -15,10 +15,10 @@ enum class NoticeId {
 #undef PONDERSCOPE_NOTICE
 };
 
-/// "run.partial".
+/// The id as "area.name", for example "run.partial".
 const char* name_of(NoticeId id);
 
-/// A fact that the user should know, but that is no error.
+/// A fact that the user should know and that is not an error.
 struct Notice {
     NoticeId id;
     std::string text; ///< one or two sentences

@@ -58,9 +58,9 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters). If several words are equally near, the first of them. Empty if the distance is more than two and
-/// more than a third of the longer word. If \p word has three letters or more, a known word that begins with
-/// \p word also matches.
+/// letters). If several words are equally near, the first of them. No value if the distance is more than two
+/// and more than a third of the longer word. If \p word has three letters or more, a known word that begins
+/// with \p word also matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.

@@ -9,7 +9,7 @@ namespace ponderscope {
 /// Largest number of processes. The name of a shard has four digits for the rank.
 inline constexpr std::int64_t most_processes = 10'000;
 
-/// The number of processes that a launcher started, and the rank of this one.
+/// The number of processes that a launcher started, and the rank of this process.
 struct World {
     std::int64_t rank = 0;
     std::int64_t size = 1;
@@ -19,7 +19,7 @@ struct World {
 
 /// Reads the variables that torchrun (RANK, WORLD_SIZE, LOCAL_RANK), srun (SLURM_PROCID,
 /// SLURM_STEP_NUM_TASKS, SLURM_LOCALID) and mpirun (OMPI_COMM_WORLD_*, or PMI_* of MPICH and Intel MPI) set.
-/// The innermost launcher wins: torchrun within srun is torchrun. Without a launcher the world has one
+/// The innermost launcher wins: torchrun within srun counts as torchrun. Without a launcher the world has one
 /// process. InputError: variables that contradict each other.
 World world_from_environment();
 

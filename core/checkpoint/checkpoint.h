@@ -43,7 +43,7 @@ public:
 private:
     void add(SafetensorsFile file, const std::string& prefix = {});
     void add_shards(const std::filesystem::path& folder);
-    /// Removes the wrappers' parts from the names, unless two names would become one.
+    /// Removes the wrappers' parts from the names, unless this would make two names equal.
     void unwrap_names();
 
     struct Place {

@@ -109,7 +109,7 @@ struct SizeDefaults {
     bool tied = false;
     Activation activation = Activation::silu;
     NormKind norm = NormKind::rms_norm;
-    bool null_head_dim_divides = false; ///< a null head_dim is hidden_size / query heads, not the default
+    bool null_head_dim_divides = false; ///< null means hidden_size / query heads; false: the default
 
     std::string_view hidden_key = "hidden_size";
     std::string_view layers_key = "num_hidden_layers";

@@ -88,7 +88,7 @@ struct MethodInfo {
     std::vector<SectionKey> section = {};
     /// False: our section cannot name this method, because the method has a format of its own.
     bool has_section = true;
-    /// Reads and checks keys outside of the section, or public keys.
+    /// Reads and checks further keys at the top level, also if the config has our section.
     void (*read_beside)(const ConfigReader& reader, ModelConfig& config) = nullptr;
     PublicForm public_form = {};
     /// The number of steps can change without a change of weights.

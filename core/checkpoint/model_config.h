@@ -113,8 +113,8 @@ struct PonderConfig {
     /// tau. 0 (ouro: infinity) means that no token halts. tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
-    bool multiply_start = false; ///< multiply E_0 by K (the authors' `mutiply_pondering_steps`)
-    std::int64_t top_k = 0;      ///< 0 = the whole vocabulary
+    bool multiply_start = false; ///< step 0's input times K (the authors' `mutiply_pondering_steps`)
+    std::int64_t top_k = 0;      ///< logits in the mixture; 0: the whole vocabulary
     double temperature = 1.0;    ///< temperature of the mixture's softmax (PonderLM)
     Remainder remainder = Remainder::last;
     bool residual_interpolated_embeds = false;     ///< ponderlm_reset
@@ -200,8 +200,8 @@ struct DepthAblation {
 
 struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
-    std::int64_t stride = 1;
-    std::int64_t recent_window = 0;
+    std::int64_t stride = 1;        ///< every layer mixes the earlier layers that the stride divides
+    std::int64_t recent_window = 0; ///< every layer also mixes this number of layers before it
     /// The layers have q_norm and k_norm. The authors' Llama has them even without depth mixing.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;

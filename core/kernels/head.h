@@ -13,7 +13,7 @@ struct HeadWeights {
     at::Tensor head;              ///< [V, d]; the embedding itself when tied
     at::Tensor head_bias;         ///< [V]; undefined: none (used by phi)
     at::Tensor embedding;         ///< [V, d]; the expected embedding is a mean of its rows
-    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none. Not with gradients.
+    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none; not with gradients
     double scale = 1.0;           ///< factor on logits, before the softcap
     double embedding_scale = 1.0; ///< the backbone's factor on rows of `embedding`
 };
@@ -22,13 +22,13 @@ struct HeadWeights {
 struct HeadRequest {
     at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: neither NLL nor rank.
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
-    std::int64_t candidates = 0; ///< number of most likely tokens to list; equal logits by id
+    std::int64_t candidates = 0; ///< number of most likely tokens to list; ties by ascending id
     at::Tensor previous;         ///< [n, d] previous states, for the divergences; costs another product
     at::Tensor previous_rows;    ///< bool [n]: rows with a valid `previous`; others get NaN. Undefined: all
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;
-    std::int64_t top_k = 0; ///< > 0: only the top_k largest logits, renormalised; equal logits by id
+    std::int64_t top_k = 0; ///< > 0: only the top_k largest logits, renormalised; ties by ascending id
 };
 
 /// Shapes are [n] unless noted, types fp32 or int64. Results that were not requested are undefined.
@@ -38,11 +38,11 @@ struct HeadResult {
     at::Tensor entropy; ///< nats
     at::Tensor max_probability;
     at::Tensor margin;                  ///< p1 - p2
-    at::Tensor argmax;                  ///< the lowest id among equals
+    at::Tensor argmax;                  ///< of equal logits, the lowest id
     at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out
-    at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); likewise
+    at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); NaN in the same rows
     at::Tensor mixture;                 ///< [n, d], fp32, without the method's scale
 };
 

@@ -88,9 +88,9 @@ struct LineageOptions {
 /// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
-/// Memory grows with the largest matrix, not with the models. Models with different numbers of layers also
-/// need Gram matrices of fixed size. InputError: weights that are missing, not finite or of another shape;
-/// models that cannot be compared. Throws Cancelled.
+/// Memory depends on the largest matrix, not on the size of the models. For different numbers of layers it
+/// also holds about 512 MiB of Gram matrices. InputError: weights that are missing, not finite or of another
+/// shape; models that cannot be compared. Throws Cancelled.
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options = {},
                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

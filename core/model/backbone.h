@@ -67,7 +67,7 @@ struct Pass {
     /// For each sliding window: its length, and ranges that replace those of `visibility` in layers with this
     /// window. Filled only if rows are not in the order of positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
-    KvRows* kv = nullptr; ///< nullptr: queries see only slots of this pass
+    KvRows* kv = nullptr; ///< nullptr: the K/V rows are the slots of this pass
     at::Tensor rows;      ///< int64 [n], with `kv`: the row for each slot's K and V
     at::Tensor row_bias;  ///< fp32 [R] or undefined, added to every logit of a key row
     at::Tensor queries;   ///< int64 [m], ascending, for block(): the slots that run through the block. The
@@ -148,7 +148,8 @@ protected:
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only if the backbone supports other residual structures.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
-    /// Called between the prelude's blocks and the steps, or between a state and the coda's blocks.
+    /// after_prelude() runs between the prelude's blocks and the steps, before_coda() before the coda's
+    /// blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
     [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }
     /// Turns the output of the core's blocks into a state.

@@ -18,7 +18,7 @@ struct DepthMixed {
     at::Tensor weights; ///< fp32 [n, g, S + 1], the layer's own value last; undefined unless requested
 };
 
-/// Depth-Attention (arXiv 2606.05014; methods.md section 3), mixes the values of one layer:
+/// Depth-Attention (arXiv 2606.05014; methods.md section 3) mixes the values of one layer:
 ///   qbar = mean of the group's queries,  e_j = qbar·k_j / sqrt(d_h),  alpha = softmax(e) in fp32,
 ///   vhat = Σ_j alpha_j · v_j over the S sources and the layer itself.
 /// q [n, n_q, d_h], k and v [n, g, d_h] of the layer, all of one dtype and device; n_q is a multiple of g.

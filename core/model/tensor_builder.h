@@ -86,7 +86,7 @@ public:
     /// The layout so far. A family also sets the layout's other members here.
     [[nodiscard]] ParameterLayout& layout() { return layout_; }
     /// Completes the layout. Names are those of a model with a head. Files of a model without a head omit the
-    /// first word of the names. Both forms are accepted, also after the layout's prefixes.
+    /// first word of each name. Both forms are accepted, with or without the layout's prefixes.
     [[nodiscard]] ParameterLayout finish() {
         const std::string stack = layout_.embedding.substr(0, layout_.embedding.find('.') + 1);
         for (TensorSpec& spec : layout_.tensors) {

@@ -7,7 +7,7 @@
 
 namespace ponderscope::remote {
 
-/// Whether the name begins with ssh://: a path on another machine.
+/// Whether the path is on another machine: it begins with ssh://.
 bool is_remote(const std::filesystem::path& path);
 
 /// The parts of ssh://[USER@]HOST[:PORT]/PATH. A path that begins with /~/ is below the home folder on the

@@ -27,7 +27,7 @@ public:
 
 /// The state of an SQLite file at the start of a read: the answer to Question::renew.
 ///
-///     u64 generation | u64 size | u32 bytes a page | u8 whether all pages may have changed |
+///     u64 generation | u64 size | u32 bytes per page | u8 whether all pages may have changed |
 ///     u32 n, then n u32 pages that changed | text first bytes of the file
 struct FileState {
     std::uint64_t generation = 0; ///< changes with every change of a byte
@@ -48,7 +48,7 @@ public:
     /// The open File of \p url; nullptr: it is not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
-    /// Reads during one snapshot are consistent. Throws Moved: the server could not keep the content.
+    /// Reads during one snapshot are consistent, or throw Moved if the server could not keep the content.
     class Snapshot {
     public:
         /// Throws the errors of Host::ask: no such file, no connection.

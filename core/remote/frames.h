@@ -11,8 +11,8 @@ namespace ponderscope::remote {
 
 /// The protocol of `ponderscope serve` and its client on standard input and output.
 ///
-/// The server begins with a line: a newline, `hello`, the protocol number, a blank, the program's version, a
-/// newline. The client skips shell greetings before this line. Frames in both directions follow:
+/// The server begins with a newline, `hello`, the protocol number, a blank, the program's version and a
+/// newline. The client skips shell greetings before `hello`. Frames in both directions follow:
 ///
 ///     u32 bytes that follow | u32 number of the question | u8 kind or status | payload
 ///
@@ -27,6 +27,7 @@ inline constexpr std::size_t max_answer = std::size_t{16} << 20;
 inline constexpr std::size_t max_read = std::size_t{8} << 20; ///< most bytes in one Question::read
 inline constexpr std::size_t max_entries = 20'000;            ///< largest number of entries in a folder
 
+/// The payload of each question → the payload of its answer.
 enum class Question : std::uint8_t {
     /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of the file, its -wal and its
     /// .annotations in ns (0: none), text absolute path. A missing file is an answer, not an error.

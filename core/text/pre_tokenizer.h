@@ -46,8 +46,8 @@ private:
         Behavior behavior = Behavior::isolated;
         bool invert = false;
         bool on_alphabet = false;       // sees letters of ByteLevel's alphabet
-        std::optional<Pattern> pattern; // pattern
-        std::string replacement;        // metaspace
+        std::optional<Pattern> pattern; // Kind::pattern
+        std::string replacement;        // Kind::metaspace
         Prepend prepend = Prepend::always;
     };
 

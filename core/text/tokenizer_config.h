@@ -17,7 +17,7 @@ nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space);
 /// Reads an entry of "added_tokens" or "added_tokens_decoder", except for its id. InputError.
 AddedToken read_added_token(const JsonObject& object);
 
-/// Fills parts.added, with each text and each id once, and the ids of parts.model.
+/// Fills parts.added. Each text and each id appears once and agrees with the vocabulary.
 class AddedTokens {
 public:
     explicit AddedTokens(TokenizerParts& parts); ///< \p parts must outlive the object
@@ -55,11 +55,11 @@ public:
     /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
     /// tokenizer class. Call it after add_to.
     void name_start_and_end(TokenizerParts& parts) const;
-    /// Changes \p document, a tokenizer.json, as the folder's tokenizer class does in transformers 5, and
-    /// reports differences from transformers 4 or 5. GPTNeoXTokenizer drops start and end tokens of a
-    /// template. add_bos_token and add_eos_token have no effect if a tokenizer.json exists. For some classes
-    /// transformers 5 builds its own normalizer and pre-tokenizer. This function keeps those of
-    /// tokenizer.json and adds a notice.
+    /// Changes \p parts, read from the tokenizer.json \p document, as the folder's tokenizer class does in
+    /// transformers 5. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops start
+    /// and end tokens of a template. add_bos_token and add_eos_token have no effect if a tokenizer.json
+    /// exists. For some classes transformers 5 builds its own normalizer and pre-tokenizer; this function
+    /// keeps those of tokenizer.json.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:

@@ -7,8 +7,8 @@ namespace ponderscope::kernels {
 
 enum class Element : std::uint8_t { f32, f16, bf16 };
 
-/// Attention of gathered queries over ranges of K/V rows on a GPU. All pointers are device pointers; strides
-/// count elements. Heads of q, k and v are contiguous and aligned to 16 bytes. out is [queries, query_heads,
+/// Attention of queries over ranges of K/V rows on a GPU. All pointers are device pointers; strides count
+/// elements. Heads of q, k and v are contiguous and aligned to 16 bytes. out is [queries, query_heads,
 /// head_size], contiguous.
 struct AttendRanges {
     const void* q = nullptr;

@@ -26,7 +26,8 @@ protected:
         Norm query_norm, key_norm; ///< over all heads together
         blocks::HeadExtras heads;
         std::optional<double> score_scale; ///< replaces the config's score scale
-        /// y = y ⊙ sigmoid(gate(x) ⊙ scale) between the heads and o. The scale is fp32; undefined: 1.
+        /// Before o, the heads' output is multiplied by sigmoid(gate(x) ⊙ scale). The scale is fp32;
+        /// undefined: 1.
         blocks::Linear attention_gate;
         at::Tensor attention_gate_scale;
         /// v += 2·sigmoid(value_gate · x[0:columns])_g · value_table[id]_g, where x is the input of
