@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes reference.json beside a sample model: the NLL of every token of a text, computed in fp32 by the plain formulas below
-and not by Ponderscope, so that a test can hold the program against it.
+and not by Ponderscope, so that a test can compare the program's NLL with it.
 
     make_reference.py MODEL TEXT [--context 256]
 
-The text is cut into windows of `context` tokens without overlap; a window's first token has no NLL. Needs the packages torch
+The text is cut into windows of `context` tokens without overlap. The first token of a window has no NLL. Needs the packages torch
 and tokenizers (versions in resources/build/versions.env).
 """
 import argparse
@@ -45,7 +45,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 class Store:
-    """K and V of `rows` slots in every layer, and whom they belong to."""
+    """Keys and values of `rows` slots in every layer, and a bias of the attention logits for each row."""
 
     def __init__(self, config: dict, rows: int):
         heads = config.get("num_key_value_heads", config["num_attention_heads"])
@@ -55,7 +55,7 @@ class Store:
 
 
 class Slots:
-    """One pass: where its slots stand in the text, which rows of the store they fill, which rows they see (bool [slots, rows])."""
+    """The slots of one pass: positions in the text, rows of the store that they fill, rows that they see (bool [slots, rows])."""
 
     def __init__(self, positions: torch.Tensor, rows: torch.Tensor, visible: torch.Tensor, store: Store):
         self.positions, self.rows, self.visible, self.store = positions, rows, visible, store
@@ -104,7 +104,7 @@ class NeoX:
 
 
 class Llama:
-    """Llama, plain or with depth mixing (methods: Depth-Attention, mHC, Block AttnRes, DenseFormer)."""
+    """Llama, plain or with depth mixing (Depth-Attention, mHC, Block AttnRes or DenseFormer)."""
 
     def __init__(self, weights: dict, config: dict):
         self.w, self.config = weights, config
@@ -115,7 +115,7 @@ class Llama:
         return rms_norm(x, self.w[f"model.{name}.weight"], self.eps)
 
     def attention(self, number: int, x: torch.Tensor, slots: Slots, depth: list) -> torch.Tensor:
-        """Of the residual stream, its norm included. `depth`: keys and mixed values of the layers before, in this pass."""
+        """Norm and attention on the residual stream x. `depth`: keys and mixed values of the earlier layers in this pass."""
         config, of = self.config, f"model.layers.{number}.self_attn."
         heads, base = config["num_attention_heads"], config.get("rope_theta", 10000)
         size = x.shape[1] // heads
@@ -218,7 +218,7 @@ def scale_of(config: dict, section: dict) -> float:
 
 
 def outputs(ids: torch.Tensor, model, config: dict) -> tuple:
-    """What the head reads for every token, and the last step of each."""
+    """The states that the head reads, and the last step of each token."""
     section = dict(config.get("pondering", {"method": "vanilla", "max_steps": 0}), from_public_keys="pondering" not in config)
     if config.get("ponderinglm", False):
         section.update(method="ponderlm", max_steps=config["pondering_steps"])
@@ -228,7 +228,7 @@ def outputs(ids: torch.Tensor, model, config: dict) -> tuple:
 
 
 def per_step(ids, model, config, section, scale):
-    """vanilla, looped, ponderlm, ponderlm_reset, ponderlm_hidden, adaponderlm: one row a token, overwritten by every further step."""
+    """vanilla, looped, ponderlm, ponderlm_reset, ponderlm_hidden, adaponderlm: one row for each token, which each step overwrites."""
     method, last = section["method"], section["max_steps"]
     count, token = len(ids), torch.arange(len(ids))
     causal = token[:, None] >= token[None, :]
@@ -263,7 +263,7 @@ def per_step(ids, model, config, section, scale):
 
 
 def adaptive(ids, model, config, section, scale):
-    """Adaptive latent chain of thought: a row for every slot, two-dimensional visibility."""
+    """Adaptive latent chain of thought: one row of the store for each slot, two-dimensional visibility."""
     last, count, token = section["max_steps"], len(ids), torch.arange(len(ids))
     store, owner = Store(config, count * (last + 1)), torch.full((count * (last + 1),), count)
     active, x, reach = token, scale * model.table[ids], torch.ones(count)
@@ -288,7 +288,7 @@ def adaptive(ids, model, config, section, scale):
 
 
 def interleaved(ids, model, config, section, scale):
-    """pause, ponderlm2, ponderlm3: every slot of a token before the next token; one slot after the other, as a decoder would."""
+    """pause, ponderlm2, ponderlm3: all slots of a token come before the next token. Computes one slot after the other, as a decoder does."""
     method, last, count = section["method"], section["max_steps"], len(ids)
     store, filled = Store(config, count * (last + 1)), 0
     read, steps = torch.zeros(count, config["hidden_size"]), torch.full((count,), last)

@@ -4,16 +4,16 @@
 
     make_tokenizer.py TEXTS OUT.json [--vocab-size 2048] [--held-out NAME ...]
 
-TEXTS is a folder of UTF-8 text files. Texts whose file name is given with --held-out are left out, so that the held-out NLL
-of a model is not helped by merges learned on the very text it is measured on. Needs the `tokenizers` wheel of the version
-in resources/build/versions.env; the result is the same bytes for the same texts and version.
+TEXTS is a folder of UTF-8 text files. Texts named by --held-out are left out, so that no merge is learned from the texts
+on which the held-out NLL of a model is measured. Needs the `tokenizers` wheel of the version in resources/build/versions.env.
+The same texts and version give the same bytes.
 """
 import argparse
 import os
 import pathlib
 import sys
 
-# The trainer counts words in parallel; one thread keeps the order of everything the same on every machine.
+# The trainer counts words in parallel. One thread gives the same order on every machine.
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 

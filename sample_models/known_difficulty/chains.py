@@ -4,24 +4,23 @@
 
     chains.py OUT [--seed 11] [--train 100000] [--said 60000] [--held-out 200]
 
-OUT gets said.txt, said_held_out.txt, train.txt and held_out.txt (plain ASCII, one story a line), held_out.labels.csv, which says for
-every part of held_out.txt how many steps it needs, and tokenizer.json. Needs nothing but Python; the same seed gives the same bytes
-everywhere.
+OUT gets said.txt, said_held_out.txt, train.txt and held_out.txt (plain ASCII, one story a line), held_out.labels.csv (the number of
+steps that every part of held_out.txt needs) and tokenizer.json. Needs only Python. The same seed gives the same bytes everywhere.
 
-A story says of twelve people whom each of them asks, and who knows:
+A story says for each of twelve people whom this person asks, or that this person knows the answer:
 
     Snow fell. Ada asks Kay. ... Kay asks Leo. Leo knows. ... At dusk Ada hears from Leo. ...
 
-Who is heard from in the end stands n questions away, n from 1 to 4: Ada asks Kay, Kay asks Leo, Leo knows, so n is 2 for Ada. Each
-of the n questions can be looked up only when the one before has been answered. The classes of the labels are `1` to `4` for an
-answer, `frame` for what is known at once, `free` for what is drawn by chance. Four of the twelve know: guessing among them is right
-in one of four. Whoever is farther from the answer is asked for first, so that no answer is given away by one before it.
+In the end each of the others hears from a person who knows. This name is n look-ups away, n from 1 to 4: Ada asks Kay, Kay asks Leo,
+Leo knows, so n is 2 for Ada. Each look-up needs the result of the previous look-up. The label classes are `1` to `4` for an answer,
+`frame` for parts that are known at once, `free` for parts drawn by chance. Four of the twelve people know, so a guess among these four
+is right in one of four cases. In each chain, the person farthest from the answer hears first, so no answer gives away a later one.
 
-In said.txt each question is said, and who knows hears it from himself: Ada hears from Kay. Leo. Leo. There a step is a word, and
-nobody need ponder.
+In said.txt each look-up is spelled out, and a person who knows is repeated: Ada hears from Kay. Leo. Leo. A step is a word there, so
+no pondering is needed.
 
-A sentence is one token (" Ada asks Kay.", " Ada hears from", " Leo."), so that a model of one layer can look a question up at all:
-what would be copied from token to token in lower layers is done already. A story is 31 tokens long, always; in said.txt 39.
+A sentence is one token (" Ada asks Kay.", " Ada hears from", " Leo."), so that one layer can do a look-up. Otherwise lower
+layers would first have to copy words from token to token. Every story has 31 tokens, in said.txt 39.
 """
 import argparse
 import csv
@@ -33,10 +32,10 @@ from generate import Chance, tokenizer
 PEOPLE = "Ada Ben Cid Dan Eva Fay Gil Ida Jon Kay Leo Mia".split()
 OPENINGS = ["A letter came.", "The bells rang.", "Snow fell.", "It was market day."]
 EVENING = " At dusk"
-# How many people stand before each of the four who know; eight in all.
+# Number of people before each of the four who know; eight in all.
 CHAINS = [(4, 2, 1, 1), (3, 2, 2, 1), (4, 3, 1, 0), (4, 2, 2, 0)]
 STORY_TOKENS = 1 + 12 + 1 + 2 * 8 + 1
-SAID = (6, 3)  # people asked for, and steps that are said of each
+SAID = (6, 3)  # people who hear, and steps spelled out for each
 
 
 def shuffled(chance, items):
@@ -48,7 +47,7 @@ def shuffled(chance, items):
 
 
 def beginning(chance):
-    """The parts before dusk, a token each, as (text, class), and the four chains of people, who knows last in each."""
+    """The parts before dusk as (text, class), one token each, and the four chains of people, each with the person who knows at its end."""
     people = shuffled(chance, PEOPLE)
     chains = [[people.pop() for _ in range(length + 1)] for length in chance.one_of(CHAINS)]
     morning = [f" {one} asks {other}." for chain in chains for one, other in zip(chain, chain[1:])]
@@ -80,7 +79,7 @@ def said(chance):
 
 
 def sentences():
-    """Every token that is a sentence or the half of one."""
+    """Every token that is a sentence or half a sentence."""
     for one in PEOPLE:
         yield from (f" {one} hears from", f" {one}.", f" {one} knows.")
         yield from (f" {one} asks {other}." for other in PEOPLE if other != one)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prints how often the answers of chains.py's stories are right, and what they cost, by the number of steps they need.
+"""Prints accuracy and steps for the answers in the stories of chains.py, by the number of steps that the answers need.
 
     chains_table.py HELD_OUT.txt MODEL[:POLICY]... [--ponderscope PROGRAM]
 
-HELD_OUT.txt is what chains.py wrote, HELD_OUT.labels.csv lies beside it. Each model is recorded by `ponderscope record`, one story a
-window, under its own rule or the policy that is named (`chains/ponderlm_reset:argmax_stable:n=1`); an answer is right where the story's
-word had the largest logit. Intervals are of 95 %: of steps percentiles of 1000 drawings of whole stories, of shares Wilson's, which has a
-width where all are right. Needs nothing but Python and a built ponderscope.
+HELD_OUT.txt, and HELD_OUT.labels.csv beside it, come from chains.py. `ponderscope record` records each model, one story a window, under
+the model's own rule or the named policy (`chains/ponderlm_reset:argmax_stable:n=1`). An answer is right if the story's word has the
+largest logit. Intervals are 95 %: for steps percentiles over 1000 draws of whole stories; for shares Wilson's interval, which has a
+width even if all answers are right. Needs only Python and a built ponderscope.
 """
 import argparse
 import csv
@@ -25,7 +25,7 @@ QUANTILE = 1.959964  # of the normal distribution, for 95 %
 
 
 def recorded(program, model, policy, text, folder):
-    """(bytes before the token that follows, rank of that token, steps) of every token that has one."""
+    """(first byte of the next token, rank of the next token, steps) for every token that has a next token."""
     trace = folder / "trace.ponder"
     trace.unlink(missing_ok=True)
     window = [f"--context={STORY_TOKENS}", f"--stride={STORY_TOKENS}"]
@@ -37,7 +37,7 @@ def recorded(program, model, policy, text, folder):
 
 
 def interval(stories, chance):
-    """Mean over all values of the stories, and its interval when stories are drawn whole."""
+    """Mean over all values of the stories, and its interval over draws of whole stories."""
     sums = [(sum(values), len(values)) for values in stories]
     means = []
     for _ in range(DRAWINGS):
@@ -50,7 +50,7 @@ def interval(stories, chance):
 
 
 def share(stories):
-    """The share of the right ones, with the interval of Wilson (1927)."""
+    """The share of right answers, with the interval of Wilson (1927)."""
     number = sum(len(values) for values in stories)
     mean, z = sum(map(sum, stories)) / number, QUANTILE**2 / number
     middle = mean + z / 2

@@ -5,8 +5,8 @@
     chains_tasks.py OUT [--seed 12] [--documents 50]
 
 OUT gets chains_1 to chains_4, each a .jsonl with its .yaml (`lm_eval --include_path OUT --tasks chains_1,...`). A document is a story up to
-its question; the options are the four people who know, and the task's number says how many look-ups its answers need. Needs nothing
-but Python; the same seed gives the same bytes everywhere.
+an answer. The options are the four people who know. The task's number is the number of look-ups that its answers need. Needs only
+Python. The same seed gives the same bytes everywhere.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ DEPTHS = "1234"
 
 
 def documents(chance, count):
-    """Of each depth so many, no two of one depth from the same story."""
+    """`count` documents for each depth. Two documents of one depth are never from the same story."""
     made = {depth: [] for depth in DEPTHS}
     while any(len(of_depth) < count for of_depth in made.values()):
         parts = story(chance)

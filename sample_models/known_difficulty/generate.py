@@ -4,23 +4,23 @@
 
     generate.py OUT [--seed 7] [--train-bytes 1100000] [--held-out-bytes 40000]
 
-OUT gets train.txt and held_out.txt (plain ASCII, one exercise a line), held_out.labels.csv, which says for every byte of
-held_out.txt how hard it is to predict from what stands before it, and tokenizer.json (every byte a token). Needs nothing but Python;
-the same seed gives the same bytes everywhere.
+OUT gets train.txt and held_out.txt (plain ASCII, one exercise a line), held_out.labels.csv (how hard it is to predict each byte of
+held_out.txt from the text before it) and tokenizer.json (every byte a token). Needs only Python. The same seed gives the same bytes
+everywhere.
 
-The exercises, and the class of a character of an answer; `steps` is how many things have to be put together to know it:
+The exercises, with the class of the answer's characters and the difficulty: how many facts a prediction must combine.
 
-    copy kqz mro > kqz mro .            copy       1  look up what stood behind the character before
+    copy kqz mro > kqz mro .            copy       1  look up which character followed the previous character
     count 8 9 10 11 12 .                count      1  the next number; `count_carry` 2 where a digit turns from 9 to 0
     add 483+519=992 .                   add_0      2  two digits added; numbers are written units first
                                         add_c      2+c with a carry that began c digits before
     close ([{<>}]) .                    close_d    d  the bracket that closes the one opened d brackets ago
-    fact Mira owns lamp .               recall     2  asked later: the name is found, then what followed it
+    fact Mira owns lamp .               recall     2  asked later: find the name, then the word that followed it
     ask Mira owns lamp .
-    frame                               0  words of the exercises themselves, known from the first letter on
-    free                                -  drawn by chance: cannot be known, and belongs to no mean over classes
+    frame                               0  fixed words of the exercises, known after their first letter
+    free                                -  drawn by chance: cannot be predicted, and has no difficulty
 
-Lines of all kinds are mixed by chance. A character is labelled by what decides it: the target of the token before it.
+Lines of all kinds are in random order. The class of a character belongs to its prediction, which is made at the token before it.
 """
 import argparse
 import csv
@@ -52,7 +52,7 @@ class Chance:
 
 
 def steps_of(kind):
-    """How many things have to be put together for a class."""
+    """The difficulty of a class: how many facts a prediction must combine."""
     if kind in STEPS:
         return STEPS[kind]
     name, number = kind.split("_")
@@ -70,11 +70,11 @@ class Line:
         return self
 
     def decided(self, word, kind):
-        """A word of which the first letter decides the rest."""
+        """Adds a word whose first letter decides the rest."""
         return self.add(word[0], kind).add(word[1:], "frame")
 
     def end(self, kind):
-        """`kind`: what one has to know to see that the answer is complete."""
+        """`kind`: the class of the prediction that the answer is complete."""
         return self.add(" ", kind).add(".\n", "frame")
 
 
@@ -83,7 +83,7 @@ def copy(chance, _):
     letters = "".join(
         " " + "".join(chance.one_of("abcdefghijklmnopqrstuvwxyz") for _ in range(3)) for _ in range(2 + chance.below(3))
     )
-    # Whether another group comes or the arrow does is chance too.
+    # Whether another group or the arrow comes is chance, too.
     for letter in letters:
         line.add(letter, "frame" if letter == " " else "free")
     line.add(" ", "frame").add(">", "free").add(" ", "frame")
@@ -93,7 +93,7 @@ def copy(chance, _):
 def count(chance, _):
     first = chance.below(190)
     line = Line().decided("count", "free").add(" ", "frame").add(str(first), "free")
-    separator = "free"  # of the first number: whether another digit comes
+    separator = "free"  # after the first number: whether another digit comes is chance
     for number in range(first + 1, first + 5):
         before, now = str(number - 1), str(number)
         line.add(" ", separator)
@@ -109,7 +109,7 @@ def add(chance, _):
     digits = 2 + chance.below(2)
     low = 10 ** (digits - 1)
     a, b = (low + chance.below(9 * low) for _ in range(2))
-    # Units first, so that an answer can be written from left to right as it is worked out.
+    # Units first, so that the answer can be computed from left to right.
     left, right, total = (str(n)[::-1] for n in (a, b, a + b))
     line = Line().decided("add", "free").add(" ", "frame").add(left, "free")
     line.add("+", "free" if digits == 2 else "frame").add(right, "free").add("=", "frame")
@@ -118,7 +118,7 @@ def add(chance, _):
         line.add(digit, f"add_{carries}")
         both = sum(int(n[place]) for n in (left, right) if place < len(n))
         carries = carries + 1 if both + (1 if carries else 0) > 9 else 0
-    # Where no digit was carried out of the last place, that has to be seen.
+    # If the last digit gives no carry, the model must see this to know that the sum ends.
     return line.end("frame" if len(total) > digits else f"add_{carries}")
 
 
@@ -126,7 +126,7 @@ def close(chance, _):
     kinds = [chance.below(4) for _ in range(1 + chance.below(6))]
     line = Line().decided("close", "free").add(" ", "frame").add("".join(OPEN[kind] for kind in kinds), "free")
     for distance, kind in enumerate(reversed(kinds), start=1):
-        # That the first one closes at all is chance, which bracket it is then is not; from there on everything is known.
+        # Whether a bracket closes or another opens is chance up to the first closing bracket. All later brackets are determined.
         line.add(CLOSE[kind], "free" if distance == 1 else f"close_{distance}")
     return line.end("frame" if len(kinds) == 1 else f"close_{len(kinds)}")
 
@@ -146,7 +146,7 @@ def ask(chance, known):
 
 
 def exercises(chance, size):
-    """Lines of `size` bytes in all or a little more; a fact is asked for within the next six lines or forgotten."""
+    """Lines of `size` bytes together or a little more. A fact is asked for within the next six lines or never."""
     lines, length, known, age = [], 0, {}, {}
     while length < size:
         for name in [name for name in known if len(lines) - age[name] > 6]:
@@ -167,7 +167,7 @@ def added_token(number, text):
 
 
 def tokenizer(sentences=()):
-    """Byte-level BPE without merges, in the letters that GPT-2 gives to bytes; token 0 ends a text. `sentences` are tokens whole."""
+    """Byte-level BPE without merges, with GPT-2's letters for bytes. Token 0 ends a text. Each of `sentences` is one token."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {byte: chr(byte) for byte in printable}
     for byte in range(256):

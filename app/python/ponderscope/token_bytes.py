@@ -41,7 +41,7 @@ class TokenBytes:
         from tokenizers import Tokenizer
 
         plain, name = Tokenizer.from_file(str(file)), type(self._tokenizer).__name__
-        special = add_special and not name.startswith("GPTNeoXTokenizer")  # for GPT-NeoX the engine also drops the special tokens of the template
+        special = add_special and not name.startswith("GPTNeoXTokenizer")  # as the engine does for GPT-NeoX
         for part in (PROBE, text[:10_000]):
             mine = self._tokenizer(part, add_special_tokens=add_special, verbose=False)["input_ids"]
             theirs = plain.encode(part, add_special_tokens=special).ids
