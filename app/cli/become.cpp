@@ -95,7 +95,7 @@ void become_desktop(std::vector<std::string> arguments) {
         argv.push_back(argument.data());
     }
     argv.push_back(nullptr);
-    sigset_t none; // this program blocks signals for its signal thread; the new program needs them unblocked
+    sigset_t none; // unblocks signals, which this program blocks for its signal thread
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execvp(program.c_str(), argv.data());

@@ -38,7 +38,7 @@ sigset_t ending_signals() {
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
-    // SIGHUP: the terminal was closed. Left out under nohup, which ignores it: sigwait() would not ignore it.
+    // SIGHUP: the terminal was closed. Left out if nohup ignores the signal, because sigwait() would get it.
     struct sigaction hang_up = {};
     sigaction(SIGHUP, nullptr, &hang_up);
     if (hang_up.sa_handler != SIG_IGN) {

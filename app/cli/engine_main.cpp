@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later ponderscope-engine: the verbs that compute. Without Qt: a GPU
-// server needs only this and ponderscope.
+// SPDX-License-Identifier: GPL-3.0-or-later
+// ponderscope-engine: the verbs that compute. Without Qt: a GPU server needs only this and ponderscope.
 #include "app/cli/verbs.h"
 
 #include <malloc.h>

@@ -155,7 +155,7 @@ private:
         return continued(footer.substr(begin, end == std::string::npos ? end : end - begin));
     }
 
-    /// A command in lines of at most `width` columns, with the shell's mark of continuation.
+    /// A command in lines of at most `width` columns, with the shell's backslash between them.
     static std::string continued(std::string text) {
         std::size_t begin = text.find('\n') + 1;
         while (text.size() - begin > width) {

@@ -15,7 +15,7 @@ namespace ponderscope::cli {
 
 bool is_trace(const std::filesystem::path& path) {
     if (remote::is_remote(path)) {
-        return true; // remote checkpoints cannot be inspected
+        return true; // only traces can be inspected on another machine
     }
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) {

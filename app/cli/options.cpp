@@ -192,7 +192,7 @@ void RunOptions::apply(Engine& engine) const {
     if (rule) {
         engine.choose(&RunPlan::rule, std::move(rule));
     }
-    // Set the rule first: it decides whether pause tokens can be computed in refreshes.
+    // After the rule: pause tokens allow refreshes only under a halting rule.
     if (jacobi == "exact") {
         engine.choose(&RunPlan::refreshes, std::nullopt);
     } else if (!jacobi.empty()) {
@@ -286,7 +286,7 @@ std::vector<SequenceInput> InputOptions::read(const Tokenizer* tokenizer,
                 ids.filename().string() + (rows.size() > 1 ? " [" + std::to_string(row) + "]" : "");
             sequence.ids = std::move(rows[row]);
             if (tokenizer != nullptr) {
-                // With a tokenizer, the text is the decoded ids.
+                // With a tokenizer, the decoded ids become the sequence's text.
                 attach_decoded_text(sequence, *tokenizer);
             }
             sequences.push_back(std::move(sequence));

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later `policy`: replays halting policies on a recorded run, or reruns
-// the model with them. Reports their cost.
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `policy`: replays halting policies on a recorded run, or reruns the model. Reports their cost.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"
@@ -155,7 +155,7 @@ struct PolicyReport {
     [[nodiscard]] DataTable table() const;
 };
 
-/// The replay of a point in one row, or its rerun. \p exit: steps are blocks.
+/// One row: the replay of a point or, if \p exact is not null, its rerun. \p exit: steps are blocks.
 DataTable row_of(const PolicyPoint& point, const PolicyPoint::Exact* exact, bool exit) {
     using enum CellFormat;
     const PolicyOutcome& outcome = exact != nullptr ? exact->outcome : point.replayed;

@@ -49,7 +49,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
         std::cerr << engine.notices().back().text << '\n';
     }
     if (report.cancelled) {
-        return; // tokens with patches may be missing
+        return; // the patched tokens may not be recorded
     }
     if (const std::string unreached = unreached_patches(reader, run, engine); !unreached.empty()) {
         std::cerr << unreached << '\n';

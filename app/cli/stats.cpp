@@ -20,7 +20,7 @@
 namespace ponderscope::cli {
 namespace {
 
-/// A token's bytes, so that all tokens look different, on one line.
+/// A token's bytes as JSON: on one line, and different for different tokens.
 std::string shown(const TokenGroup& group) {
     if (group.id < 0) {
         return group.name;

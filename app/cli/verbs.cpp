@@ -144,7 +144,7 @@ int fail(const Error& error, bool prints_json) {
     // The sentence may quote text from an untrusted file.
     std::fprintf(stderr, "ponderscope: %s [%s]\n", visible(error.what()).c_str(), name_of(error.id()));
     switch (error.id()) {
-    case ErrorId::check_failed: // its report is printed already
+    case ErrorId::check_failed: // the report is already printed
         return check_failed;
     case ErrorId::run_cancelled:
         return cancelled;

@@ -181,7 +181,7 @@ void DockLayout::fitPanels() {
     low_ = low;
     narrow_ = narrow;
     place(own);
-    for (auto dock = seen.rbegin(); dock != seen.rend(); ++dock) { // the first panel ends in front
+    for (auto dock = seen.rbegin(); dock != seen.rend(); ++dock) { // the first ends in front
         (*dock)->raise();
     }
 }
@@ -212,7 +212,7 @@ void DockLayout::leaveMaximised() {
 }
 
 void DockLayout::endDockDrag() {
-    if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // a dock in a drag
+    if (QWidget* const dock = qobject_cast<QDockWidget*>(QWidget::mouseGrabber())) { // the dragged dock
         QMouseEvent release(QEvent::MouseButtonRelease, dock->mapFromGlobal(QCursor::pos()), QCursor::pos(),
                             Qt::LeftButton, Qt::NoButton, {});
         QCoreApplication::sendEvent(dock, &release);

@@ -60,8 +60,8 @@ private:
     bool heard_ = false; ///< the program has printed, so it has started
 };
 
-/// A verb as a program to start. With paths on another machine (ssh://HOST/PATH), ssh runs the program there,
-/// with paths without ssh://HOST.
+/// The command that runs a verb. If paths are on another machine (ssh://HOST/PATH), the command runs the verb
+/// there by ssh, with these paths as PATH.
 struct EngineCommand {
     QString program;
     QStringList arguments;

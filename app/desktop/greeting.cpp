@@ -27,7 +27,7 @@ Greeting::Greeting(const Shell& shell, OpenTraces& traces, DockLayout& docks, Ru
     welcome_->document()->setDocumentMargin(40);
     welcome_->installEventFilter(this);
     welcome_->hide();
-    window_->menuWidget()->installEventFilter(this); // the page moves when the menu bar is resized
+    window_->menuWidget()->installEventFilter(this); // a new height of the menu bar moves the page
     connect(welcome_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
         if (const auto number = link.path().toUInt(); number < links_.size()) {
             const auto follow = links_[number]; // a copy, because the action may rewrite links_

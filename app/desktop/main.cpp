@@ -34,8 +34,8 @@ int say_no_display(const char* found) {
     return no_display;
 }
 
-/// Qt's message handler while QApplication is constructed. Without a display, Qt warns and aborts with advice
-/// about plug-ins: prints one sentence with the warnings instead. With a display, drops the warnings.
+/// Qt's message handler while QApplication is constructed. Without a display, Qt warns and then aborts. This
+/// handler prints one sentence with the warnings instead. With a display, drops the warnings.
 void while_connecting(QtMsgType type, const QMessageLogContext& /*unused*/, const QString& message) {
     static QStringList said;
     if (type == QtFatalMsg) {
@@ -95,7 +95,7 @@ int write_screenshot(ponderscope::MainWindow& window, const ponderscope::Launch&
 
 int main(int argc, char** argv) {
     using namespace ponderscope;
-    std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is a full disk, with its sentence
+    std::signal(SIGXFSZ, SIG_IGN); // a file size limit becomes a write error, with its message
     if (figure::asks_for_figure(argc, argv)) {
         return figure::run_figure_command(argc, argv);
     }

@@ -24,9 +24,9 @@ public Q_SLOTS:
     void showPalette(); ///< Ctrl+K: runs an action by its name
     void showShortcuts();
     void showAbout();
-    /// Help on the focused panel, otherwise on the text.
+    /// Shows help on the focused panel, or on the text if no panel has the focus.
     void showHelp();
-    /// Copies the command that reproduces \p panel. A message says so, or why the panel has no command.
+    /// Copies the command that reproduces \p panel. A message confirms it, or says why there is no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

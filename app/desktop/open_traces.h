@@ -26,10 +26,10 @@ namespace ponderscope {
 class TraceWatch {
 public:
     enum class Event {
-        moved,    ///< new time stamp of the file, its WAL or its annotations, or first seen: read it again
+        moved,    ///< first check, or new time stamp of the file, its WAL or its annotations: read it again
         gone,     ///< no file with this name; loaded data stays
         replaced, ///< another file has this name
-        shrunk,   ///< truncated: the file lacks pages of its header
+        shrunk,   ///< truncated: the file has fewer pages than its header says
         cut,      ///< no connection to the trace's machine; see machineFault()
         back,     ///< the connection was restored
     };
@@ -59,7 +59,7 @@ private:
     std::map<QString, Line> lines_; ///< connections to other machines at the last check
 };
 
-/// Opens a path of this or another machine: a trace, TRACE#RUN, a folder of shards or of a training, a
+/// Opens a path on this or another machine: a trace, TRACE#RUN, a folder of shards or of a training, a
 /// session, a checkpoint. Keeps the requested run until the trace is open.
 class Opener : public QObject {
     Q_OBJECT

@@ -12,7 +12,7 @@ using Qt::StringLiterals::operator""_s;
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
-    /// A text, JSON Lines (.jsonl, also compressed), or ids (.json, .safetensors) without a tokenizer.
+    /// A text, JSON Lines (.jsonl, also compressed), or token ids (.json, .safetensors).
     QString textFile;
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: record its sequences again; replaces the text
@@ -46,7 +46,7 @@ QStringList all_methods();
 /// Arguments of `ponderscope`, starting with "record".
 QStringList record_arguments(const RecordRequest& request);
 
-/// \p arguments without the options for programs, for a user's terminal.
+/// \p arguments as a user types them, without --json and --progress=json.
 QStringList as_typed(QStringList arguments);
 
 /// The command line program beside this one or on PATH; empty: not found.
@@ -59,11 +59,11 @@ struct ThinkRequest {
     QString from;        ///< TRACE#RUN: its tokens before \p at replace the prompt
     qint64 sequence = 0; ///< sequence of the run to continue
     qint64 at = 0;
-    int force = 0;   ///< id of the token at that position
+    int force = 0;   ///< id of the token at position \p at
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt
     double temperature = 0;
     int topK = 0;    ///< number of most probable tokens to sample from; 0: all
-    double topP = 1; ///< then keep the smallest set of tokens with this probability
+    double topP = 1; ///< then sample only from the smallest set of tokens with this probability
     int seed = 0;
     QString policy;   ///< empty: the method's own rule
     QStringList more; ///< further options as words

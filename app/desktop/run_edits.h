@@ -40,7 +40,7 @@ private:
 
     OpenTraces& traces_;
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere
-    bool scratchAsked_ = false; ///< temporary runs that the user agreed to lose
+    bool scratchAsked_ = false; ///< the user agreed to lose temporary runs
     Task edits_{this};
     Task locating_{this};
 };

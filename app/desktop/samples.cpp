@@ -65,7 +65,7 @@ QString copy_of_recorded(const QString& recorded, const QString& folder, QString
         problem = u"The sample could not be copied to %1: %2"_s.arg(to.filePath(), part.errorString());
         return {};
     }
-    for (const char* beside : {"-wal", "-shm", ".annotations"}) { // of an older copy
+    for (const char* beside : {"-wal", "-shm", ".annotations"}) { // remove files of an older copy
         QFile::remove(to.filePath() + QLatin1String(beside));
     }
     QFile::remove(to.filePath());

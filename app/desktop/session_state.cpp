@@ -142,7 +142,7 @@ void SessionState::remember() {
 
 void SessionState::undo() {
     if (settling_.isActive()) {
-        settling_.stop(); // the latest change is undone
+        settling_.stop(); // undoes the change that is not in the history yet
         remember();
     }
     if (at_ > 0) {

@@ -128,7 +128,7 @@ ThinkPanel::ThinkPanel(const ViewContext& context, QWidget* parent)
     connect(&context_.selection, &Selection::runsChanged, this, &ThinkPanel::pinNewest);
     connect(&context_.data, &TraceData::sequenceReady, this, &ThinkPanel::pinNewest);
     connect(&context_.selection, &Selection::tokenChanged, this, [this](qint64 token) {
-        follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // another pin stops it
+        follows_ = token < 0 || newest() < 0 ? follows_ : token == newest(); // follow the newest token?
     });
     follow(*this, context_, Follows::all);
     const auto renewed = seen(&ThinkPanel::renewCandidates);

@@ -42,7 +42,7 @@ private:
         SignalInfo info;
         SignalChunk chunk;     ///< values of the tokens so far; of type F32 or I32
         std::size_t count = 0; ///< values per token; 0 until the first token
-        /// Appends values until there are \p size.
+        /// Appends \p values, then missing values, until there are \p size values.
         void fill(std::size_t size, const QJsonArray& values = {});
     };
     void start(const QJsonObject& object);

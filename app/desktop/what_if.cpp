@@ -24,7 +24,7 @@ QString steps_in_words(int steps) {
 } // namespace
 
 void WhatIf::startWhatIf(const WhatIfQuestion& question) {
-    if (runs_.recorder().isRunning()) { // its patch file must not be replaced
+    if (runs_.recorder().isRunning()) { // this would replace its patch file
         messages_->show("recording.running", u"A recording is running. Wait for it or cancel it."_s);
         return;
     }

@@ -15,8 +15,8 @@ namespace ponderscope {
 
 class RunController;
 
-/// Records run A again with one change: other steps for a token, a source of depth attention less, or a
-/// state.
+/// Records run A again with one change: a token's number of steps, a removed source of depth attention, or a
+/// replaced state.
 class WhatIf : public ShellPart {
     Q_OBJECT
 public:

@@ -36,8 +36,7 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The recorded layers and heads by their numbers in the model; 0, 1, ... if the description lacks the
-/// numbers.
+/// Numbers of the recorded layers and heads in the model. If the description lacks them: 0, 1, ...
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// Lines, points, bars or a density in one pair of axes. Series have roles (Ink); colours and sizes come
-/// later. The window's plot and the figure writer draw a chart with the same ranges, ticks and colours.
+/// Lines, points, bars or a density in one pair of axes. Series have a role (Ink) instead of colours and
+/// sizes. The window's plot and the figure writer draw a chart with the same ranges, ticks and colours.
 struct Chart {
     enum class Mark : std::uint8_t {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line

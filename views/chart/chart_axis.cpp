@@ -164,7 +164,7 @@ ChartAxis::ChartAxis(const Chart& chart, bool horizontal_data, int most)
     : ChartAxis(horizontal_data ? chart.x : chart.y, range_of(chart, horizontal_data), most) {}
 
 ChartAxis::ChartAxis(const Chart::Axis& axis, AxisRange range, int most) : axis_(axis), range_(range) {
-    constexpr double least = 1e-300;          // below, 64-bit numbers lose precision
+    constexpr double least = 1e-300;          // smaller 64-bit numbers lose precision
     if (axis_.log && !(range_.low > least)) { // no positive value, or a limit that is not positive
         range_.low = range_.high > 10 * least ? range_.high / 10 : 1;
     }

@@ -176,7 +176,7 @@ void ChartPlot::rebuild() {
         axis->setScaleType(of.log ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
         axis->setRangeReversed(of.reversed != reversed);
     };
-    scale(key_, chart_.x, sideways_); // sideways: the first category at the top
+    scale(key_, chart_.x, sideways_); // reversed if sideways: the first category is at the top
     scale(value_, chart_.y, false);
     marks_.setAxes(key_, value_);
     parts_ = plot_series(chart_, inks, theme_, key_, value_);
@@ -428,7 +428,7 @@ bool ChartPlot::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Leave:
         point({}, false);
         break;
-    case QEvent::ToolTip: // the tooltip of the mark stays
+    case QEvent::ToolTip: // keep the mark's tooltip
         return current_.isValid();
     default:
         break;
@@ -496,13 +496,13 @@ void ChartPlot::dress() {
             QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.text, 1.5), inside, 10));
         selected_->setScatterStyle(
             QCPScatterStyle(QCPScatterStyle::ssCircle, QPen(colours.a, 2.5), inside, 11));
-        // Space for the last label of the horizontal axis.
+        // Leave space for the last label of the horizontal axis.
         const ChartAxis across(chart_, !sideways_, 12);
         int half = 0;
         for (const double tick : across.ticks()) {
             half = std::max(half, QFontMetrics(theme_.small()).horizontalAdvance(across.label(tick)) / 2);
         }
-        // And for the top number of the vertical axis, because QCustomPlot omits labels that do not fit.
+        // Leave space for the top number of the vertical axis: QCustomPlot omits labels that do not fit.
         const int above = QFontMetrics(theme_.small()).height() / 2 + 2;
         plot_->axisRect()->setMinimumMargins(QMargins(4, above, std::clamp(half + 2, 8, 60), 4));
         ring(hovered_, current_);

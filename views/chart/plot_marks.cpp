@@ -72,7 +72,7 @@ QPointF PlotMarks::position(ChartMark mark) const {
     return pixel(series.x[i], series.y[i]);
 }
 
-/// The position of a point, also on a line; the whole column of a bar; a cell.
+/// For a point, also on a line: its position. For a bar: its whole column. For a cell: the cell.
 QRectF PlotMarks::box(ChartMark mark) const {
     const auto [series, i] = of(mark);
     const double x = series.x[i];

@@ -59,7 +59,7 @@ void add_line(const Target& to, const Chart::Series& series, Parts& parts) {
         graph->setData(x, y, true);
         graph->setPen(pen);
         parts.push_back(graph);
-    } else { // x goes back: a QCPCurve keeps the order of the points
+    } else { // if x decreases somewhere: a QCPCurve keeps the order of the points
         auto* curve = new QCPCurve(to.key, to.value);
         curve->setData(x, y);
         curve->setPen(pen);

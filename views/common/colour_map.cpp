@@ -12,7 +12,7 @@ namespace {
 
 // All tables are data in the public domain (CC0): viridis and magma by S. van der Walt and N. Smith (2015),
 // cividis by J. R. Nunez, C. R. Anderton and R. S. Renslow (PLoS ONE 13(7), 2018,
-// doi 10.1371/journal.pone.0199239); 256 steps, rounded to 8 bits, as RRGGBB after each other.
+// doi 10.1371/journal.pone.0199239); 256 steps, rounded to 8 bits, as RRGGBB without separators.
 // clang-format off
 constexpr std::string_view viridis_steps =
     "44015444025645045745055946075a46085c460a5d460b5e470d60470e6147106347116447136548146748166848176948186a481a6c481b6d481c6e481d6f481f70"
@@ -116,7 +116,7 @@ ColourMap ColourMap::classes(bool dark) {
     ColourMap map;
     for (std::size_t i = 0; i < map.table_.size(); ++i) {
         const double hue = std::fmod(0.08 + static_cast<double>(i) * golden, 1.0);
-        const bool second = (i / 8) % 2 == 1; // hues recur, so the lightness alternates
+        const bool second = (i / 8) % 2 == 1; // similar hues recur: alternate the lightness
         const double lightness = dark ? (second ? 0.28 : 0.22) : (second ? 0.72 : 0.84);
         const double strength = dark ? 0.45 : 0.75;
         map.table_[i] = QColor::fromHslF(static_cast<float>(hue), static_cast<float>(strength),

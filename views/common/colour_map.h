@@ -29,7 +29,7 @@ public:
     static ColourMap diverging(bool dark);
     /// For classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
     static ColourMap classes(bool dark);
-    /// Piecewise linear in sRGB through \p stops, evenly spaced; at least two.
+    /// Piecewise linear in sRGB through \p stops: at least two colours, evenly spaced from 0 to 1.
     static ColourMap through(std::span<const QColor> stops);
 
     /// \p position is clamped to [0, 1]; NaN gives position 0 (callers draw NaN themselves).

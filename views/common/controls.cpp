@@ -21,7 +21,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Replaces a point by the locale's decimal sign, because the locale may read it as a thousands separator.
+/// Replaces a point by the locale's decimal sign. To the locale, a point may be a thousands separator.
 QString in_locale(QString text, const QLocale& locale) {
     return text.replace(u'.', locale.decimalPoint());
 }

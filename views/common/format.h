@@ -82,12 +82,12 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. \p follows: the previous token is shown directly before and
-/// completes its last character. If false, includes the rest of a character that the previous token began.
-/// Empty if token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, with a
+/// shared character whole. False: adds the rest of a character that the previous token began. Empty if
+/// token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
-/// A token as in visible_token(). A token that is a part of a character names the character: "‹BC› of 今".
+/// A token as in visible_token(). For a part of a character, also names the whole character: "‹BC› of 今".
 /// Empty if token_bytes() is empty.
 QString visible_token_of(const TokenColumns& tokens, std::string_view text, std::size_t row, int limit = 40);
 

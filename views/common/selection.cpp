@@ -8,7 +8,7 @@ void Selection::setSequence(qint64 sequence) {
         return;
     }
     sequence_ = sequence;
-    // Listeners hear of the sequence first, so that they never look up a token of the old one.
+    // First the sequence's signal, so that listeners never look up a token of the old sequence.
     const bool hadHover = hover_ != -1;
     const bool hadToken = token_ != -1;
     hover_ = -1;

@@ -24,7 +24,7 @@ bool has_state(const QStyleOption* option, QStyle::StateFlag flag) {
     return (option->state & flag) != 0;
 }
 
-/// The line between two areas. \p upright: it goes from top to bottom.
+/// Draws the line between two areas. \p upright: a vertical line.
 void draw_line(QPainter* painter, const QRect& box, bool upright, const QColor& colour) {
     painter->fillRect(upright ? QRect(box.center().x(), box.top(), 1, box.height())
                               : QRect(box.left(), box.center().y(), box.width(), 1),

@@ -22,7 +22,7 @@ class Theme;
 enum class TableForm {
     text,    ///< tabs between cells
     csv,     ///< csv_of (core/stats/data_table.h)
-    markdown ///< as on the screen
+    markdown ///< numbers as on the screen
 };
 /// All rows in the order of \p model: a DataTableModel, or a proxy that sorts or filters one.
 QString table_text(const QAbstractItemModel& model, TableForm form);

@@ -37,7 +37,7 @@ struct TokenSubset {
 /// A subset of \p tokens (ascending), which are tokens of run A's selected sequence.
 TokenSubset subset_of(const Selection& selection, const QString& query, const std::vector<qint64>& tokens);
 
-/// Names the tokens to which a panel is restricted. A button restores all tokens. Otherwise hidden.
+/// Names the subset to which a panel is restricted. A button ends the restriction. Hidden without a subset.
 class SubsetChip : public QWidget {
     Q_OBJECT
 public:

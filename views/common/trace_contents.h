@@ -16,7 +16,7 @@ namespace ponderscope {
 class AnnotationReader;
 class TraceReader;
 
-/// What a trace says of a run, except tokens and signal values. Immutable: a run that grew gets a new object.
+/// The contents of a run, except tokens and signal values. Immutable: a run that grew gets a new object.
 struct RunContents {
     RunInfo info;
     std::vector<SequenceInfo> sequences; ///< by index
@@ -44,7 +44,7 @@ bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<Traini
 std::optional<AnnotationReader> open_annotations(const TraceReader& reader);
 
 /// Reads a sequence's text and tokens in slices, so that reading can stop between them. \p old: the known
-/// part, which is extended; null: none. Null: stopped. Throws InputErrors of TraceReader.
+/// part, which is extended; null: none. Returns null if stopped. Throws InputErrors of TraceReader.
 std::shared_ptr<const SequenceData> read_sequence(const TraceReader& reader,
                                                   const std::optional<AnnotationReader>& annotations,
                                                   const RunKey& run, qint64 sequence,

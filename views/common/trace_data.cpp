@@ -549,7 +549,7 @@ QString TraceData::tokenLabel(const RunKey& key, int id) {
         return *place;
     }
     if (isLive(key.trace)) {
-        return u"‹id %1›"_s.arg(id); // a live run reports its labels itself
+        return u"‹id %1›"_s.arg(id); // a live run has all its labels; others are unknown
     }
     known.insert(id, {});
     QSet<int>& asked = impl_->labelsAsked[key];

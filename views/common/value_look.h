@@ -15,7 +15,7 @@ namespace ponderscope {
 /// The kind of a column of numbers, independent of its values.
 struct ValueKind {
     NumberKind number = NumberKind::plain;
-    /// The values are differences between runs or steps: two colours that meet at 0, always.
+    /// The values are differences between runs or steps, shown in two colours that meet at 0.
     bool difference = false;
     double known_end = 0; ///< the known end of a count, such as the run's largest number of steps; 0: unknown
 };

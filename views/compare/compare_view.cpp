@@ -57,7 +57,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     furnish_table(*table_, context.theme);
     table_->setSelectionMode(QAbstractItemView::NoSelection);
     table_->setItemDelegateForColumn(0, dot_delegate(table_));
-    table_->setColumnHidden(model_->columnOf("tokens"), true); // equal in all rows, see message_
+    table_->setColumnHidden(model_->columnOf("tokens"), true); // equal in all rows; message_ shows it
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents); // no cut numbers
     progress_->setRange(0, 1000);
     progress_->setTextVisible(false);
@@ -110,7 +110,7 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
 }
 
 CompareView::~CompareView() {
-    table_->setModel(nullptr); // a closing window measures its columns, when runs have no colours
+    table_->setModel(nullptr); // a closing window would measure columns and ask for colours of closed runs
 }
 
 bool CompareView::isBusy() const {
@@ -172,7 +172,7 @@ void CompareView::renew() {
         pending_.start(chosen_ms);
         setBusy(true);
     } else if (job_.isBusy()) {
-        again_ = true; // when the running comparison has ended
+        again_ = true; // restart when the running comparison has ended
     } else if (!pending_.isActive()) {
         pending_.start(grown_ms);
     }
@@ -230,7 +230,7 @@ void CompareView::clear(const QString& why) {
 
 void CompareView::setCurrent(bool current) {
     QGraphicsOpacityEffect* veil = nullptr;
-    if (!current) { // dims the colours too, which are already those of the new A and B
+    if (!current) { // dims also the dots, which already have the colours of the new A and B
         veil = new QGraphicsOpacityEffect(table_);
         veil->setOpacity(0.35);
     }

@@ -35,7 +35,7 @@ DepthView::DepthView(ViewContext context, QWidget* parent)
       sampling_(this),
       reading_(this),
       loader_(*map_, this) {
-    what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // see DepthShown
+    what_->addItems({u"this token"_s, u"mean over tokens"_s, u"SD over tokens"_s}); // the order of DepthShown
     map_->setAccessibleName(u"Weight of the chosen source by layer and token"_s);
     auto* header = make_row(nullptr, {}, 10, {chooser_, what_, head_});
     header->addStretch(1);
@@ -160,7 +160,7 @@ void DepthView::sample(const QString& wanted) {
     sampleOf_ = wanted;
     problem_.clear();
     sampling_.cancel();
-    reading_.cancel(); // a row of the previous signal
+    reading_.cancel(); // it reads a row of the previous data
     loader_.cancel();
     rowOf_ = -1;
     row_.reset();

@@ -83,7 +83,7 @@ private:
     int source_ = 0;
     std::shared_ptr<const SequenceData> sequence_;
     std::optional<DepthMap> depth_;
-    std::optional<DepthMap::Averages> averages_;       ///< averages of the signal averagesOf_
+    std::optional<DepthMap::Averages> averages_;       ///< averages for averagesOf_
     std::pair<std::int64_t, std::int64_t> averagesOf_; ///< step and head
 };
 

@@ -13,7 +13,7 @@ using Series = Chart::Series;
 constexpr int most_rows_above = 2;
 constexpr double most_of_width = 0.46; ///< largest share for a list at the side
 constexpr double most_of_a_wide_box = 0.6;
-constexpr double line_length = 1.9; ///< of an entry's line, in font sizes
+constexpr double line_length = 1.9; ///< length of an entry's line, in font sizes
 constexpr double list_gap = 1.0;    ///< between plot and list, in font sizes
 
 double line_of(const Style& style) {

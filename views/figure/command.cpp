@@ -94,7 +94,7 @@ std::vector<std::filesystem::path> write_figure(const Figure& figure, const Font
     for (const Table& table : figure.tables) {
         std::filesystem::path beside = path;
         if (&table == latex_table(figure) && format_of(path.extension().string()) == "tex") {
-            continue; // written already as the figure
+            continue; // already written as the figure itself
         }
         const std::string suffix = table.extension != "csv" && table.suffix.empty() ? "table" : table.suffix;
         beside.replace_extension((suffix.empty() ? "." : "." + suffix + ".") + table.extension);

@@ -342,7 +342,7 @@ FigureSpec ExportDialog::spec() const {
 /// The runs and entries that are renamed, reordered or left out.
 std::vector<SeriesSpec> ExportDialog::namedSeries() const {
     if (entries_->count() == 0 && is_chart(kind())) {
-        return initial_.series; // the figure was not made yet
+        return initial_.series; // the figure does not exist yet
     }
     std::vector<SeriesSpec> named = entries_->changed(true);
     for (SeriesSpec& one : runs_->changed(false)) {

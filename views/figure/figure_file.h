@@ -24,7 +24,7 @@ public:
     void setFreeName(const QString& kind, const QString& trace = {});
     /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay(const figure::FigureSpec& spec) const;
-    /// Writes the files, possibly under another name. Empty: the user cancelled. InputError.
+    /// Writes the files, possibly under another name. Empty: the user cancelled. Errors of write_figure.
     QStringList write(const figure::FigureSpec& spec, const figure::Figure& made, const figure::Fonts& fonts);
 
 Q_SIGNALS:

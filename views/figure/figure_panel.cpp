@@ -154,7 +154,7 @@ FigurePanel::FigurePanel(ViewContext context, FigureSpec spec, QWidget* parent)
 
 FigurePanel::~FigurePanel() {
     for (const Cell& cell : cells_) {
-        disconnect(cell.form, nullptr, this, nullptr); // fields of a closing window report a finished edit
+        disconnect(cell.form, nullptr, this, nullptr); // closing fields would report a finished edit
     }
 }
 

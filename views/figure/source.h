@@ -13,7 +13,7 @@
 
 namespace ponderscope::figure {
 
-/// Replaces the number of \p run (RunName::numbered) by its name, if \p runs (all of the trace) have it.
+/// Replaces a number in \p run by the run's name, if \p runs (all runs of the trace) have this number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
 /// The rows of one run in a figure, for tokens [first, last) of its sequence.
@@ -28,7 +28,7 @@ struct RunRows {
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id
 
-    /// Index of the row that a token shows. No value: the first token with Attribution::predicted.
+    /// Index in `rows` of the row that a token shows. No value: the first token with Attribution::predicted.
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);

@@ -254,7 +254,7 @@ nlohmann::ordered_json written(const FigureSpec& spec, const std::filesystem::pa
     for (const Field& one : fields()) {
         const bool wanted =
             ((one.writes & Field::changed) == 0 || one.is_changed(spec)) && one.applies(spec.kind);
-        if (wanted && (one.form.key != "quantity" || !json.contains("annotation"))) { // never both
+        if (wanted && (one.form.key != "quantity" || !json.contains("annotation"))) { // write only one
             json[std::string(one.form.key)] = one.value(spec);
         }
     }

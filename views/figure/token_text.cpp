@@ -140,7 +140,8 @@ Values values_of(const FigureSpec& spec, const FigureData& data, const Style& st
     return values;
 }
 
-/// Draws a tick for each possible step, in the run's colour if it ran; a bar if more than 8, or than fit.
+/// Draws a tick for each possible step, in the run's colour if it ran. A bar replaces more than 8 ticks, and
+/// ticks that do not fit.
 void draw_steps(DisplayList& list, const Style& style, QPointF at, double room, std::int64_t steps,
                 std::int64_t most) {
     const double height = style.size * 0.12;

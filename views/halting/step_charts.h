@@ -49,9 +49,9 @@ struct SequenceSpan {
     std::int64_t first = 0;
     std::int64_t last = 0; ///< not included
 };
-/// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers upwards, steps
-/// to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal (the
-/// message lists its signals), or the values are ids.
+/// Mean of a signal with axes token, step and layer, over the tokens that ran the step: layers downwards,
+/// steps to the right. \p signal: its name, with or without `layer_`. InputError: the run lacks the signal
+/// (the message lists its signals), or the values are ids.
 Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {},
                            const std::optional<SequenceSpan>& rows = {});

@@ -30,7 +30,7 @@ HeatmapView::HeatmapView(ViewContext context, QWidget* parent)
              {{make_column(nullptr, {}, 8, {header_, {canvas_, 1}}), 3}, {layers_, 1}});
     layers_->embed();
     layers_->followToken();
-    layers_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // may be lower than its minimum
+    layers_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored); // a low panel shrinks it
     connect(chooser_, &QComboBox::activated, this,
             [this](int index) { setSignalName(chooser_->itemData(index).toString()); });
     connect(canvas_, &StepMapCanvas::cellHovered, this, &HeatmapView::showCell);

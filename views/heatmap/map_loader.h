@@ -13,7 +13,7 @@ namespace ponderscope {
 
 class StepMapCanvas;
 
-/// The map of a long sequence: the data to read from a trace, and a function from its elements to rows.
+/// The map of a long sequence: the data to read from a trace, and a function that converts them to rows.
 struct MapRequest {
     RunKey run;
     std::shared_ptr<const SequenceData> sequence; ///< has the executed steps

@@ -40,7 +40,7 @@ private:
     QTimer pending_;
     TokenReport report_;
     int most_ = 3;
-    int written_width_ = 0; ///< of the widget, because the page's width depends on the scroll bar
+    int written_width_ = 0; ///< the widget's width at the last refresh
 };
 
 } // namespace ponderscope

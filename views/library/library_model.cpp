@@ -35,7 +35,7 @@ LibraryModel::LibraryModel(const ViewContext& context, QObject* parent)
     };
     connect(&context_.data, &TraceData::traceOpened, this, [this](const QString& path) {
         synchronise(path);
-        touch(indexOf({path, 0})); // another file may have the same name and run numbers
+        touch(indexOf({path, 0})); // the file may be new, with the same name and run numbers
     });
     connect(&context_.data, &TraceData::traceChanged, this, &LibraryModel::synchronise);
     connect(&context_.data, &TraceData::runChanged, this, [this](const RunKey& run) { touch(indexOf(run)); });

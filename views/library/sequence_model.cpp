@@ -15,7 +15,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Nats at which a bar has the map's first and last colour.
+/// NLL in nats at which a bar has the map's first or last colour.
 constexpr double weakest = 1;
 constexpr double strongest = 10;
 

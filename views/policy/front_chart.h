@@ -23,7 +23,7 @@ struct RunPoint {
 
 struct FrontLook {
     std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are unknown), "steps" or "time"
-    bool bands = false;           ///< 95 % bands of the loss against `full`, if the points have them
+    bool bands = false;           ///< 95 % bands of the loss minus that of `full`, if the points have bands
     std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
 };
 

@@ -26,7 +26,7 @@ struct MatchedLook {
 /// signals, the trace has no FLOPs, or the reference rule stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
-/// The loss of the best blind rule and of random halting minus that of one policy at equal cost.
+/// The losses of the best blind rule and of random halting, each minus the loss of \p policy at equal cost.
 Chart policy_comparison_chart(const ReplayTable& table, const std::string& policy,
                               const BootstrapOptions& options);
 

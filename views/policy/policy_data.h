@@ -33,7 +33,7 @@ public:
     [[nodiscard]] QString sentence() const { return sentence_; }
     /// Rows of a sequence of run A in the table, [first, count]; {-1, 0}: none.
     [[nodiscard]] std::pair<qint64, qint64> rowsOf(qint64 sequence) const;
-    [[nodiscard]] RunKey run() const { return run_; } ///< the run of all data here
+    [[nodiscard]] RunKey run() const { return run_; } ///< the run of this data
     /// An exact rerun of run() with this policy in the open traces: the same model and text. Invalid: none.
     [[nodiscard]] RunKey rerunOf(const QString& policy) const;
     /// All exact reruns of run() in the open traces.

@@ -79,7 +79,7 @@ Q_SIGNALS:
     void replayed(const ponderscope::ReplayedSteps& steps);
 
 private:
-    void renew() override; ///< shows another table
+    void renew() override; ///< shows the current table
     void screenChanged() override;
     void choosePolicy();  ///< chooses another kind with its thresholds
     void replayNow();     ///< replays another threshold

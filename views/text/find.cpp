@@ -119,7 +119,7 @@ std::vector<qint64> find_pattern(const SequenceData& data, const QString& patter
         const QRegularExpressionMatch match = matches.next();
         ended = match.capturedEnd();
         if (match.capturedLength() == 0) {
-            continue; // empty matches, as of x*, are not hits
+            continue; // empty matches, for example of x*, are not hits
         }
         byte += static_cast<std::uint64_t>(
             QStringView(text).mid(counted, match.capturedStart() - counted).toUtf8().size());

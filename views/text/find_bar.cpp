@@ -201,7 +201,7 @@ void FindBar::searchRun() {
                                .arg(static_cast<int>(way))
                                .arg(query);
     if (wanted == foundBy_) {
-        return; // only the shown sequence has changed
+        return; // same search: only the shown sequence has changed
     }
     foundBy_ = wanted;
     found_.reset();

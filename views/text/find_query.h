@@ -27,8 +27,8 @@ Found find_in(const SequenceData& data, const QString& query, Attribution attrib
 
 /// A condition on tokens, as typed: "steps = 3 and nll > 4 or rank >= 100". `and` binds more tightly than
 /// `or`. Quantities: nll, entropy, rank, steps, probability, flops, id, position, and the names of the
-/// tokens' annotations. Comparisons: = != < <= > >=. A category allows only = and != with a class. A class
-/// that is not a word or a number stands in quotes: part_of_speech = "proper noun".
+/// tokens' annotations. Comparisons: = != < <= > >=. A category allows only = and != with a class. Quotes
+/// enclose a class that is neither a word nor a number: part_of_speech = "proper noun".
 class Condition {
 public:
     /// std::nullopt: the query is plain text, not a condition. Names are case-insensitive. \p annotations:

@@ -153,7 +153,7 @@ void Legend::paintEvent(QPaintEvent*) {
         used += metrics.horizontalAdvance(unit) + 10;
     }
     const int room = width() - used - 8;
-    if (metrics.horizontalAdvance(meaning_) <= room) { // the tooltip has it too
+    if (metrics.horizontalAdvance(meaning_) <= room) { // the tooltip also has the meaning
         painter.drawText(QRect(used + 4, 0, room, height()), Qt::AlignLeft | Qt::AlignVCenter, meaning_);
     }
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// Half of the 95 % interval of a mean, as if the tokens were independent. 0 for fewer than two.
+/// Half of the 95 % interval of a mean, as if the tokens were independent. 0 for fewer than two tokens.
 double interval_of_mean(const std::vector<float>& values) {
     Moments moments;
     for (const float value : values) {

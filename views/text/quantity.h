@@ -57,7 +57,7 @@ TokenValues shown_values(const TextLook& look, const SequenceData& a, const Sequ
 /// Values from replayed steps: \p steps for each row under \p policy.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// An annotation of the tokens themselves, under both attributions. A missing annotation gives a notice.
+/// An annotation, which belongs to the tokens under both attributions. If it is missing, gives a notice.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// The value as in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);

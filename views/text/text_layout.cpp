@@ -16,7 +16,7 @@ namespace ponderscope {
 
 namespace {
 
-/// Longer words are split, which limits the time of shaping for any text. No line has room for them.
+/// Longer words are split, which limits the time for shaping. They would not fit in a line anyway.
 constexpr std::size_t longest_word_bytes = 96;
 /// Largest number of distinct words with stored glyphs, to limit memory (for random bytes).
 constexpr std::size_t most_shapes = 200'000;
@@ -414,7 +414,7 @@ void TextLayout::placeBothWays(std::vector<Piece>& pieces, bool rightToLeft) con
     before = base;
     for (std::size_t i = 0; i < ways.size(); ++i) {
         if (ways[i] == Direction::none) {
-            // Between two words of one direction, it takes this direction (N1), else the paragraph's (N2).
+            // A neutral word takes its neighbours' common direction (N1), else the paragraph's (N2).
             std::size_t next = i;
             while (next < ways.size() && ways[next] == Direction::none) {
                 ++next;

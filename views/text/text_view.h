@@ -20,9 +20,9 @@ namespace ponderscope {
 
 class Minimap;
 
-/// The text of a sequence: each token has a rounded background by a quantity, its steps as ticks below, and
-/// an outline if selected. The layout is made in slices; only the visible part is painted. Hovering shows, a
-/// click pins, arrow keys move. The minimap takes the place of the scroll bar.
+/// The text of a sequence: each token has a background coloured by a quantity, its steps as ticks below, and
+/// an outline if selected. The layout is made in slices; only the visible part is painted. Hovering shows a
+/// token, a click pins it, arrow keys move the pin. The minimap takes the place of the scroll bar.
 class TextView : public QAbstractScrollArea {
     Q_OBJECT
 public:

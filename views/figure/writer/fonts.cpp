@@ -90,9 +90,8 @@ struct Fonts::Shelf {
         FontSet set{nullptr, &FcFontSetDestroy};
         std::vector<FcPattern*> fonts; ///< fonts of the set
     };
-    std::map<std::pair<bool, std::string>, Order> orders; ///< by weight and language
-    std::map<std::pair<bool, QString>, const FontFace*>
-        fallbacks; ///< by weight and grapheme, with its language
+    std::map<std::pair<bool, std::string>, Order> orders;          ///< by weight and language
+    std::map<std::pair<bool, QString>, const FontFace*> fallbacks; ///< by weight, and language with grapheme
     std::unordered_map<std::string, ShapedText> shaped[2];
 
     const FontFace* load(const FcPattern* font) {

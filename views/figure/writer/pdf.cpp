@@ -332,7 +332,7 @@ private:
         return end;
     }
     /// The word as replacement text (ActualText, 14.9.4), if its glyphs map to other text (a syllable whose
-    /// parts change places). Readers order words from right to left themselves, from single letters.
+    /// parts change places). For words from right to left, readers order the single letters themselves.
     QString unsaid(const QString& text, const ShapedText& shaped, std::size_t begin, std::size_t end) const {
         QString own;
         QString said;
@@ -471,8 +471,7 @@ std::vector<UsedFace> used_faces(const DisplayList& list, const Fonts& fonts) {
             for (const char32_t character : own.toUcs4()) {
                 used->characters.insert(character);
             }
-            // With several glyphs, each maps to its own character, the first without one to the remaining
-            // text.
+            // Of several glyphs, each maps to its own character, the first without one to the remaining text.
             QString rest = own;
             const bool single = cluster.glyphs_end == cluster.glyphs + 1;
             for (std::size_t i = cluster.glyphs; i < cluster.glyphs_end && !single; ++i) {

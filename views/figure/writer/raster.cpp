@@ -20,7 +20,7 @@ QPen pen_of(const Stroke& stroke) {
     pen.setCapStyle(stroke.round ? Qt::RoundCap : Qt::FlatCap);
     pen.setJoinStyle(stroke.round ? Qt::RoundJoin : Qt::MiterJoin);
     if (!stroke.dash.empty()) {
-        QList<qreal> pattern; // Qt counts in pen widths
+        QList<qreal> pattern; // in units of the pen's width
         for (const double length : stroke.dash) {
             pattern.append(length / stroke.width);
         }

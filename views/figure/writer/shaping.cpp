@@ -29,7 +29,7 @@ char32_t character_at(const QString& text, qsizetype at) {
                : unit.unicode();
 }
 
-/// The language, because ideographs depend on it. Found by kana and Hangul, without the user's locale.
+/// The language, which changes ideographs. Found by kana and Hangul in the text, not by the user's locale.
 const char* language_of(const QString& text) {
     for (const QChar unit : text) {
         const hb_script_t script = script_of(unit.unicode());
@@ -116,7 +116,7 @@ void add_run(const QString& text, const Run& run, const char* language, ShapedTe
         shaped.clusters.back().glyphs_end = shaped.glyphs.size();
         shaped.clusters.back().right = shaped.width;
     }
-    for (std::size_t i = first; i < shaped.clusters.size(); ++i) { // each ends where the next one begins
+    for (std::size_t i = first; i < shaped.clusters.size(); ++i) { // a cluster ends where the next begins
         const std::size_t next = backwards ? i - 1 : i + 1;
         const bool last = backwards ? i == first : next == shaped.clusters.size();
         shaped.clusters[i].to = last ? run.to : shaped.clusters[next].from;
