@@ -407,7 +407,7 @@ void for_each_replicate(const PrefixSums& sums, const Resampling& resampling, co
     const auto parts = static_cast<std::size_t>((options.replicates + batch - 1) / batch);
     const unsigned wanted =
         options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
-    auto reported = std::chrono::steady_clock::now(); // by worker 0
+    auto reported = std::chrono::steady_clock::now(); // last report, by worker 0
     for_each_part(parts, std::clamp(wanted, 1U, 64U), [&](std::size_t part, std::size_t worker) {
         throw_if_stopped(options.stop);
         std::vector<double> total(sums.width());

@@ -344,7 +344,7 @@ void Database::execute(const std::string& sql) {
 }
 
 void Database::vacuum(const std::filesystem::path& into) {
-    // VACUUM attaches its output file. All other use must attach no file.
+    // VACUUM attaches its output file. Other statements may attach no file.
     const struct Room {
         explicit Room(sqlite3* of) : handle(of) { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 1); }
         ~Room() { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0); }
@@ -477,7 +477,7 @@ void remove_database(const std::filesystem::path& path) noexcept {
 }
 
 ReadTransaction::ReadTransaction(Database& database) : database_(database) {
-    if (database_.in_transaction()) { // the last transaction could not end, for lack of memory
+    if (database_.in_transaction()) { // the previous transaction could not end, for lack of memory
         database_.execute("ROLLBACK");
     }
     database_.execute("BEGIN");

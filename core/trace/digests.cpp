@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t most_waiting = 4096;
 constexpr std::uint64_t null_bits = 0x7FF8000000000000;
 
-static_assert(std::endian::native == std::endian::little); // like packed arrays
+static_assert(std::endian::native == std::endian::little); // for the digest's bytes
 
 } // namespace
 

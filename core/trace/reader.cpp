@@ -413,7 +413,7 @@ RunReference parse_run_reference(const std::string& text) {
     for (std::size_t hash = text.find('#'); !elsewhere && hash != std::string::npos;
          hash = text.find('#', hash + 1)) {
         const std::string trace = text.substr(0, hash);
-        // A folder is a folder of shards unless the text goes on with a path in it.
+        // A folder is a folder of shards unless the text continues with a path inside the folder.
         if (fs::is_directory(trace, error) ? text.find('/', hash) == std::string::npos
                                            : fs::exists(trace, error)) {
             return split(hash);

@@ -475,8 +475,7 @@ void remove_annotations(const fs::path& trace, const RunInfo& run, const std::ve
     const std::vector<AnnotationInfo> own = old ? old->of(run) : std::vector<AnnotationInfo>();
     for (const std::string& name : names) {
         if (std::none_of(own.begin(), own.end(), [&](const auto& one) { return one.name == name; })) {
-            static_cast<void>(
-                find_annotation(old, trace, run, name)); // throws; the error lists the existing names
+            static_cast<void>(find_annotation(old, trace, run, name)); // throws
         }
     }
     rewrite(trace, old, [&](const AnnotationInfo& info) {

@@ -100,7 +100,7 @@ constexpr Invariant invariants[] = {
 /// Tolerance for the rounding of probabilities and their logarithms in fp16 or fp32.
 constexpr double slack = 2e-2;
 constexpr std::int64_t page_tokens = 1 << 14;
-constexpr std::size_t page_bytes = std::size_t{4} << 20; // of a signal, read at once
+constexpr std::size_t page_bytes = std::size_t{4} << 20; // largest part of a signal read at once
 
 /// Collects the faults of a trace, up to a largest number.
 class FaultList {

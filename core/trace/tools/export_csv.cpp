@@ -112,7 +112,7 @@ private:
     fs::path passing_;
 };
 
-/// The files of all signals: one for each name and set of axes, because runs may give a name other axes.
+/// The files of all signals: one for each name and set of axes, because axes may differ between runs.
 class SignalTables {
 public:
     explicit SignalTables(const PassingFolder& folder) : folder_(folder) {}
@@ -300,8 +300,7 @@ private:
         return header;
     }
 
-    /// Sets run_annotations_ to the annotations of \p run, one for each name; an empty one if the run lacks
-    /// it.
+    /// Sets run_annotations_: for each name the annotation of \p run, or an empty one.
     void find_annotations_of(const RunInfo& run) {
         run_annotations_.assign(annotation_names_.size(), {});
         for (AnnotationInfo& one :

@@ -84,7 +84,7 @@ void require_recorded(const std::filesystem::path& path, const std::vector<std::
                       const ProgressSink& progress, const std::stop_token& stop) {
     if (const std::vector<std::filesystem::path> shards = find_shards(path); !shards.empty()) {
         for (const std::filesystem::path& shard : shards) {
-            require_recorded(shard, {}, progress, stop); // `runs` are not ids in a shard
+            require_recorded(shard, {}, progress, stop); // all runs of the shard
         }
         return;
     }

@@ -265,7 +265,7 @@ void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::
             only = {one.runs.front().id};
         }
         require_recorded(input.trace, only, progress, stop);
-        const std::vector<std::filesystem::path> files = one.reader.files(); // ids in shards differ
+        const std::vector<std::filesystem::path> files = one.reader.files(); // a run's id differs in shards
         compress =
             compress || is_compressed(files.front(), only.empty() || files.size() > 1 ? 0 : only.front());
     }

@@ -124,7 +124,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
         for (std::int64_t begin = 0; begin + 1 < sequence.tokens; begin += slice_tokens) {
             throw_if_stopped(stop);
             const std::int64_t end = std::min(begin + slice_tokens, sequence.tokens - 1);
-            // The stored number of tokens is untrusted: use only memory for tokens that exist.
+            // The stored number of tokens is untrusted: allocate memory only for tokens that exist.
             const TokenColumns tokens = trace.tokens(run.id, sequence.number, begin, end + 1);
             const auto there = static_cast<std::int64_t>(tokens.size());
             if (there != end - begin + 1) {

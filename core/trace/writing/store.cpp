@@ -389,7 +389,7 @@ void TraceStore::finish() {
 
 void TraceStore::end_with_fault(const std::string& message) noexcept {
     try {
-        // The run may have been rolled back, and a run that ended before gets no fault.
+        // The roll-back may have removed the run. A run that has ended gets no fault.
         const std::int64_t run = database_.integer("SELECT id FROM run WHERE complete = 0 AND id = " +
                                                    std::to_string(newest_run_));
         if (run == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TraceStore: the file is still where it was opened.
+// TraceStore: detects a moved, removed or replaced file, and saves its content.
 #include "core/base/error.h"
 #include "core/trace/writing/store.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TraceWriter: trainings, shards beside each other, and traces that somebody else left.
+// TraceWriter: trainings, checks against other shards, and traces that an earlier process left unfinished.
 #include "core/trace/reader.h"
 #include "core/trace/schema.h"
 #include "core/trace/writing/writer_impl.h"
