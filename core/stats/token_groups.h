@@ -21,7 +21,7 @@ namespace ponderscope {
 /// punctuation, word.
 std::string token_class(std::string_view bytes);
 
-/// The tokens of one type or class (GroupingOptions::types).
+/// The tokens of one type (token id, see GroupingOptions::types) or of one class.
 struct TokenGroup {
     std::int32_t id = -1;   ///< token id; -1 for a class
     std::string name;       ///< bytes of the token, or the class

@@ -45,7 +45,7 @@ struct RunInfo : TokenTotals {
     std::int64_t tokenizer = 0;   ///< key into the table vocabulary; the writer assigns it
     std::string versions;         ///< JSON: ponderscope, torch, sqlite
     std::string config;           ///< config.json, unchanged
-    std::string notices;          ///< JSON array of notices
+    std::string notices;          ///< JSON array of notices, as sentences
     /// JSON of core/policy/flops_model.h, to compute the cost of other step counts. Empty: unknown.
     std::string flops_model;
     /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).

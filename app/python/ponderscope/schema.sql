@@ -77,7 +77,7 @@ CREATE TABLE token_row ( -- Scalars of each token. The view token shows them wit
   max_probability REAL, -- of the prediction made here; NULL: not read out
   rank INTEGER NOT NULL, -- of the next token: 1 + the number of larger logits; 0: not scored
   steps INTEGER NOT NULL, -- last step that ran here
-  flops INTEGER NOT NULL -- floating-point operations of matrix products spent here; 0 at all tokens: unknown
+  flops INTEGER NOT NULL -- floating-point operations of matrix products spent here; 0 in all rows: unknown
 ) STRICT;
 CREATE TABLE signal ( -- One row for each signal of a run: an array with values for each token.
   id INTEGER PRIMARY KEY, -- unique in the file
@@ -149,7 +149,7 @@ CREATE TABLE training ( -- How a model was trained.
   complete INTEGER NOT NULL, -- 1: ended as planned; 0: stopped, or still training
   fault TEXT NOT NULL -- why it ended early, one sentence; else empty
 ) STRICT;
-CREATE TABLE training_quantity ( -- One row for each curve of a training.
+CREATE TABLE training_quantity ( -- One row for each quantity that a training records.
   training INTEGER NOT NULL, -- training.id
   name TEXT NOT NULL, -- loss, held_out_nll, held_out_gate, ...
   axis TEXT NOT NULL, -- axis of place: step (of pondering), ...; empty: no axis
