@@ -70,8 +70,8 @@ bool too_old(at::Device gpu) {
     return cuda_kernels(gpu)->capability_of(gpu) < oldest_capability;
 }
 
-/// Bytes that tensors of this process hold on a device, from LibTorch's allocator. Asking an unused GPU
-/// itself would take half a gigabyte of its memory, or fail if it is full.
+/// Bytes that tensors of this process hold on a device, from LibTorch's allocator. A query to an unused GPU
+/// would take half a gigabyte of its memory, or fail if it is full.
 c10::CachingAllocator::Stat held_memory(at::Device device) {
     constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return at::getDeviceAllocator(device.type())->getDeviceStats(device.index()).allocated_bytes[all];
@@ -123,7 +123,7 @@ std::string precision_names() {
 }
 
 GpuProducts::GpuProducts(Precision precision) : were_rounded_(at::globalContext().allowTF32CuBLAS()) {
-    // Write the switch only if it changes, so that engines with equal products may run side by side.
+    // Write the switch only if it changes, so that engines with equal rounding may run side by side.
     if (const bool rounded = precision == Precision::tf32; rounded != were_rounded_) {
         at::globalContext().setAllowTF32CuBLAS(rounded);
     }

@@ -14,7 +14,7 @@ public:
     DepthAverage(const ModelConfig& config, TensorBuilder& builder)
         : layers_(config.layers), dilation_(config.depth.dilation) {
         for (std::int64_t l = 0; l < layers_; ++l) {
-            // Training begins as the plain model: weight 1 for the newest (arXiv 2402.02622, section 3).
+            // Training begins as the plain model, with the newest output alone (arXiv 2402.02622, section 3).
             alphas_.push_back((l + 1) % config.depth.period == 0
                                   ? small_tensor(builder,
                                                  "model.densetransformer_dwa.alphas." + std::to_string(l),

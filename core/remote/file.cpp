@@ -266,7 +266,7 @@ bool Watch::look(Looked& out) {
                              }
                              const Looked now = read_looked(answer.payload);
                              const Looked& before = shared->looked;
-                             // Before the first answer, the open File may be older than this answer.
+                             // Also expire at the first answer: the File may have read older content.
                              if (!shared->known || now.inode != before.inode || now.size != before.size ||
                                  !std::equal(now.times, now.times + 2, before.times)) {
                                  if (const std::shared_ptr<File> file = File::opened(url)) {

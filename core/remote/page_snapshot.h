@@ -30,7 +30,7 @@ public:
     /// Begins a transaction after release(). False: the content has changed.
     bool begin_again();
 
-    /// A number for the bytes of the snapshot, never 0. Every process gets the same number until a byte
+    /// Identifies the content of the snapshot, never 0. All processes get the same number until a byte
     /// changes.
     [[nodiscard]] std::uint64_t generation() const { return generation_; }
     [[nodiscard]] std::uint64_t size() const { return size_; }

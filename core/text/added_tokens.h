@@ -34,7 +34,7 @@ public:
         std::size_t begin, end;
         std::int32_t id; ///< -1: text between tokens
     };
-    /// Calls \p sink(Part) for all parts of \p text, in order. \p with_special: find special tokens, too.
+    /// Calls \p sink(Part) for all parts of \p text, in order. \p with_special: also find special tokens.
     template <class Sink>
     void split(std::string_view text, bool with_special, Sink&& sink) const {
         std::size_t from = 0; // where the search continues

@@ -46,7 +46,7 @@ std::string mapped(std::string_view text, Form form) {
 }
 
 // The characters that must not begin a part that is normalised alone: characters that the form changes,
-// characters of a combining class, and for composing forms characters that may be the second half of a
+// characters with a combining class, and for composing forms characters that may be the second half of a
 // composition.
 CharacterSet make_unstable(Form form) {
     CharacterSet set;

@@ -12,7 +12,7 @@ PublicForm::Meant ponderlm_hidden_is_meant(const ModelConfig& config, const Publ
 }
 
 void read_ponderlm_hidden_public(const ConfigReader&, ModelConfig&, const PublicKeys&) {
-} // no scale: ignores the config
+} // no scale; the config cannot change this
 
 } // namespace
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // HRM-Text (Sapient): runs a low and a high stack of equal blocks in cycles. The stream has both states side
-// by side, [n, 2d], the high state first. Layers are numbered through a cycle: the low passes, then the high
-// pass.
+// by side, [n, 2d], the high state first. Layer numbers run through a cycle: low passes, then the high pass.
 #include "core/model/backbones/block_stack.h"
 
 #include <ATen/ATen.h>

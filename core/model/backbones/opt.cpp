@@ -38,7 +38,7 @@ public:
             layer.k = square("k_proj");
             layer.v = square("v_proj");
             layer.o = square("out_proj");
-            // After the residual sum, the norm changes the residual stream itself.
+            // Without pre_norm, the norm follows the residual sum and changes the residual stream itself.
             (config.pre_norm ? layer.before_attention : layer.attention_sum) =
                 builder.norm(name + "self_attn_layer_norm", d, true);
             layer.up = builder.linear(name + "fc1", m, d, config.mlp_bias);

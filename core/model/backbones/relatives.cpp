@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Llama and the families that differ from it by traits.
+// Llama and the families that differ from it in LlamaTraits.
 #include "core/model/backbones/llama.h"
 
 namespace ponderscope {
