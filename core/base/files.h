@@ -29,7 +29,7 @@ public:
     /// Hints to the operating system. The bytes do not change. \p part may lie in any mapped file.
     void expect_sequential_reads() const;
     static void will_need(std::span<const std::byte> part); ///< start to read \p part in the background
-    static void done_with(std::span<const std::byte> part); ///< the kernel may drop these pages
+    static void done_with(std::span<const std::byte> part); ///< the system may drop these pages
 
 private:
     struct Unmap {

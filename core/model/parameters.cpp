@@ -81,7 +81,7 @@ void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const Tens
     }
 }
 
-/// Copies and converts mapped elements, 16 MiB at a time. The kernel reads the next part during the copy, and
+/// Copies and converts mapped elements, 16 MiB at a time. The system reads the next part during the copy, and
 /// may drop copied pages, so that memory never holds both the file and the weights. Unaligned elements go
 /// through a buffer.
 void copy_into(at::Tensor& destination, const TensorView& view) {
