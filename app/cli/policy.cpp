@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `policy`: replays halting policies on a recorded run, or reruns the model. Reports their cost.
+// `policy`: replays halting policies on a recorded run, or reruns the model with them. Reports the cost.
 #include "app/cli/console.h"
 #include "app/cli/interval_options.h"
 #include "app/cli/numbers.h"

@@ -70,7 +70,7 @@ public:
     void listen();
 
     void open(const QString& path);
-    /// Opens a trace by its absolute path. An open trace is read again.
+    /// Opens a trace by its absolute path. If the trace is open, reads it again.
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }

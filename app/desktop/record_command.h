@@ -12,7 +12,7 @@ using Qt::StringLiterals::operator""_s;
 struct RecordRequest {
     QString checkpoint; ///< folder
     bool fromPrompt = false;
-    /// A text, JSON Lines (.jsonl, also compressed), or token ids (.json, .safetensors).
+    /// A text, JSON Lines (.jsonl, also compressed), or token ids (.json, .safetensors; no tokenizer).
     QString textFile;
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: record its sequences again; replaces the text

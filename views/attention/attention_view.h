@@ -49,7 +49,7 @@ private:
     MapHeader* header_;
     QComboBox* rows_;
     Task reading_;
-    std::optional<SignalInfo> info_; ///< of run A
+    std::optional<SignalInfo> info_; ///< the signal in run A
     std::optional<AttentionRow> row_;
     AttentionChoiceNumbers numbers_;
     std::shared_ptr<const SequenceData> sequence_;

@@ -7,7 +7,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// Numbers at the right end of a line, cut at the remaining width. The tooltip has the whole text.
+/// Numbers at the right end of a line, shortened to the remaining width. The tooltip has the whole text.
 class Readout : public QLabel {
 public:
     explicit Readout(Theme& theme, QWidget* parent = nullptr);

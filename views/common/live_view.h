@@ -16,7 +16,7 @@ namespace ponderscope {
 /// A view outside a dock always counts as on the screen.
 class LiveView : public ShowsCommand {
 public:
-    /// Whether the panel is computing; screenshots wait until it is not.
+    /// Whether the panel is computing. Screenshots wait until no panel is.
     [[nodiscard]] virtual bool isBusy() const = 0;
     void setOnScreen(bool on);
     [[nodiscard]] bool onScreen() const { return onScreen_; }

@@ -43,7 +43,7 @@ struct ReplayedSteps {
     qint64 sequence = -1; ///< -1: no replay
     QString policy;       ///< "entropy:theta=1.37"
     qint64 maxSteps = 0;
-    std::vector<std::int32_t> steps; ///< of each row of the sequence
+    std::vector<std::int32_t> steps; ///< last step of each row of the sequence
 };
 
 /// A run of one sequence that is being computed and is in no file yet. New tokens come as new blocks.
@@ -67,7 +67,7 @@ public:
     explicit TraceData(QObject* parent = nullptr, std::size_t cacheBytes = std::size_t{768} << 20);
     ~TraceData() override;
 
-    /// Starts to open a trace; emits traceOpened or failed. An open trace is read again.
+    /// Starts to open a trace; emits traceOpened or failed. If the trace is open, reads it again.
     void open(const QString& path);
     void close(const QString& path);
     /// Shows a run as the only run of a trace called \p name. This trace is not a file and is not listed in

@@ -95,7 +95,7 @@ Chart token_density_chart(const RunComparison& comparison) {
     const std::vector<float>& b = comparison.runs[1].token_nll;
     double high = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
-        // Beyond 40 nats, floats cannot resolve the probability.
+        // NLLs above 40 nats are counted in the last cell.
         const auto cell = [](float nll) { return static_cast<int>(std::clamp(nll, 0.0F, 40.0F) / side); };
         ++counts[{cell(a[i]), cell(b[i])}];
         high = std::max(
@@ -117,7 +117,7 @@ Chart token_density_chart(const RunComparison& comparison) {
 }
 
 Chart token_pairs_chart(const RunComparison& comparison) {
-    constexpr std::size_t most_drawn = 30'000; // replotted within a frame
+    constexpr std::size_t most_drawn = 30'000; // few enough to redraw within a frame
     const std::vector<float>& a = comparison.runs[0].token_nll;
     const std::vector<float>& b = comparison.runs.at(1).token_nll;
     const std::size_t stride = a.size() / most_drawn + 1;

@@ -100,7 +100,7 @@ void ExpertsView::refreshMap() {
         nothing(why_no_sequence(data_, selection_));
         return;
     }
-    constexpr std::int64_t most_cells = std::int64_t{1} << 24; // largest map in memory
+    constexpr std::int64_t most_cells = std::int64_t{1} << 24; // cells of the largest map in memory
     try {
         sequence_ = sequence;
         rows_ = ExpertRows::from(*chosen, *info_);

@@ -30,7 +30,7 @@ enum class RunUse {
     pair  ///< exactly two
 };
 
-/// The description of a kind, for the gallery, menus and readers of specifications.
+/// The description of a kind, for the gallery, the menus and the reading of specifications.
 struct KindInfo {
     FigureKind kind;
     std::string_view name;   ///< name in specifications

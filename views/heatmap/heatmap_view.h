@@ -40,7 +40,7 @@ public:
     [[nodiscard]] MapHeader* header() const { return header_; }
 
 private:
-    [[nodiscard]] const SignalInfo* info() const; ///< of the signal in run A; null: none
+    [[nodiscard]] const SignalInfo* info() const; ///< info of the signal in run A; null: none
     void renew() override;                        ///< reads the signals of run A
     void screenChanged() override;
     void refreshMap();

@@ -20,7 +20,7 @@ class Theme;
 class MapHeader : public QWidget {
     Q_OBJECT
 public:
-    /// \p name, \p tip: of the chooser.
+    /// \p name, \p tip: name and tooltip of the chooser.
     MapHeader(Theme& theme, StepMapCanvas& canvas, const QString& name, const QString& tip, QWidget* parent);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }

@@ -56,7 +56,7 @@ private:
     struct Strip {
         qint64 sequence = 0;
         qint64 tokens = 0;
-        qint64 other = 0;                  ///< tokens of B; 0: B lacks the sequence, or there is no B
+        qint64 other = 0; ///< number of tokens in B; 0: B lacks the sequence, or there is no B
         std::vector<std::uint16_t> values; ///< bfloat16, NaN for no value; empty: not read yet
         qint64 top = 0;                    ///< first row of cells
         qint64 rows = 0;

@@ -65,7 +65,7 @@ public:
     void scrollTo(qint64 token);
     /// The numbers of a token as in the tooltip, in one line; empty: no such token.
     [[nodiscard]] QString describe(qint64 token) const;
-    /// Found tokens, ascending, get an outline and ticks on the minimap. \p alone: all others are pale.
+    /// Found tokens, ascending, get an outline and ticks on the minimap. \p alone: all other tokens are pale.
     void setMarks(const std::vector<qint64>& tokens, bool alone = false);
 
 Q_SIGNALS:

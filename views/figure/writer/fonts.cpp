@@ -211,7 +211,7 @@ Fonts Fonts::load(const QString& family) {
             return key(a) < key(b);
         });
     };
-    // Without a bold face, use the regular face: an artificially thickened face cannot be embedded.
+    // Without a bold face, use the regular face: an artificially thickened face is no file to embed.
     const FcPattern* regular = nearest(FC_WEIGHT_REGULAR);
     const FcPattern* bold = nearest(FC_WEIGHT_BOLD);
     const bool is_bold = integer_of(bold, FC_WEIGHT, FC_WEIGHT_REGULAR) >= FC_WEIGHT_DEMIBOLD;
