@@ -288,7 +288,7 @@ def adaptive(ids, model, config, section, scale):
 
 
 def interleaved(ids, model, config, section, scale):
-    """pause, ponderlm2, ponderlm3: all slots of a token come before the next token. Computes one slot after the other, as a decoder does."""
+    """pause, ponderlm2, ponderlm3: all slots of a token, one after the other as in decoding, then the next token."""
     method, last, count = section["method"], section["max_steps"], len(ids)
     store, filled = Store(config, count * (last + 1)), 0
     read, steps = torch.zeros(count, config["hidden_size"]), torch.full((count,), last)

@@ -149,7 +149,7 @@ def share_difference(a, b):
 
 
 def steps_of_tokens(bench):
-    """Which tokens get steps, and how many steps tokens get on average."""
+    """Which tokens get how many steps."""
     papers = {
         "adaponderlm-neox": ("AdaPonderLM", "tokens that halt early have the lowest NLL"),
         "adaptive_latent_cot-llama": ("adaptive latent CoT", "longer trajectories on hard tokens"),
@@ -272,7 +272,7 @@ def column_means(rows):
 
 
 def spread_of(values):
-    """Percentile interval, 95 %."""
+    """The 95 % percentile interval."""
     values = sorted(values)
     return values[int(0.025 * len(values))], values[math.ceil(0.975 * len(values)) - 1]
 
@@ -349,7 +349,7 @@ def correlation(xs, ys):
 
 
 def block_interval(xs, ys, replicates=400, block=64, seed=20261122):
-    """Spearman's correlation with its percentile interval. Moving blocks are drawn; ranks are taken once, from the whole."""
+    """Spearman's correlation with its percentile interval from moving blocks. Ranks are those of the whole sample."""
     chance, n = random.Random(seed), len(xs)
     xs, ys = ranks(xs), ranks(ys)
     found = []

@@ -56,8 +56,8 @@ class Annotation:
 def annotate(
     trace: Trace | str | os.PathLike[str], run: Run | str | int | None, name: str, values: Values, *, category: bool | None = None
 ) -> None:
-    """Adds a column of your own to the tokens of a run. In the window, colour, ``find`` and figures offer it by its ``name``, as do
-    ``stats --by`` and tables. The trace does not change: the column is in TRACE.annotations beside it, where it replaces a
+    """Adds a column of your own to the tokens of a run. The window (colour, ``find``, figures), ``stats --by`` and tables
+    know the column by ``name``. The trace does not change: the column is in TRACE.annotations beside it, where it replaces a
     column of the same name.
 
     ``values``: one value a token for all sequences, one after the other; or a dictionary from sequence numbers to such lists. Values

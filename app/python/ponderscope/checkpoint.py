@@ -16,11 +16,11 @@ PIECE = 16 << 20
 
 
 def digest_of_checkpoint(model: Any) -> tuple[str, str]:
-    """The digest of the folder that a model was loaded from, and "". Without a digest: "", and a notice with the reason."""
+    """(digest of the folder that a model was loaded from, ""), or ("", the reason why there is no digest)."""
     name = str(getattr(model, "name_or_path", "") or "")
     config = file_of(name, "config.json")
     if config is None:
-        return "", ""  # built in memory: no notice
+        return "", ""  # built in memory: no reason is needed
     folder = config.parent
     files = weight_files(folder)
     if not files:

@@ -133,7 +133,7 @@ class Trace:
     def page(
         self, path: str | os.PathLike[str] | None = None, *, a: str | None = None, b: str | None = None, **options: Any
     ) -> str:
-        """One self-contained HTML file that shows one run, or two side by side; see ``ponderscope.page``."""
+        """One self-contained HTML file that shows one run, or two side by side; see ``ponderscope.page.write_page``."""
         from .page import write_page
 
         return write_page(self, path, a=a, b=b, **options)

@@ -114,7 +114,7 @@ def record(
     overwrite: bool = False,
     progress: bool | Callable[[int, float], None] | None = None,
 ) -> Run:
-    """Records a causal model of transformers over texts into a trace and returns the run, opened. Needs torch and
+    """Records a causal model of transformers over texts into a trace and returns the opened run. Needs torch and
     transformers.
 
     ``texts``: one text or several, pairs (title, text), or a dictionary from title to text. With ``tokenizer=None``: lists of token
@@ -131,8 +131,8 @@ def record(
     * neither: one step, the model's output.
 
     ``gates``: signals by name, each the output of the module at this path for every token. If the module runs several times,
-    its n-th call is step n. ``rule``: the signal by step, a gate or another, that stops a token (see ``Writer.run``); the policy
-    ``learned`` then applies this rule. ``readout``: computes logits from states, if the head alone does not.
+    its n-th call is step n. ``rule``: a ``Rule`` that says which signal by step (a gate or another) stops a token. The
+    policy ``learned`` then applies this rule. ``readout``: computes logits from states, if the head alone does not.
 
     ``on_bad``: if a text cannot be recorded, "raise" writes the texts before it and raises ValueError; "skip" leaves the text
     out, with a warning and a fault in the trace. ``resume=True`` continues the partial run of this name. Give the same texts

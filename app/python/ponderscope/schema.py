@@ -35,7 +35,7 @@ class Schema:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of SQLite file that Ponderscope makes."""
+    """A kind of SQLite file that Ponderscope writes."""
 
     what: str
     script: str
@@ -87,11 +87,11 @@ def visible(text: str) -> str:
 
 
 class NoSuchFile(FileNotFoundError, ValueError):
-    """A missing file. ValueError like all refusals of this package, and Python's own FileNotFoundError."""
+    """A missing file: a ValueError, as all refusals of this package are, and a FileNotFoundError."""
 
 
 def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str) -> ValueError:
-    """An error about a file in one sentence: what was expected, what was found, what to do."""
+    """A ValueError about a file, in one sentence: what was expected, what was found, what to do."""
     return ValueError(visible(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}."))
 
 

@@ -116,7 +116,7 @@ class SequenceWriter:
         self._write(block, ends=False)
 
     def end(self) -> None:
-        """Ends the sequence as complete. It then survives the end of the process."""
+        """Ends the sequence as complete. The sequence then survives the end of the process."""
         if self._ended:
             raise ValueError("this sequence has ended already.")
         self._finish(complete=True)

@@ -135,10 +135,10 @@ class Writer:
         ``name``: an existing name gets " (2)". ``resume=True`` instead continues the run of this name after its finished
         sequences; the options must be the same. ``max_steps``: the last step that a token can reach, counted from 0.
         ``tokens``: bytes or text of the ids, so the trace can be read without the tokenizer. Runs with the same
-        ``tokenizer_digest`` (None: computed from ``tokens``) share them. ``signals``: ``Signal`` by name, or names of known
+        ``tokenizer_digest`` (None: computed from ``tokens``) share these bytes. ``signals``: ``Signal`` by name, or names of known
         signals (``ponderscope.KNOWN_SIGNALS``). ``vocab_size``: rows of the output head; None: the size of ``tokens``, or one more
         than the largest id. ``rule``: the halting rule of your model. The policy ``learned`` replays it, so it can be compared with
-        other rules; also give it to a run in which every step ran (``policy="full"``). ``step_unit``: "step", or "layer" if
+        other rules. Give the rule to a run in which every step ran, too (``policy="full"``). ``step_unit``: "step", or "layer" if
         steps are blocks of the stack. ``context``, ``stride``: of the windows; None: each sequence is one window.
         """
         if self._closed:
@@ -409,10 +409,10 @@ class RunWriter:
         flops: ArrayLike | None = None,
         signals: Mapping[str, ArrayLike] | None = None,
     ) -> int:
-        """Writes a whole sequence and returns its number in the run. It then survives the end of the process.
+        """Writes a whole sequence and returns its number in the run. The sequence then survives the end of the process.
 
-        A token's numbers describe the prediction of the next token: ``nll`` (nats) and ``rank`` belong to the next token and are NaN
-        and 0 if there is none, as for the last token. ``steps``: the last step that ran at each token; None: ``max_steps``.
+        A token's numbers describe the prediction of the next token: ``nll`` (nats) and ``rank`` belong to the next token. Without
+        a next token, as at the last token, they are NaN and 0. ``steps``: the last step that ran at each token; None: ``max_steps``.
         For steps that did not run, signals over steps store NaN, whatever was given. ``spans``: [tokens, 2], bytes in the UTF-8 of
         ``text``. ``group``: a name that related sequences share, as an author or a source. ``flops``: of matrix products, 2 a multiply-add.
         """
