@@ -77,10 +77,11 @@ void find_libtorch() {
         looked += (looked.empty() ? "" : ", ") + place.string() +
                   (is_there(libraries / "libtorch_cpu.so") ? ", which is of another version" : "");
     }
-    throw InputError("LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
-                     "). This verb needs LibTorch. Set Torch_DIR to the folder of an unpacked LibTorch, "
-                     "or install the wheel torch==" PONDERSCOPE_TORCH_VERSION
-                     " and set Torch_DIR to its folder torch.");
+    throw InputError(ErrorId::environment_program,
+                     "LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
+                         "). This verb needs LibTorch. Set Torch_DIR to the folder of an unpacked LibTorch, "
+                         "or install the wheel torch==" PONDERSCOPE_TORCH_VERSION
+                         " and set Torch_DIR to its folder torch.");
 }
 
 } // namespace
@@ -100,8 +101,9 @@ void become_desktop(std::vector<std::string> arguments) {
     pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execvp(program.c_str(), argv.data());
     throw InputError(
+        ErrorId::environment_program,
         "This verb needs ponderscope-desktop, which was not found beside ponderscope or on PATH (" +
-        std::string(std::strerror(errno)) + "); build it with -DPONDERSCOPE_DESKTOP=ON.");
+            std::string(std::strerror(errno)) + "); build it with -DPONDERSCOPE_DESKTOP=ON.");
 }
 
 void become_engine(char** argv) {
@@ -111,10 +113,12 @@ void become_engine(char** argv) {
         if (is_there(engine)) {
             find_libtorch();
             ::execv(engine.c_str(), argv);
-            throw InputError(engine, "the engine", std::strerror(errno), "install or build the engine again");
+            throw InputError(ErrorId::environment_program, engine, "the engine", std::strerror(errno),
+                             "install or build the engine again");
         }
     }
-    throw InputError("This verb needs ponderscope-engine, which was not found beside ponderscope or in "
+    throw InputError(ErrorId::environment_program,
+                     "This verb needs ponderscope-engine, which was not found beside ponderscope or in "
                      "../lib/ponderscope; "
                      "install the package ponderscope, or build with -DPONDERSCOPE_ENGINE=ON.");
 }

@@ -166,9 +166,10 @@ std::vector<OpenedRun> open_method(const std::string& text) {
 void CompareVerb::run_seeds(ProgressPrinter& printer) const {
     const BootstrapOptions& bootstrap = intervals.bootstrap;
     if (references.size() < 2) {
-        throw InputError("compare --seeds: expected at least two methods, found " +
-                         std::to_string(references.size()) +
-                         "; name the runs of each joined by commas, or a trace with all of them.");
+        throw InputError(ErrorId::usage_missing,
+                         "compare --seeds: expected at least two methods, found " +
+                             std::to_string(references.size()) +
+                             "; name the runs of each joined by commas, or a trace with all of them.");
     }
     std::vector<std::vector<SeedRun>> methods;
     for (const std::string& text : references) {
@@ -205,8 +206,9 @@ void CompareVerb::run() {
     const BootstrapOptions& bootstrap = intervals.bootstrap;
     const std::vector<OpenedRun> runs = open_runs(references);
     if (runs.size() < 2) {
-        throw InputError("compare: expected at least two runs, found " + std::to_string(runs.size()) +
-                         "; name them as TRACE.ponder#RUN, or a trace with several.");
+        throw InputError(ErrorId::usage_missing,
+                         "compare: expected at least two runs, found " + std::to_string(runs.size()) +
+                             "; name them as TRACE.ponder#RUN, or a trace with several.");
     }
     const OpenedRun& a = runs.front();
     const std::vector<Pair> found =

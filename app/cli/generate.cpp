@@ -258,11 +258,12 @@ void GenerateVerb::run() {
     }
     const std::int64_t room = checkpoint.config.max_positions;
     if (prompt_tokens + generate.max_new_tokens > room) {
-        throw InputError("--tokens: this model has positions for " + std::to_string(room) +
-                         " tokens and the prompt has " + std::to_string(prompt_tokens) +
-                         "; expected at most " +
-                         std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
-                         " new tokens, found " + std::to_string(generate.max_new_tokens) + ".");
+        throw InputError(ErrorId::usage_value,
+                         "--tokens: this model has positions for " + std::to_string(room) +
+                             " tokens and the prompt has " + std::to_string(prompt_tokens) +
+                             "; expected at most " +
+                             std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
+                             " new tokens, found " + std::to_string(generate.max_new_tokens) + ".");
     }
     Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {

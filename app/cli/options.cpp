@@ -59,8 +59,9 @@ Checkpoint ModelOptions::open() const {
     Checkpoint opened = Checkpoint::open(checkpoint, kind, steps > 0 ? std::optional(steps) : std::nullopt);
     if (!kind && opened.config.candidate_methods.size() > 1) {
         const auto name = [](MethodKind candidate) { return to_string(candidate); };
-        throw InputError((opened.folder / "config.json").string() + ": the keys match several methods (" +
-                         joined(opened.config.candidate_methods, name) + "). Choose one with --method.");
+        throw InputError(ErrorId::usage_unsuited,
+                         (opened.folder / "config.json").string() + ": the keys match several methods (" +
+                             joined(opened.config.candidate_methods, name) + "). Choose one with --method.");
     }
     if (layers > 0) {
         keep_first_layers(opened.config, layers);

@@ -78,10 +78,12 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
             recorded_choices(source).rule &&
             std::ranges::any_of(missing, [](const PolicySpec& spec) { return spec.kind->name == "learned"; });
         if (own_rule || method_info(options.method) == nullptr) {
-            throw InputError("Run \"" + source.name + "\" was recorded by a model of your own (" +
-                             (own_rule ? "with its own halting rule" : "method " + source.method) +
-                             "), which the engine cannot run; halt in your own code and record that run, or "
-                             "leave --rerun out.");
+            throw InputError(
+                ErrorId::run_unsuited,
+                "Run \"" + source.name + "\" was recorded by a model of your own (" +
+                    (own_rule ? "with its own halting rule" : "method " + source.method) +
+                    "), which the engine cannot run; halt in your own code and record that run, or "
+                    "leave --rerun out.");
         }
         options.dtype = source.dtype;
         if (const MethodInfo* info = method_info(options.method); info != nullptr && info->any_steps) {
@@ -117,8 +119,8 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
     for (const PolicySpec& spec : specs) {
         const RunInfo* one = find(runs, spec);
         if (one == nullptr) {
-            throw InputError(where, "the rerun of " + spec.text() + ", just recorded", "no such run",
-                             "write the reruns to another trace with --output");
+            throw InputError(ErrorId::trace_run, where, "the rerun of " + spec.text() + ", just recorded",
+                             "no such run", "write the reruns to another trace with --output");
         }
         found.push_back(*one);
     }

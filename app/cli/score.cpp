@@ -93,7 +93,7 @@ void ScoreVerb::run() {
     }
     const std::int64_t run = scorer.finish(!stop.stop_requested());
     if (run > 0) {
-        printer.note({run_reference(trace, run_by_id(TraceReader::open(trace), run))});
+        printer.note({{NoticeId::run_saved, run_reference(trace, run_by_id(TraceReader::open(trace), run))}});
     }
     throw_if_stopped(stop);
 }

@@ -54,7 +54,8 @@ std::vector<TaskedRun> read_tasked_runs(const std::vector<std::string>& referenc
         }
     }
     if (all.empty()) {
-        throw InputError(references.front(), "a trace with a run", "one without", "record a run into it");
+        throw InputError(ErrorId::trace_run, references.front(), "a trace with a run", "one without",
+                         "record a run into it");
     }
     return all;
 }
@@ -240,7 +241,7 @@ void TasksVerb::run() {
         return;
     }
     if (runs.front().samples.empty()) {
-        throw InputError(runs.front().reference,
+        throw InputError(ErrorId::run_unsuited, runs.front().reference,
                          "a run with tasks (groups TASK/DOCUMENT, labels right N and wrong N)", "none",
                          "record one with ponderscope score or lm-evaluation-harness");
     }

@@ -216,12 +216,13 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
     } catch (const std::bad_alloc&) {
         return fail(MemoryExhausted("Out of memory. Use a smaller --batch or --context."), prints_json);
     } catch (const std::filesystem::filesystem_error& error) {
-        return fail(InputError(error.path1(), "a usable path", error.code().message(),
-                               "check the name and the permissions"),
+        return fail(InputError(ErrorId::environment_failed, error.path1(), "a usable path",
+                               error.code().message(), "check the name and the permissions"),
                     prints_json);
     } catch (const std::system_error& error) { // from std::thread
-        return fail(EnvironmentError("The system has no more threads or memory (" + error.code().message() +
-                                     "); close other programs or raise this shell's limits (ulimit)."),
+        return fail(EnvironmentError(ErrorId::environment_limit,
+                                     "The system has no more threads or memory (" + error.code().message() +
+                                         "); close other programs or raise this shell's limits (ulimit)."),
                     prints_json);
     } catch (const std::exception& error) {
         return fail(Error(ErrorId::program_unexpected, std::string("Unexpected: ") + error.what()),

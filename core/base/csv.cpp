@@ -41,9 +41,9 @@ bool CsvRecords::next(std::vector<std::string>& fields) {
         }
         next_line_ += c == '\n' ? 1 : 0;
         if (quoted && ends) {
-            throw InputError(
-                file_.string() + ": line " + std::to_string(line_) +
-                ": expected a closing quote, found the end of the file; close the quote that opens there.");
+            throw InputError(ErrorId::text_line, file_.string() + ": line " + std::to_string(line_) +
+                                                     ": expected a closing quote, found the end of the file; "
+                                                     "close the quote that opens there.");
         }
         if (quoted) {
             if (c != '"') {

@@ -31,22 +31,17 @@ private:
 /// Wrong use or wrong input: a file, a flag, a value. The command line ends with exit code 2.
 class InputError : public Error {
 public:
-    explicit InputError(const std::string& sentence) : Error(ErrorId::input_invalid, sentence) {}
     InputError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 
     /// The message is "PATH: expected EXPECTED, found FOUND; REMEDY." Pass the parts without a full stop.
     InputError(ErrorId id, const std::filesystem::path& path, const std::string& expected,
                const std::string& found, const std::string& remedy);
-    InputError(const std::filesystem::path& path, const std::string& expected, const std::string& found,
-               const std::string& remedy)
-        : InputError(ErrorId::input_invalid, path, expected, found, remedy) {}
 };
 
 /// An error of the environment: disk full, no permission, out of memory. The command line ends with exit code
 /// 2. Finished sequences stay in the trace.
 class EnvironmentError : public Error {
 public:
-    explicit EnvironmentError(const std::string& sentence) : Error(ErrorId::environment_failed, sentence) {}
     EnvironmentError(ErrorId id, const std::string& sentence) : Error(id, sentence) {}
 };
 

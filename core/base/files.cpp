@@ -118,7 +118,7 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
     case EISDIR:
         throw InputError(ErrorId::file_kind, path, "a file", "a folder", "give the path of a file");
     case ENAMETOOLONG:
-        throw InputError(path, "a path", "a name that is too long", "give a shorter one");
+        throw InputError(ErrorId::file_size, path, "a path", "a name that is too long", "give a shorter one");
     case EACCES:
     case EPERM:
         throw EnvironmentError(ErrorId::file_permission,
@@ -135,12 +135,14 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
                                    "the disk quota is used up; free some space or choose another place.");
     case EMFILE:
     case ENFILE:
-        throw EnvironmentError(cannot + "too many files are open; close some programs or raise the limit.");
+        throw EnvironmentError(ErrorId::environment_limit,
+                               cannot + "too many files are open; close some programs or raise the limit.");
     case ENOMEM:
         throw EnvironmentError(ErrorId::environment_memory,
                                cannot + "out of memory; close some programs and try again.");
     default:
-        throw EnvironmentError(cannot + std::generic_category().message(error) + ".");
+        throw EnvironmentError(ErrorId::environment_failed,
+                               cannot + std::generic_category().message(error) + ".");
     }
 }
 
@@ -311,7 +313,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
     const RegularFile opened(path);
     const std::uint64_t size = opened.size;
     if (size > max_bytes) {
-        throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes",
+        throw InputError(ErrorId::file_size, path, "at most " + std::to_string(max_bytes) + " bytes",
                          std::to_string(size) + " bytes", "check that it is the right file");
     }
     // Read to the end, not to the size: files in /proc have size 0, and a file may grow during the read.
@@ -334,8 +336,8 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
         }
         used += static_cast<std::size_t>(count);
         if (used > max_bytes) {
-            throw InputError(path, "at most " + std::to_string(max_bytes) + " bytes", "more",
-                             "check that it is the right file");
+            throw InputError(ErrorId::file_size, path, "at most " + std::to_string(max_bytes) + " bytes",
+                             "more", "check that it is the right file");
         }
     }
     content.resize(used);

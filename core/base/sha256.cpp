@@ -13,6 +13,7 @@ namespace {
 void require(bool done) {
     if (!done) {
         throw EnvironmentError(
+            ErrorId::environment_program,
             "OpenSSL gives no SHA-256 on this machine; check its configuration (openssl.cnf).");
     }
 }

@@ -70,7 +70,8 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
             !fs::exists(folder / "model.safetensors.index.json", error)) {
             refuse_folder_without_weights(folder);
         }
-        throw InputError(folder, "a config.json", "none", "get it from the source of the weights");
+        throw InputError(ErrorId::checkpoint_files, folder, "a config.json", "none",
+                         "get it from the source of the weights");
     }
     ModelConfig model_config =
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });

@@ -74,14 +74,15 @@ void check_checkpoint_folder(const fs::path& folder) {
                              : "check the path");
     }
     if (!fs::is_directory(status)) {
-        throw InputError(folder, "a checkpoint folder", "a file", "give the folder that holds config.json");
+        throw InputError(ErrorId::file_kind, folder, "a checkpoint folder", "a file",
+                         "give the folder that holds config.json");
     }
     const bool empty = fs::is_empty(folder, error);
     if (error) {
         throw_file_error(folder, error.value(), "read");
     }
     if (empty) {
-        throw InputError(folder, "a checkpoint folder", "an empty one",
+        throw InputError(ErrorId::checkpoint_files, folder, "a checkpoint folder", "an empty one",
                          "put config.json and model.safetensors there");
     }
 }
@@ -106,14 +107,15 @@ void refuse_folder_without_weights(const fs::path& folder) {
     }
     const std::string expected = "model.safetensors or model.safetensors.index.json";
     if (safetensors.size() == 1) {
-        throw InputError(folder, expected, listed(safetensors),
+        throw InputError(ErrorId::checkpoint_files, folder, expected, listed(safetensors),
                          "rename it to model.safetensors if it holds the whole model");
     }
     if (!safetensors.empty()) {
-        throw InputError(folder, expected, listed(safetensors) + " without an index",
+        throw InputError(ErrorId::checkpoint_files, folder, expected,
+                         listed(safetensors) + " without an index",
                          "get model.safetensors.index.json, which lists the tensors of each file");
     }
-    throw InputError(folder, expected, "no weights",
+    throw InputError(ErrorId::checkpoint_files, folder, expected, "no weights",
                      "give the folder that holds config.json and the weights");
 }
 
@@ -122,7 +124,8 @@ void refuse_adapter_folder(const fs::path& folder) {
     if (!has("adapter_config.json") || has("model.safetensors") || has("model.safetensors.index.json")) {
         return;
     }
-    throw InputError(folder, "a whole model", "a LoRA adapter, which changes the weights of another model",
+    throw InputError(ErrorId::checkpoint_files, folder, "a whole model",
+                     "a LoRA adapter, which changes the weights of another model",
                      "merge it into that model: python3 -c \"from peft import AutoPeftModelForCausalLM as M; "
                      "M.from_pretrained('" +
                          folder.string() + "').merge_and_unload().save_pretrained('" + folder.string() +
@@ -142,13 +145,14 @@ fs::path checkpoint_folder_of(const fs::path& path) {
     }
     const FileKind kind = recognise_file(path);
     if (kind == FileKind::sqlite) {
-        throw InputError(path, "a checkpoint folder", "a trace",
+        throw InputError(ErrorId::file_kind, path, "a checkpoint folder", "a trace",
                          "give the folder of a model; ponderscope inspect shows what a trace holds");
     }
     if (kind != FileKind::safetensors && kind != FileKind::unknown && kind != FileKind::json) {
         refuse(path, kind);
     }
-    throw InputError(path, "a checkpoint folder", "a file", "give the folder that holds config.json");
+    throw InputError(ErrorId::file_kind, path, "a checkpoint folder", "a file",
+                     "give the folder that holds config.json");
 }
 
 } // namespace ponderscope

@@ -38,8 +38,9 @@ void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::o
     const MethodKind own = passes > 1 ? MethodKind::looped : MethodKind::vanilla;
     const MethodKind chosen = method.value_or(own);
     if (chosen != MethodKind::looped && chosen != MethodKind::vanilla) {
-        throw InputError(json.source(), "--method looped or vanilla for a Nanbeige checkpoint",
-                         to_string(chosen), "leave --method out");
+        throw InputError(ErrorId::usage_unsuited, json.source(),
+                         "--method looped or vanilla for a Nanbeige checkpoint", to_string(chosen),
+                         "leave --method out");
     }
     config.ponder.method = chosen;
     config.ponder.max_steps = chosen == MethodKind::looped ? passes - 1 : 0;

@@ -132,7 +132,8 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
             reader.json().fail("pondering", "a section that describes " + to_string(method->kind),
                                "choose another --method or a checkpoint of that method");
         }
-        throw InputError(reader.json().source(), "a checkpoint of the method " + to_string(method->kind),
+        throw InputError(ErrorId::usage_unsuited, reader.json().source(),
+                         "a checkpoint of the method " + to_string(method->kind),
                          "one of the architecture " + to_string(config.architecture) +
                              " without a section or key for this method",
                          "choose another --method");
@@ -212,8 +213,9 @@ void read_own_method(const ConfigReader& reader, ModelConfig& config, const Meth
         for (const MethodKind other : own.instead) {
             names += " or " + to_string(other);
         }
-        throw InputError(reader.json().source(), "--method " + names + " for this checkpoint",
-                         to_string(chosen), "leave --method out");
+        throw InputError(ErrorId::usage_unsuited, reader.json().source(),
+                         "--method " + names + " for this checkpoint", to_string(chosen),
+                         "leave --method out");
     }
     config.ponder.method = chosen;
     config.candidate_methods = {chosen};

@@ -144,7 +144,7 @@ void read_huginn_raven(const ConfigReader& reader, ModelConfig& config) {
     double deviation = usual_deviation(config);
     config.scales.embedding = root;
     if (const std::optional<JsonObject> values = json.object("init_values")) {
-        std::vector<std::string> unused;
+        Notices unused;
         const ConfigReader numbers(*values, unused);
         deviation = numbers.positive("std", deviation, true);
         if (retrofit) {
@@ -200,7 +200,7 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
         }
     }
     if (const std::optional<JsonObject> rope = json.object("rope_settings")) {
-        std::vector<std::string> unused;
+        Notices unused;
         const ConfigReader settings(*rope, unused);
         settings.refuse_unless("use_rope", true, cannot_run);
         for (const auto& [key, value] : {std::pair{"rope_condense_ratio", 1.0}, {"rope_base", 50000.0}}) {

@@ -23,7 +23,8 @@ std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise, s
 
 bool ConfigReader::flag(std::string_view key, bool otherwise) const {
     if (is_null(key) && otherwise) {
-        notice("\"" + std::string(key) + "\" is null and taken as true, its default.");
+        notice(NoticeId::config_assumed,
+               "\"" + std::string(key) + "\" is null and taken as true, its default.");
     }
     return object_.boolean(key).value_or(otherwise);
 }

@@ -134,7 +134,7 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
     }
     rope.rotary_dims = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * part);
     if (rope.rotary_dims % 2 != 0) {
-        throw InputError(json.source(), "an even number of rotated elements in a head",
+        throw InputError(ErrorId::json_value, json.source(), "an even number of rotated elements in a head",
                          std::to_string(rope.rotary_dims) + " of " + std::to_string(config.head_dim),
                          "correct the file");
     }

@@ -69,9 +69,11 @@ void refuse_quantisation(const JsonObject& json) {
             const nlohmann::json& how = *json.find(key);
             const bool mxfp4 =
                 how.is_object() && how.contains("quant_method") && how["quant_method"] == "mxfp4";
-            json.fail(key, "no value, because quantised weights are not supported,",
-                      mxfp4 ? "load it in transformers with Mxfp4Config(dequantize=True) and save it"
-                            : "get the checkpoint before quantisation");
+            throw InputError(ErrorId::checkpoint_quantised, json.source(),
+                             "no \"" + std::string(key) + "\", because quantised weights are not supported",
+                             describe(how),
+                             mxfp4 ? "load it in transformers with Mxfp4Config(dequantize=True) and save it"
+                                   : "get the checkpoint before quantisation");
         }
     }
 }
@@ -131,12 +133,14 @@ void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t ste
     const MethodKind method = config.ponder.method;
     if (!method_info(method).any_steps) {
         const std::string able = method_names([](const MethodInfo& info) { return info.any_steps; });
-        throw InputError(json.source(), "a method whose steps share all weights (" + able + ") with --steps",
+        throw InputError(ErrorId::usage_unsuited, json.source(),
+                         "a method whose steps share all weights (" + able + ") with --steps",
                          to_string(method), "leave --steps out");
     }
     if (steps < 1 || steps > config_limits::steps) {
-        throw InputError("--steps: expected a number of recurrences from 1 to " +
-                         std::to_string(config_limits::steps) + ", found " + std::to_string(steps) + ".");
+        throw InputError(ErrorId::usage_value, "--steps: expected a number of recurrences from 1 to " +
+                                                   std::to_string(config_limits::steps) + ", found " +
+                                                   std::to_string(steps) + ".");
     }
     if (config.ponder.max_steps != steps - 1) {
         config.notices.push_back({NoticeId::config_steps,
@@ -184,19 +188,23 @@ ModelConfig parse_model_config(const nlohmann::json& document, const std::filesy
 void keep_first_layers(ModelConfig& config, std::int64_t layers) {
     const std::string flag = "--layers " + std::to_string(layers) + ": ";
     if (config.recurs() || config.architecture == Architecture::hrm_text) {
-        throw InputError(flag + "the stack of " + to_string(config.architecture) +
-                         " models has several parts, and its first layers are no model; leave --layers out.");
+        throw InputError(
+            ErrorId::usage_unsuited,
+            flag + "the stack of " + to_string(config.architecture) +
+                " models has several parts, and its first layers are no model; leave --layers out.");
     }
     if (!config.tah.gate_layers.empty() ||
         (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention)) {
-        throw InputError(flag + "the checkpoint has tensors that belong to its number of layers (" +
-                         (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
-                                                          : to_string(config.depth.kind)) +
-                         "); leave --layers out.");
+        throw InputError(ErrorId::usage_unsuited,
+                         flag + "the checkpoint has tensors that belong to its number of layers (" +
+                             (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
+                                                              : to_string(config.depth.kind)) +
+                             "); leave --layers out.");
     }
     if (layers < 1 || layers > config.layers) {
-        throw InputError(flag + "the checkpoint has " + std::to_string(config.layers) +
-                         " layers. Give a number from 1 to " + std::to_string(config.layers) + ".");
+        throw InputError(ErrorId::usage_value, flag + "the checkpoint has " + std::to_string(config.layers) +
+                                                   " layers. Give a number from 1 to " +
+                                                   std::to_string(config.layers) + ".");
     }
     if (layers == config.layers) {
         return;

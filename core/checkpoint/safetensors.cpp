@@ -48,7 +48,8 @@ struct Entry {
 std::uint64_t whole_number(const nlohmann::json& value, const std::filesystem::path& path,
                            const std::string& what) {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max_size) {
-        throw InputError(path, "whole numbers from 0 in " + what, describe(value), get_again);
+        throw InputError(ErrorId::checkpoint_damaged, path, "whole numbers from 0 in " + what,
+                         describe(value), get_again);
     }
     return value.get<std::uint64_t>();
 }
@@ -71,7 +72,7 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
     for (const nlohmann::json& size : object.required_array("shape")) {
         const std::uint64_t elements = whole_number(size, path, "the shape " + of);
         if (!multiply(bytes, elements)) {
-            throw InputError(path, "a shape that fits into memory " + of,
+            throw InputError(ErrorId::checkpoint_damaged, path, "a shape that fits into memory " + of,
                              object.required_array("shape").dump(), get_again);
         }
         entry.view.shape.push_back(static_cast<std::int64_t>(elements));
@@ -79,12 +80,14 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
 
     const nlohmann::json& offsets = object.required_array("data_offsets");
     if (offsets.size() != 2) {
-        throw InputError(path, "two data_offsets " + of, describe(offsets), get_again);
+        throw InputError(ErrorId::checkpoint_damaged, path, "two data_offsets " + of, describe(offsets),
+                         get_again);
     }
     entry.begin = whole_number(offsets[0], path, "the data_offsets " + of);
     entry.end = whole_number(offsets[1], path, "the data_offsets " + of);
     if (entry.end < entry.begin || (known && entry.end - entry.begin != bytes)) {
-        throw InputError(path, std::to_string(bytes) + " bytes for the shape and dtype " + of,
+        throw InputError(ErrorId::checkpoint_damaged, path,
+                         std::to_string(bytes) + " bytes for the shape and dtype " + of,
                          "data_offsets " + offsets.dump(), get_again);
     }
     return entry;
@@ -117,24 +120,25 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
         refuse(path, kind);
     }
     if (bytes.size() < length_bytes) {
-        throw InputError(path, "safetensors weights, at least 8 bytes",
+        throw InputError(ErrorId::checkpoint_damaged, path, "safetensors weights, at least 8 bytes",
                          std::to_string(bytes.size()) + " bytes", get_again);
     }
     std::uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, bytes.data(), length_bytes);
     if (header_bytes > max_safetensors_header) {
         throw InputError(
-            path, "a safetensors header of at most " + std::to_string(max_safetensors_header) + " bytes",
+            ErrorId::checkpoint_damaged, path,
+            "a safetensors header of at most " + std::to_string(max_safetensors_header) + " bytes",
             "a length of " + std::to_string(header_bytes), "it is damaged or no safetensors file");
     }
     if (header_bytes > bytes.size() - length_bytes) {
-        throw InputError(path, "a header of " + std::to_string(header_bytes) + " bytes",
-                         "only " + std::to_string(bytes.size() - length_bytes) + " bytes after its length",
-                         get_again);
+        throw InputError(
+            ErrorId::checkpoint_damaged, path, "a header of " + std::to_string(header_bytes) + " bytes",
+            "only " + std::to_string(bytes.size() - length_bytes) + " bytes after its length", get_again);
     }
     const std::string_view header = file.file_.text().substr(length_bytes, header_bytes);
     if (header.empty() || header.front() != '{') {
-        throw InputError(path, "a safetensors header that begins with {",
+        throw InputError(ErrorId::checkpoint_damaged, path, "a safetensors header that begins with {",
                          header.empty() ? "an empty one" : in_quotes(header.substr(0, 8)),
                          "it is damaged or no safetensors file");
     }
@@ -158,7 +162,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     for (Entry& entry : entries) {
         if (entry.begin != expected_begin) {
             const bool overlap = entry.begin < expected_begin;
-            throw InputError(path,
+            throw InputError(ErrorId::checkpoint_damaged, path,
                              "tensor " + in_quotes(entry.view.name) + " to begin at byte " +
                                  std::to_string(expected_begin) + " of the data",
                              "byte " + std::to_string(entry.begin) +
@@ -166,9 +170,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
                              get_again);
         }
         if (entry.end > data.size()) {
-            throw InputError(
-                path, std::to_string(entry.end) + " bytes of data for tensor " + in_quotes(entry.view.name),
-                std::to_string(data.size()), get_again);
+            throw InputError(ErrorId::checkpoint_damaged, path,
+                             std::to_string(entry.end) + " bytes of data for tensor " +
+                                 in_quotes(entry.view.name),
+                             std::to_string(data.size()), get_again);
         }
         entry.view.bytes = data.subspan(entry.begin, entry.end - entry.begin);
         expected_begin = entry.end;
@@ -180,7 +185,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
         file.tensors_.push_back(std::move(entry.view));
     }
     if (expected_begin != data.size()) {
-        throw InputError(path,
+        throw InputError(ErrorId::checkpoint_damaged, path,
                          "the file to end with its last tensor, after " + std::to_string(expected_begin) +
                              " bytes of data",
                          std::to_string(data.size()) + " bytes", get_again);

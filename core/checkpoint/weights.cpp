@@ -31,8 +31,8 @@ void check_shard_name(const fs::path& index, const std::string& name) {
     const bool climbs =
         std::any_of(shard.begin(), shard.end(), [](const fs::path& part) { return part == ".."; });
     if (name.empty() || shard.is_absolute() || climbs || name.find('\0') != std::string::npos) {
-        throw InputError(index, "shards inside the checkpoint's folder", '"' + printable(name) + '"',
-                         "do not use this checkpoint unless you know why");
+        throw InputError(ErrorId::checkpoint_damaged, index, "shards inside the checkpoint's folder",
+                         '"' + printable(name) + '"', "do not use this checkpoint unless you know why");
     }
 }
 
@@ -50,7 +50,8 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
         shards.emplace(tensor, name);
     }
     if (shards.empty()) {
-        throw InputError(path, "tensors in \"weight_map\"", "none", "get the file again");
+        throw InputError(ErrorId::checkpoint_damaged, path, "tensors in \"weight_map\"", "none",
+                         "get the file again");
     }
     return shards;
 }
@@ -94,7 +95,7 @@ void Weights::add(SafetensorsFile file, const std::string& prefix) {
     for (const TensorView& view : file.tensors()) { // the move below keeps their addresses
         const auto [position, is_new] = tensors_.emplace(prefix + view.name, Place{&view, files_.size()});
         if (!is_new) {
-            throw InputError(file.path(), "every tensor in one file",
+            throw InputError(ErrorId::checkpoint_damaged, file.path(), "every tensor in one file",
                              '"' + printable(view.name) + "\", which " +
                                  files_[position->second.file].path().filename().string() + " has too",
                              "get the checkpoint again");
@@ -119,7 +120,8 @@ void Weights::add_shards(const fs::path& folder) {
     }
     for (const std::string& name : names) {
         if (!exists_in_any_form(folder / name)) {
-            throw InputError(index, "the shard \"" + printable(name) + "\" beside it", "no such file",
+            throw InputError(ErrorId::checkpoint_files, index,
+                             "the shard \"" + printable(name) + "\" beside it", "no such file",
                              "download the missing shards");
         }
         add(SafetensorsFile::open(folder / name));
@@ -130,7 +132,8 @@ void Weights::add_shards(const fs::path& folder) {
                                   ? files_[position->second.file].path() == folder / shard
                                   : unreadable_.contains(tensor);
         if (!is_there) {
-            throw InputError(index, "tensor \"" + printable(tensor) + "\" in " + printable(shard),
+            throw InputError(ErrorId::checkpoint_damaged, index,
+                             "tensor \"" + printable(tensor) + "\" in " + printable(shard),
                              "no such tensor there", "get the checkpoint again");
         }
     }

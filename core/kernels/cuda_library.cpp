@@ -30,9 +30,10 @@ void load_cuda() {
     void* door = opened != nullptr ? dlsym(opened, "ponderscope_cuda_kernels") : nullptr;
     if (door == nullptr) {
         const char* why = dlerror(); // NOLINT(concurrency-mt-unsafe): the message is per thread
-        throw InputError("cannot load the CUDA code of Ponderscope (" +
-                         std::string(why != nullptr ? why : "it is not there") +
-                         "). Use --device cpu, or build it with: ./run build --cuda");
+        throw InputError(ErrorId::environment_program,
+                         "cannot load the CUDA code of Ponderscope (" +
+                             std::string(why != nullptr ? why : "it is not there") +
+                             "). Use --device cpu, or build it with: ./run build --cuda");
     }
     // LibTorch searches for its CUDA libraries only once: at the first use of a GPU or of a gradient.
     if (!at::detail::getCUDAHooks().hasCUDART()) {

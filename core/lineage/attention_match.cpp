@@ -48,8 +48,8 @@ at::Tensor column_cosines(const StoredWeights& base, std::span<const std::int64_
     const at::Tensor scale = target_squares.sqrt().unsqueeze(1) * base_squares.sqrt().unsqueeze(0);
     at::Tensor cosines = at::where(scale > 0, products / scale, at::zeros_like(products));
     if (!at::isfinite(cosines).all().item<bool>()) {
-        throw InputError(base.checkpoint().folder, "embeddings whose products are finite in fp32",
-                         "products that are not finite",
+        throw InputError(ErrorId::checkpoint_numbers, base.checkpoint().folder,
+                         "embeddings whose products are finite in fp32", "products that are not finite",
                          "scale the weights down, or use undamaged checkpoints");
     }
     return cosines;
@@ -248,8 +248,9 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
     const StoredWeights& base = match.base_is_a ? a : b;
     const StoredWeights& target = match.base_is_a ? b : a;
     if (target.width() < 4) {
-        throw InputError(target.checkpoint().folder, "a hidden_size of at least 4",
-                         std::to_string(target.width()), "fewer dimensions are no evidence of an origin");
+        throw InputError(ErrorId::lineage_unaligned, target.checkpoint().folder,
+                         "a hidden_size of at least 4", std::to_string(target.width()),
+                         "fewer dimensions are no evidence of an origin");
     }
     match.aligned = shared && !shared->a.empty();
     match.shared_tokens = shared ? static_cast<std::int64_t>(shared->a.size()) : 0;
@@ -261,6 +262,7 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
         const ModelConfig& y = b.checkpoint().config;
         if (a.width() != b.width() || x.query_heads * x.head_dim != y.query_heads * y.head_dim) {
             throw InputError(
+                ErrorId::lineage_unaligned,
                 (shared                      ? b
                  : a.checkpoint().vocabulary ? b
                                              : a)

@@ -87,7 +87,8 @@ at::ScalarType scalar_type(const Checkpoint& checkpoint, const TensorView& view)
     case DType::bf16:
         return at::kBFloat16;
     default:
-        throw InputError(checkpoint.folder, "F32, F16, BF16 or F64 values in tensor " + printable(view.name),
+        throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder,
+                         "F32, F16, BF16 or F64 values in tensor " + printable(view.name),
                          std::string(name_of(view.dtype)), "convert the weights to one of these types");
     }
 }
@@ -106,16 +107,18 @@ at::Tensor read_rows(const Checkpoint& checkpoint, const TensorView& view,
     }
     at::Tensor values = stored.to(at::kFloat);
     if (!at::isfinite(values).all().item<bool>()) {
-        throw InputError(checkpoint.folder, "finite numbers in tensor " + printable(view.name),
-                         "NaN or infinity", "get the checkpoint again, or one from before it diverged");
+        throw InputError(ErrorId::checkpoint_numbers, checkpoint.folder,
+                         "finite numbers in tensor " + printable(view.name), "NaN or infinity",
+                         "get the checkpoint again, or one from before it diverged");
     }
     return values;
 }
 
 [[noreturn]] void wrong_shape(const Checkpoint& checkpoint, const TensorView& view,
                               const std::string& expected) {
-    throw InputError(checkpoint.folder, "the shape " + expected + " for tensor " + printable(view.name),
-                     shape_text(view.shape), "config.json and the weights do not belong together");
+    throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder,
+                     "the shape " + expected + " for tensor " + printable(view.name), shape_text(view.shape),
+                     "config.json and the weights do not belong together");
 }
 
 using Vocabulary = std::unordered_map<std::string, std::int64_t>;
@@ -158,8 +161,9 @@ StoredWeights::StoredWeights(const Checkpoint& checkpoint)
     const Names& names = names_of(checkpoint.config.architecture);
     embedding_ = find(names.embedding);
     if (embedding_ == nullptr) {
-        throw InputError(checkpoint.folder, std::string("an input embedding ") + names.stem + names.embedding,
-                         "none", "config.json and the weights do not belong together");
+        throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder,
+                         std::string("an input embedding ") + names.stem + names.embedding, "none",
+                         "config.json and the weights do not belong together");
     }
     if (embedding_->shape.size() != 2 || embedding_->shape[0] < 1 ||
         embedding_->shape[1] != checkpoint.config.embed_dim) {
@@ -174,8 +178,8 @@ StoredWeights::StoredWeights(const Checkpoint& checkpoint)
         }
     }
     if (layers_.empty()) {
-        throw InputError(checkpoint.folder, "a layer with query and key weights", "none",
-                         "its weights are of another kind than its config.json says");
+        throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder, "a layer with query and key weights",
+                         "none", "its weights are of another kind than its config.json says");
     }
 }
 
@@ -217,7 +221,8 @@ at::Tensor StoredWeights::embedding(std::span<const std::int64_t> rows) const {
     if (embedding_->shape[1] != width_) {
         const TensorView* const into = find("decoder.project_in.weight");
         if (into == nullptr) {
-            throw InputError(checkpoint_.folder, "a tensor model.decoder.project_in.weight", "none",
+            throw InputError(ErrorId::checkpoint_tensor, checkpoint_.folder,
+                             "a tensor model.decoder.project_in.weight", "none",
                              "config.json and the weights do not belong together");
         }
         values = at::mm(values, read(*into, width_, embedding_->shape[1]).t());

@@ -30,14 +30,16 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 
 void check_combination(const ModelConfig& config) {
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
-        throw InputError("This build cannot loop a stack with " + std::to_string(config.hidden_size) +
-                         " hidden elements and embeddings of " + std::to_string(config.embed_dim) +
-                         ": its output cannot replace its input; use --method vanilla.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "This build cannot loop a stack with " + std::to_string(config.hidden_size) +
+                             " hidden elements and embeddings of " + std::to_string(config.embed_dim) +
+                             ": its output cannot replace its input; use --method vanilla.");
     }
     if (config.depth.kind == DepthMixing::depth_attention && config.rope.kind == RopeConfig::Kind::none) {
-        throw InputError("Depth-Attention mixes the values of layers with rotary positions, and " +
-                         to_string(config.architecture) +
-                         " models have none; remove use_depth_attention from config.json.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "Depth-Attention mixes the values of layers with rotary positions, and " +
+                             to_string(config.architecture) +
+                             " models have none; remove use_depth_attention from config.json.");
     }
 }
 

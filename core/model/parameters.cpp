@@ -40,7 +40,7 @@ void explain_absence(const Checkpoint& checkpoint, const TensorSpec& spec) {
     };
     for (const auto& [name, dtype] : checkpoint.weights.unreadable()) {
         if (is_it(name)) {
-            throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
+            throw InputError(ErrorId::checkpoint_quantised, file_of(checkpoint),
                              "F32, F16, BF16 or F64 values in tensor " + name, printable(dtype),
                              "get the checkpoint before quantisation");
         }
@@ -378,7 +378,8 @@ at::ScalarType scalar_type_of(DType dtype) {
             return type;
         }
     }
-    throw InputError("Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
+    throw InputError(ErrorId::checkpoint_tensor,
+                     "Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
 }
 
 } // namespace ponderscope

@@ -124,8 +124,8 @@ private:
 
     void plan() {
         if (options_.max_tokens < 1) {
-            throw InputError("--max-tokens: expected 1 or more, found " +
-                             std::to_string(options_.max_tokens) + ".");
+            throw InputError(ErrorId::usage_value, "--max-tokens: expected 1 or more, found " +
+                                                       std::to_string(options_.max_tokens) + ".");
         }
         std::vector<std::int64_t> numbers = options_.sequences;
         if (numbers.empty()) {
@@ -137,7 +137,7 @@ private:
         std::int64_t left = options_.max_tokens;
         for (const std::int64_t number : numbers) {
             if (number < 0 || number >= static_cast<std::int64_t>(sequences_[0].size())) {
-                throw InputError(trace_.path(),
+                throw InputError(ErrorId::trace_signal, trace_.path(),
                                  "a sequence of run " + runs_[0].name + ", numbered from 0 to " +
                                      std::to_string(static_cast<std::int64_t>(sequences_[0].size()) - 1),
                                  std::to_string(number), "choose a sequence that ponderscope inspect lists");
@@ -151,8 +151,8 @@ private:
             }
         }
         if (shown_.empty()) {
-            throw InputError(trace_.path(), "tokens in the run " + runs_[0].name, "none",
-                             "wait until the recording has more tokens");
+            throw InputError(ErrorId::run_unscored, trace_.path(), "tokens in the run " + runs_[0].name,
+                             "none", "wait until the recording has more tokens");
         }
         if (total > options_.max_tokens) {
             notices_.push_back({NoticeId::page_cut,
@@ -209,7 +209,7 @@ private:
                 const TokenColumns part = trace_.tokens(run.id, shown.number, 0, there);
                 if (!std::equal(part.id.begin(), part.id.end(),
                                 ids_.begin() + static_cast<std::ptrdiff_t>(first))) {
-                    throw InputError(trace_.path(), "the same tokens in both runs",
+                    throw InputError(ErrorId::compare_tokens, trace_.path(), "the same tokens in both runs",
                                      "different tokens in sequence " + std::to_string(shown.number) + " of " +
                                          run.name,
                                      "make a page of each");
@@ -491,7 +491,7 @@ private:
 std::string packed_page(const TraceReader& trace, const std::vector<RunInfo>& runs,
                         const PageOptions& options) {
     if (runs.empty() || runs.size() > 2) {
-        throw InputError("A page shows one or two runs; name them with --run.");
+        throw InputError(ErrorId::usage_missing, "A page shows one or two runs; name them with --run.");
     }
     return Packer(trace, runs, options).pack();
 }

@@ -41,8 +41,9 @@ void put(std::string& text, std::string_view place, std::string_view value) {
 
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names) {
     if (names.size() > 2) {
-        throw InputError("A page shows one run or two, and " + std::to_string(names.size()) +
-                         " are named; make several pages.");
+        throw InputError(ErrorId::usage_value, "A page shows one run or two, and " +
+                                                   std::to_string(names.size()) +
+                                                   " are named; make several pages.");
     }
     std::vector<RunInfo> runs;
     for (const std::string& name : names) {
@@ -52,7 +53,8 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
         const bool one_text = runs[0].text_digest == runs[1].text_digest;
         if (!one_text || !have_same_tokens(trace, runs[0], trace, runs[1])) {
             throw InputError(
-                trace.path(), std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
+                ErrorId::compare_text, trace.path(),
+                std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
                 runs[0].name + " and " + runs[1].name +
                     (one_text ? ", which have different tokenizers" : ", which have different texts"),
                 "make a page of each");

@@ -489,7 +489,8 @@ PolicySignal policy_signal(std::string_view name) {
     const auto found = std::find(all.begin(), all.end(), name);
     const auto number = found - all.begin();
     if (number > std::numeric_limits<std::underlying_type_t<PolicySignal>>::max()) {
-        throw InputError("expected fewer than 65536 names of signals in rules, found another.");
+        throw InputError(ErrorId::input_invalid,
+                         "expected fewer than 65536 names of signals in rules, found another.");
     }
     if (found == all.end()) {
         all.emplace_back(name);

@@ -245,8 +245,8 @@ void fill_axis(std::vector<MatchedRow>& rows, std::vector<MatchedCell> MatchedRo
 const PolicyKind* kind_with_threshold(const std::string& rule) {
     const PolicyKind* kind = find_policy_kind(rule == blind_rule ? "fixed" : rule);
     if (kind == nullptr || kind->parameters.empty()) {
-        throw InputError("expected a rule with a threshold, found \"" + rule +
-                         "\"; ponderscope policy --help-all lists the rules.");
+        throw InputError(ErrorId::policy_unknown, "expected a rule with a threshold, found \"" + rule +
+                                                      "\"; ponderscope policy --help-all lists the rules.");
     }
     return kind;
 }
@@ -274,11 +274,13 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
     for (const double cost : costs.steps) {
         if (!reaches(ends, cost, false)) {
             throw InputError(
+                ErrorId::policy_cost,
                 "expected mean steps that " + base.name + " reaches, from " + rounded(ends.front()) + " to " +
-                rounded(ends.back()) + ", found " + rounded(cost) +
-                (cost < ends.front() ? "; compare at more steps."
-                                     : "; record the run with --policy full, so that every step is there, or "
-                                       "compare at fewer steps."));
+                    rounded(ends.back()) + ", found " + rounded(cost) +
+                    (cost < ends.front()
+                         ? "; compare at more steps."
+                         : "; record the run with --policy full, so that every step is there, or "
+                           "compare at fewer steps."));
         }
         if (!std::isnan(flops.front())) {
             wanted.flops.push_back(at_cost(ends, flops, cost));
@@ -386,9 +388,10 @@ MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, co
     const auto add = [&](std::vector<ScoredSetting>& to, const std::string& setting) {
         to.push_back(scored.of(setting, result));
         if (std::ranges::any_of(to.back().nll, [](double nll) { return std::isnan(nll); })) {
-            throw InputError(table.run +
-                             ": expected an NLL at every step of every token with a target, found steps of " +
-                             name + " without; the trace is damaged, record it again.");
+            throw InputError(
+                ErrorId::trace_damaged,
+                table.run + ": expected an NLL at every step of every token with a target, found steps of " +
+                    name + " without; the trace is damaged, record it again.");
         }
     };
     const PolicyKind& kind = *kind_with_threshold(name);

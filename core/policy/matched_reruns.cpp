@@ -63,7 +63,8 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
     const auto found = std::find_if(rules.begin(), rules.end(),
                                     [&](const RerunRule& rule) { return rule.name == reference; });
     if (found == rules.end()) {
-        throw InputError(rerun_trace.path(), "reruns of the reference rule " + reference, "none",
+        throw InputError(ErrorId::run_unsuited, rerun_trace.path(),
+                         "reruns of the reference rule " + reference, "none",
                          "make them with ponderscope referee --rerun");
     }
     const auto rule = [&](std::size_t i, const MatchedCosts& = {}) {

@@ -164,7 +164,8 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
 std::pair<const PolicyKind&, Pairs> split_policy(std::string_view text) {
     text = trimmed(text);
     if (text.empty()) {
-        throw InputError("Expected a policy such as full, learned or calm_margin:lambda=0.9, found nothing.");
+        throw InputError(ErrorId::usage_missing,
+                         "Expected a policy such as full, learned or calm_margin:lambda=0.9, found nothing.");
     }
     const std::size_t colon = text.find(':');
     const std::string_view name = trimmed(text.substr(0, colon));
@@ -272,9 +273,10 @@ const PolicyKind* find_policy_kind(std::string_view name) {
 Sweep Sweep::parse(std::string_view text) {
     const auto wrong = [&](const std::string& found) {
         throw InputError(
+            ErrorId::usage_value,
             "--sweep " + in_quotes(text) +
-            ": expected KEY=FIRST:LAST:COUNT, KEY=FIRST:LAST:COUNT:log or KEY=VALUE,VALUE,..., found " +
-            found + ".");
+                ": expected KEY=FIRST:LAST:COUNT, KEY=FIRST:LAST:COUNT:log or KEY=VALUE,VALUE,..., found " +
+                found + ".");
     };
     const std::size_t equals = text.find('=');
     Sweep sweep;

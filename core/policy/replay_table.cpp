@@ -111,7 +111,7 @@ TableReader::TableReader(const TraceReader& trace, const RunInfo& run, const std
 }
 
 void TableReader::fail(const std::string& what) const {
-    throw InputError(table_.run + ": " + what);
+    throw InputError(ErrorId::run_unsuited, table_.run + ": " + what);
 }
 
 /// Sets the FLOPs model, if the trace has one that fits the run.
@@ -288,8 +288,9 @@ ReplayTable ReplayTable::load(const TraceReader& trace, const RunInfo& run, cons
     ReplayTable table = TableReader(trace, run, only, also).read(progress, stop);
     if (std::all_of(table.nll.begin(), table.nll.end(), [](float nll) { return std::isnan(nll); })) {
         throw InputError(
+            ErrorId::run_unscored,
             table.run +
-            ": expected tokens with a next token, found none; wait until the recording has more tokens.");
+                ": expected tokens with a next token, found none; wait until the recording has more tokens.");
     }
     table.finish();
     return table;

@@ -43,7 +43,8 @@ RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& r
                                  const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
                                  const RunInfo& rerun, const std::stop_token& stop) {
     const auto other_tokens = [&](const std::string& found) {
-        throw InputError(rerun_trace.path(), "a rerun over the tokens of run \"" + run.name + "\"",
+        throw InputError(ErrorId::compare_tokens, rerun_trace.path(),
+                         "a rerun over the tokens of run \"" + run.name + "\"",
                          "run \"" + rerun.name + "\" " + found, "rerun the policy on the same text");
     };
     const std::vector<SequenceInfo> sequences = trace.sequences(run.id);

@@ -71,8 +71,8 @@ const MethodEntry& method_entry(MethodKind kind) {
         }
         names += (names.empty() ? "" : ", ") + to_string(entry.kind);
     }
-    throw InputError("This build runs the methods " + names + ", not " + to_string(kind) +
-                     "; choose one with --method.");
+    throw InputError(ErrorId::usage_unsuited, "This build runs the methods " + names + ", not " +
+                                                  to_string(kind) + "; choose one with --method.");
 }
 
 std::unique_ptr<Method> make_method(const ModelConfig& config, const Parameters& parameters,

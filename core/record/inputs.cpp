@@ -28,7 +28,7 @@ std::vector<std::int32_t> row_from_json(const nlohmann::json& row, const std::fi
     ids.reserve(row.size());
     for (const nlohmann::json& id : row) {
         if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
-            throw InputError(file, "token ids, whole numbers from 0", describe(id),
+            throw InputError(ErrorId::text_ids, file, "token ids, whole numbers from 0", describe(id),
                              "write [[1, 2, 3], [4, 5]]");
         }
         ids.push_back(id.get<std::int32_t>());
@@ -39,7 +39,7 @@ std::vector<std::int32_t> row_from_json(const nlohmann::json& row, const std::fi
 std::vector<std::vector<std::int32_t>> ids_from_json(const std::filesystem::path& file) {
     const nlohmann::json document = read_json_file(file);
     if (!document.is_array() || document.empty()) {
-        throw InputError(file, "a list of rows of token ids", describe(document),
+        throw InputError(ErrorId::text_ids, file, "a list of rows of token ids", describe(document),
                          "write [[1, 2, 3], [4, 5]]");
     }
     std::vector<std::vector<std::int32_t>> rows;
@@ -49,7 +49,8 @@ std::vector<std::vector<std::int32_t>> ids_from_json(const std::filesystem::path
     }
     for (const nlohmann::json& row : document) {
         if (!row.is_array()) {
-            throw InputError(file, "rows of token ids only", describe(row), "write [[1, 2, 3], [4, 5]]");
+            throw InputError(ErrorId::text_ids, file, "rows of token ids only", describe(row),
+                             "write [[1, 2, 3], [4, 5]]");
         }
         rows.push_back(row_from_json(row, file));
     }
@@ -60,10 +61,11 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
     const SafetensorsFile file = SafetensorsFile::open(path);
     const TensorView* tensor = file.find("input_ids");
     if (tensor == nullptr) {
-        throw InputError(path, "a tensor input_ids", "no such tensor", "save the ids under that name");
+        throw InputError(ErrorId::text_ids, path, "a tensor input_ids", "no such tensor",
+                         "save the ids under that name");
     }
     if (tensor->shape.empty() || tensor->shape.size() > 2) {
-        throw InputError(path, "input_ids of shape [T] or [B, T]",
+        throw InputError(ErrorId::text_ids, path, "input_ids of shape [T] or [B, T]",
                          std::to_string(tensor->shape.size()) + " axes", "reshape it");
     }
     SignalChunk chunk;
@@ -77,8 +79,8 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
         std::vector<std::int32_t>& row = rows.emplace_back();
         for (std::size_t at = begin; at < begin + length; ++at) {
             if (values[at] < 0 || values[at] > std::numeric_limits<std::int32_t>::max()) {
-                throw InputError(path, "token ids from 0 in input_ids", std::to_string(values[at]),
-                                 "save unpadded rows");
+                throw InputError(ErrorId::text_ids, path, "token ids from 0 in input_ids",
+                                 std::to_string(values[at]), "save unpadded rows");
             }
             row.push_back(static_cast<std::int32_t>(values[at]));
         }
@@ -121,11 +123,13 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
     std::vector<std::vector<std::int32_t>> rows = tensors ? ids_from_safetensors(file) : ids_from_json(file);
     for (const std::vector<std::int32_t>& row : rows) {
         if (row.empty()) {
-            throw InputError(file, "at least one token id in every row", "an empty row", "leave it out");
+            throw InputError(ErrorId::text_empty, file, "at least one token id in every row", "an empty row",
+                             "leave it out");
         }
     }
     if (rows.empty()) {
-        throw InputError(file, "at least one row of token ids", "none", "write [[1, 2, 3]]");
+        throw InputError(ErrorId::text_empty, file, "at least one row of token ids", "none",
+                         "write [[1, 2, 3]]");
     }
     return rows;
 }
@@ -172,7 +176,8 @@ std::vector<SequenceInput> sequences_of(const RunReference& reference) {
     const RunInfo run = find_run(reader, reference.run);
     std::vector<SequenceInput> sequences = recorded_sequences(reader, run, {}, true);
     if (sequences.empty()) {
-        throw InputError(reference.trace, "a finished sequence in the run '" + run.name + "'", "none",
+        throw InputError(ErrorId::trace_run, reference.trace,
+                         "a finished sequence in the run '" + run.name + "'", "none",
                          "let it finish, or name another run");
     }
     return sequences;

@@ -22,7 +22,8 @@ constexpr int patience_ms = 200;
 } // namespace
 
 void LineReader::damaged(const char* found) const {
-    throw InputError(path_, packing_ == Packing::gzip ? "valid gzip data" : "valid Zstandard data", found,
+    throw InputError(ErrorId::text_compressed, path_,
+                     packing_ == Packing::gzip ? "valid gzip data" : "valid Zstandard data", found,
                      "get the file again, or compress it again");
 }
 
@@ -71,8 +72,9 @@ void LineReader::find_packing() {
         zstd_ = ZSTD_createDCtx();
     }
     if (packing_ != Packing::none && !gzip_ && zstd_ == nullptr) {
-        throw EnvironmentError(path_.string() +
-                               ": no memory to decompress it; close some programs and try again.");
+        throw EnvironmentError(ErrorId::environment_memory,
+                               path_.string() +
+                                   ": no memory to decompress it; close some programs and try again.");
     }
 }
 

@@ -37,12 +37,14 @@ std::vector<std::vector<std::int32_t>> steps_of(const ReplayTable& table, const 
 
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest) {
     if (const std::string why = why_no_rerun(run); !why.empty()) {
-        throw InputError(why);
+        throw InputError(ErrorId::run_unsuited, why);
     }
     if (!changes_of(run).empty()) {
-        throw InputError("Run \"" + run.name +
-                         "\" was recorded with a changed model, and --rerun does not repeat the change; "
-                         "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
+        throw InputError(
+            ErrorId::run_unsuited,
+            "Run \"" + run.name +
+                "\" was recorded with a changed model, and --rerun does not repeat the change; "
+                "record the policy with ponderscope record ... --ablate-source ... --policy SPEC.");
     }
     require_checkpoint_of(run, checkpoint, digest);
 }
@@ -78,14 +80,17 @@ RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& 
         engine.choose(&RunPlan::start_state, chosen.initial_state);
         if (!chosen.initial_state_digest.empty() &&
             engine.start_state_digest() != chosen.initial_state_digest) {
-            throw InputError(chosen.initial_state, "the start states of run \"" + run.name + "\"",
-                             "different states", "restore the original file");
+            throw InputError(ErrorId::file_changed, chosen.initial_state,
+                             "the start states of run \"" + run.name + "\"", "different states",
+                             "restore the original file");
         }
     }
     if (run.max_steps != engine.max_steps()) {
-        throw InputError("Run \"" + run.name + "\" has " + std::to_string(run.max_steps) +
-                         " further steps, but the model was opened with " +
-                         std::to_string(engine.max_steps()) + "; rerun it with the run's number of steps.");
+        throw InputError(ErrorId::run_unsuited, "Run \"" + run.name + "\" has " +
+                                                    std::to_string(run.max_steps) +
+                                                    " further steps, but the model was opened with " +
+                                                    std::to_string(engine.max_steps()) +
+                                                    "; rerun it with the run's number of steps.");
     }
     if (spec.kind->causal) {
         engine.choose(&RunPlan::rule, rule_of(spec, engine));

@@ -165,7 +165,8 @@ std::int32_t RequestScorer::prefix_token() const {
         return static_cast<std::int32_t>(
             config.bos_token_id.value_or(config.eos_token_ids.empty() ? 0 : config.eos_token_ids.front()));
     }
-    throw InputError("An empty context needs a start or an end token, and neither the tokenizer nor "
+    throw InputError(ErrorId::text_empty,
+                     "An empty context needs a start or an end token, and neither the tokenizer nor "
                      "config.json names one. Give a context.");
 }
 
@@ -174,7 +175,8 @@ std::int32_t RequestScorer::prefix_token() const {
 void RequestScorer::put_text(ScoredRequest& request, const std::string& text, std::size_t context,
                              bool adds) const {
     if (tokenizer_ == nullptr) {
-        throw InputError("The request has a text, and the checkpoint has no tokenizer. Give token ids.");
+        throw InputError(ErrorId::text_tokenizer,
+                         "The request has a text, and the checkpoint has no tokenizer. Give token ids.");
     }
     const auto encode = [&](std::string_view part) {
         TextReading reading = options_.reading;
@@ -261,11 +263,13 @@ void RequestScorer::read_pair(ScoredRequest& request, const nlohmann::json& cont
     }
     const std::int64_t asked = sequence.length() - request.scored_from;
     if (asked <= 0) {
-        throw InputError("The continuation is empty: expected at least one token; correct the request.");
+        throw InputError(ErrorId::text_empty,
+                         "The continuation is empty: expected at least one token; correct the request.");
     }
     if (asked > window_) {
-        throw InputError("The continuation has " + std::to_string(asked) + " tokens: expected at most " +
-                         std::to_string(window_) + ", the window. Shorten it.");
+        throw InputError(ErrorId::text_long, "The continuation has " + std::to_string(asked) +
+                                                 " tokens: expected at most " + std::to_string(window_) +
+                                                 ", the window. Shorten it.");
     }
     keep_last(request, window_ + 1);
 }
@@ -309,7 +313,8 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
                 put_text(request, object.required_text("text"));
             }
             if (sequence.ids.empty()) {
-                throw InputError("The text is empty: expected at least one token; correct the request.");
+                throw InputError(ErrorId::text_empty,
+                                 "The text is empty: expected at least one token; correct the request.");
             }
             put_prefix(request, prefix_token());
             request.scored_from = 1;

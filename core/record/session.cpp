@@ -79,7 +79,7 @@ private:
 
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size) {
     if (sequences.empty()) {
-        throw InputError("There is no sequence to record; give a text or ids.");
+        throw InputError(ErrorId::usage_missing, "There is no sequence to record; give a text or ids.");
     }
     for (const SequenceInput& sequence : sequences) {
         check_sequence(sequence, vocab_size);
@@ -90,14 +90,16 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
     WindowShape shape;
     shape.context = context > 0 ? context : std::min<std::int64_t>(config.max_positions, 2048);
     if (shape.context > config.max_positions) {
-        throw InputError("--context: expected at most " + std::to_string(config.max_positions) +
-                         " (the model's max_position_embeddings), found " + std::to_string(shape.context) +
-                         ".");
+        throw InputError(ErrorId::usage_value, "--context: expected at most " +
+                                                   std::to_string(config.max_positions) +
+                                                   " (the model's max_position_embeddings), found " +
+                                                   std::to_string(shape.context) + ".");
     }
     shape.stride = stride > 0 ? stride : std::max<std::int64_t>(1, shape.context / 2);
     if (shape.stride > shape.context) {
-        throw InputError("--stride: expected at most the context (" + std::to_string(shape.context) +
-                         "), found " + std::to_string(shape.stride) + ".");
+        throw InputError(ErrorId::usage_value, "--stride: expected at most the context (" +
+                                                   std::to_string(shape.context) + "), found " +
+                                                   std::to_string(shape.stride) + ".");
     }
     return shape;
 }
@@ -124,10 +126,11 @@ std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::i
     const auto take = [&](const std::string& what, std::int64_t bytes, std::int64_t fits,
                           std::int64_t share) {
         if (longest > fits) {
-            throw InputError(what + " of a window of " + std::to_string(longest) + " tokens would take " +
-                             std::to_string(bytes >> 20) + " MiB of memory, more than the limit of " +
-                             std::to_string(room >> 20) + " MiB; choose fewer layers or heads" +
-                             (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
+            throw InputError(ErrorId::text_long,
+                             what + " of a window of " + std::to_string(longest) + " tokens would take " +
+                                 std::to_string(bytes >> 20) + " MiB of memory, more than the limit of " +
+                                 std::to_string(room >> 20) + " MiB; choose fewer layers or heads" +
+                                 (fits >= 2 ? ", or --context " + std::to_string(fits) + "." : "."));
         }
         wanted = std::min(wanted, std::max<std::int64_t>(share / std::max<std::int64_t>(bytes, 1), 1));
     };
@@ -264,6 +267,7 @@ private:
         }
         if (shape_.stride == shape_.context) {
             throw InputError(
+                ErrorId::usage_unsuited,
                 "--bos every-window puts the start token where windows overlap. Choose a --stride "
                 "below the context.");
         }
@@ -277,8 +281,9 @@ private:
                        Tasks::Share{place_, finished, start_token()}, stop_);
         if (tasks_->reach(0, 1) == 0 && tasks_->sequences() == 0) {
             throw_if_stopped(stop_);
-            throw InputError(options_.text_source + ": expected a sequence to record, found none" +
-                             (source_.left_out().empty() ? "." : "; " + source_.left_out()));
+            throw InputError(ErrorId::text_empty,
+                             options_.text_source + ": expected a sequence to record, found none" +
+                                 (source_.left_out().empty() ? "." : "; " + source_.left_out()));
         }
         report_.run = begun_ ? begun_->id : writer_.begin_run(std::move(info_), signals_, place_);
         started_ = std::chrono::steady_clock::now();

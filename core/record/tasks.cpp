@@ -22,9 +22,10 @@ void check_sequence(const SequenceInput& sequence, std::int64_t vocab_size) {
     }
     for (const std::int32_t id : sequence.ids) {
         if (id < 0 || id >= vocab_size) {
-            throw InputError(sequence.title + ": expected token ids below the model's vocab_size " +
-                             std::to_string(vocab_size) + ", found " + std::to_string(id) +
-                             "; use the model's own tokenizer.");
+            throw InputError(ErrorId::text_ids, sequence.title +
+                                                    ": expected token ids below the model's vocab_size " +
+                                                    std::to_string(vocab_size) + ", found " +
+                                                    std::to_string(id) + "; use the model's own tokenizer.");
         }
     }
 }

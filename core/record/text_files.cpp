@@ -214,7 +214,8 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     const Encoding encoding =
         options_.reading.encode(tokenizer_, std::string_view(buffer_).substr(from, until - from));
     if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
-        throw InputError(name_, "a text whose tokens do not depend on where reading starts",
+        throw InputError(ErrorId::text_tokenizer, name_,
+                         "a text whose tokens do not depend on where reading starts",
                          "other tokens at byte " + std::to_string(seam_),
                          "cut it into several files, or into lines of JSON for --jsonl");
     }

@@ -90,8 +90,8 @@ std::shared_ptr<const SequenceInput> TextSource::next() {
         if (digest_.empty()) {
             digest_ = digest;
         } else if (digest_ != digest || skipped() != skipped_before_) {
-            throw InputError(name_, "the texts of the first reading", "different texts",
-                             "record a file that nobody writes to");
+            throw InputError(ErrorId::file_changed, name_, "the texts of the first reading",
+                             "different texts", "record a file that nobody writes to");
         }
     }
     return sequence;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view scheme = "ssh://";
 
 [[noreturn]] void refuse(const std::string& url, const std::string& found) {
-    throw InputError(url, "ssh://HOST/PATH, or ssh://USER@HOST:PORT/PATH", found,
+    throw InputError(ErrorId::usage_value, url, "ssh://HOST/PATH, or ssh://USER@HOST:PORT/PATH", found,
                      "write the host as ssh knows it, then the path of the file there");
 }
 

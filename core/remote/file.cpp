@@ -118,8 +118,9 @@ void File::renew() {
             throw ProtocolFault("a state that no file can have");
         }
     } catch (const ProtocolFault& fault) {
-        throw EnvironmentError(host_->machine() + ": expected an answer of ponderscope, found " +
-                               fault.what() + "; install the same ponderscope on both sides.");
+        throw EnvironmentError(ErrorId::remote_connection,
+                               host_->machine() + ": expected an answer of ponderscope, found " +
+                                   fault.what() + "; install the same ponderscope on both sides.");
     }
     traffic_.bytes += answer.payload.size();
     ++traffic_.answers;
@@ -216,9 +217,10 @@ const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t
         throw Moved("changed while it was read");
     }
     if (answer.payload.size() != length) {
-        throw EnvironmentError(host_->machine() + ": expected " + std::to_string(length) +
-                               " bytes of the file, found " + std::to_string(answer.payload.size()) +
-                               "; install the same ponderscope on both sides.");
+        throw EnvironmentError(ErrorId::remote_connection,
+                               host_->machine() + ": expected " + std::to_string(length) +
+                                   " bytes of the file, found " + std::to_string(answer.payload.size()) +
+                                   "; install the same ponderscope on both sides.");
     }
     for (std::uint64_t i = end; i-- > index;) { // backwards, so that the requested block is the most recent
         keep(i, answer.payload.substr((i - index) * block_bytes, block_bytes));

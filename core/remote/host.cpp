@@ -63,7 +63,8 @@ struct Host::Impl {
     explicit Impl(Address a) : address(std::move(a)), machine(address.machine()) {
         wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (wake < 0) {
-            throw EnvironmentError("No more files can be opened by this program; close some.");
+            throw EnvironmentError(ErrorId::environment_limit,
+                                   "No more files can be opened by this program; close some.");
         }
     }
     ~Impl() {
@@ -380,7 +381,8 @@ Host::Answer Host::ask(Question question, std::string payload) {
         throw Cancelled();
     }
     if (!answer) {
-        throw EnvironmentError(impl.state.fault.empty()
+        throw EnvironmentError(ErrorId::remote_connection,
+                               impl.state.fault.empty()
                                    ? impl.machine + ": the connection was closed; try again."
                                    : impl.state.fault);
     }
@@ -388,9 +390,9 @@ Host::Answer Host::ask(Question question, std::string payload) {
     if (answer->status == Status::wrong_input || answer->status == Status::environment) {
         const std::string sentence = impl.machine + visible(answer->payload.substr(0, 2000));
         if (answer->status == Status::wrong_input) {
-            throw InputError(sentence);
+            throw InputError(ErrorId::remote_refused, sentence);
         }
-        throw EnvironmentError(sentence);
+        throw EnvironmentError(ErrorId::remote_connection, sentence);
     }
     return std::move(*answer);
 }
@@ -480,8 +482,9 @@ auto ask_about(const std::string& url, Question question, const Read& read) {
     try {
         return read(answer.payload);
     } catch (const ProtocolFault& fault) {
-        throw EnvironmentError(host->machine() + ": expected an answer of ponderscope, found " +
-                               fault.what() + "; install the same ponderscope on both sides.");
+        throw EnvironmentError(ErrorId::remote_connection,
+                               host->machine() + ": expected an answer of ponderscope, found " +
+                                   fault.what() + "; install the same ponderscope on both sides.");
     }
 }
 

@@ -33,7 +33,7 @@ Database open_there(const std::filesystem::path& path) {
         std::array<char, 16> magic{};
         database.read_file(0, std::as_writable_bytes(std::span(magic)));
         if (std::string_view(magic.data(), magic.size()) != std::string_view("SQLite format 3\0", 16)) {
-            throw InputError(path, "a trace", "a file of another kind",
+            throw InputError(ErrorId::file_kind, path, "a trace", "a file of another kind",
                              "choose a .ponder file that ponderscope record made");
         }
         database.execute("PRAGMA query_only=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-2048");
@@ -80,7 +80,8 @@ void PageSnapshot::look() {
     if (database_.read_log_index(index)) {
         constexpr std::uint32_t index_version = 3'007'000;
         if (native(index, 0) != index_version) {
-            throw EnvironmentError(path_.string() + ": expected a known index of the write-ahead log, found "
+            throw EnvironmentError(ErrorId::file_changed,
+                                   path_.string() + ": expected a known index of the write-ahead log, found "
                                                     "another; wait until the recording ends.");
         }
         frames = native(index, 16);

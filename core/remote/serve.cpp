@@ -91,7 +91,8 @@ fs::path Server::place(std::string_view text) const {
         const fs::path real = fs::weakly_canonical(path, error);
         const auto [end, other] = std::mismatch(root_.begin(), root_.end(), real.begin(), real.end());
         if (error || end != root_.end()) {
-            throw InputError(path, "a path in " + root_.string(), "one elsewhere", "serve another --root");
+            throw InputError(ErrorId::remote_refused, path, "a path in " + root_.string(), "one elsewhere",
+                             "serve another --root");
         }
     }
     return path;
@@ -139,7 +140,8 @@ std::string Server::list(Unpacker& fields) const {
     std::error_code error;
     fs::directory_iterator entries(folder, error);
     if (error) {
-        throw InputError(folder, "a folder that can be listed", error.message(), "check the name");
+        throw InputError(ErrorId::remote_refused, folder, "a folder that can be listed", error.message(),
+                         "check the name");
     }
     std::set<std::string> names;
     for (; !error && entries != fs::directory_iterator() && names.size() < remote::max_entries;
@@ -276,8 +278,8 @@ void serve(const ServeOptions& options, const std::stop_token& stop) {
         std::error_code error;
         root = fs::canonical(options.root, error);
         if (error || !fs::is_directory(root)) {
-            throw InputError(options.root, "a folder to serve", error ? error.message() : "no folder",
-                             "check the name");
+            throw InputError(ErrorId::remote_refused, options.root, "a folder to serve",
+                             error ? error.message() : "no folder", "check the name");
         }
     }
     Server server(root);
@@ -310,8 +312,9 @@ void serve(const ServeOptions& options, const std::stop_token& stop) {
             }
         } catch (const remote::ProtocolFault& fault) {
             throw InputError(
+                ErrorId::remote_connection,
                 std::string("Standard input: expected questions of another ponderscope, found ") +
-                fault.what() + "; this verb is for ssh, not for a keyboard.");
+                    fault.what() + "; this verb is for ssh, not for a keyboard.");
         }
         holds = server.tidy(false);
     }

@@ -41,8 +41,9 @@ Lagged lagged(std::span<const double> centred, std::span<const double> squares, 
 
 double optimal_block_length(std::span<const double> series, const TokenLayout& layout) {
     if (static_cast<std::int64_t>(series.size()) != layout.tokens()) {
-        throw InputError("expected " + std::to_string(layout.tokens()) + " values of a series, found " +
-                         std::to_string(series.size()) + ".");
+        throw InputError(ErrorId::input_invalid, "expected " + std::to_string(layout.tokens()) +
+                                                     " values of a series, found " +
+                                                     std::to_string(series.size()) + ".");
     }
     constexpr std::size_t fewest = 8;
     if (series.size() < fewest) {

@@ -18,17 +18,19 @@ namespace {
 
 void check(const BootstrapOptions& options) {
     if (options.block < 0) {
-        throw InputError("expected blocks of at least one token, or 0 for a length chosen from the data, "
+        throw InputError(ErrorId::usage_value,
+                         "expected blocks of at least one token, or 0 for a length chosen from the data, "
                          "found " +
-                         std::to_string(options.block) + ".");
+                             std::to_string(options.block) + ".");
     }
     constexpr std::int64_t most_replicates = 10'000'000;
     if (options.replicates < 1 || options.replicates > most_replicates) {
-        throw InputError("expected 1 to 10000000 replicates, found " + std::to_string(options.replicates) +
-                         ".");
+        throw InputError(ErrorId::usage_value, "expected 1 to 10000000 replicates, found " +
+                                                   std::to_string(options.replicates) + ".");
     }
     if (!(options.level > 0 && options.level < 1)) {
-        throw InputError("expected a level between 0 and 1, found " + std::to_string(options.level) + ".");
+        throw InputError(ErrorId::usage_value,
+                         "expected a level between 0 and 1, found " + std::to_string(options.level) + ".");
     }
 }
 
@@ -270,9 +272,10 @@ Resampling choose_resampling(const TokenLayout& layout, std::span<const std::spa
         draws_whole_clusters(options, how.clusters) ? ResamplingUnit::clusters : ResamplingUnit::blocks;
     if (how.unit == ResamplingUnit::clusters) {
         if (how.clusters < 2) {
-            throw InputError("whole clusters cannot be drawn from " + std::to_string(how.clusters) +
-                             (how.clusters == 1 ? " cluster" : " clusters") +
-                             "; draw blocks, or score several sequences.");
+            throw InputError(ErrorId::stats_sample, "whole clusters cannot be drawn from " +
+                                                        std::to_string(how.clusters) +
+                                                        (how.clusters == 1 ? " cluster" : " clusters") +
+                                                        "; draw blocks, or score several sequences.");
         }
         how.units = static_cast<double>(how.clusters);
         return how;
@@ -295,20 +298,22 @@ PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, TokenL
     : width_(width), tokens_(layout.tokens()), layout_(std::move(layout)) {
     for (const std::int64_t length : layout_.stretches) {
         if (length < 1) {
-            throw InputError("a stretch of " + std::to_string(length) +
-                             " tokens cannot be resampled; leave it out.");
+            throw InputError(ErrorId::stats_sample, "a stretch of " + std::to_string(length) +
+                                                        " tokens cannot be resampled; leave it out.");
         }
     }
     if (width == 0 || values.size() != static_cast<std::size_t>(tokens_) * width) {
-        throw InputError("expected " + std::to_string(tokens_) + " tokens of " + std::to_string(width) +
-                         " quantities to resample, found " + std::to_string(values.size()) + " values.");
+        throw InputError(ErrorId::stats_sample,
+                         "expected " + std::to_string(tokens_) + " tokens of " + std::to_string(width) +
+                             " quantities to resample, found " + std::to_string(values.size()) + " values.");
     }
     prefix_.resize(values.size() + width);
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (!std::isfinite(values[i])) {
-            throw InputError("token " + std::to_string(i / width) +
-                             " of the sample has a value that is no finite number, so its mean has no "
-                             "interval; leave such tokens out.");
+            throw InputError(ErrorId::stats_sample,
+                             "token " + std::to_string(i / width) +
+                                 " of the sample has a value that is no finite number, so its mean has no "
+                                 "interval; leave such tokens out.");
         }
         prefix_[i + width] = prefix_[i] + values[i];
     }
@@ -325,9 +330,11 @@ PrefixSums::PrefixSums(UnitSums clusters)
         for (std::size_t i = 0; i < width_; ++i) {
             const double value = clusters_.sums[g * width_ + i];
             if (!std::isfinite(value)) {
-                throw InputError("cluster " + std::to_string(g) +
-                                 " of the sample has a value that is no finite number, so its mean has no "
-                                 "interval; leave such tokens out.");
+                throw InputError(
+                    ErrorId::stats_sample,
+                    "cluster " + std::to_string(g) +
+                        " of the sample has a value that is no finite number, so its mean has no "
+                        "interval; leave such tokens out.");
             }
             prefix_[width_ + i] += value;
         }

@@ -24,7 +24,8 @@ double share_of(std::int64_t part, std::int64_t all) {
 SignalInfo require_experts(const TraceReader& reader, const RunInfo& run) {
     const std::optional<SignalInfo> info = experts_signal(reader.signal_infos(run.id));
     if (!info) {
-        throw InputError(reader.path(), "a run with chosen experts", "run \"" + run.name + "\" without them",
+        throw InputError(ErrorId::run_unsuited, reader.path(), "a run with chosen experts",
+                         "run \"" + run.name + "\" without them",
                          "record a mixture of experts with --record steps,experts");
     }
     return *info;
@@ -69,8 +70,9 @@ ExpertRows ExpertRows::from(const SignalChunk& chunk, const SignalInfo& info) {
     const bool by_step = info.axes.size() == 4 && info.axes[1] == "step";
     if (!experts_signal({info}) || chunk.shape.size() != info.axes.size() ||
         (info.axes.size() != 3 && !by_step)) {
-        throw InputError("Signal " + info.name +
-                         " has other axes than token, step, layer and choice; record the run again.");
+        throw InputError(ErrorId::trace_damaged,
+                         "Signal " + info.name +
+                             " has other axes than token, step, layer and choice; record the run again.");
     }
     ExpertRows rows;
     rows.tokens = chunk.shape.front();
@@ -151,7 +153,8 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
     const SignalInfo info_b = require_experts(b, run_b);
     require_same_tokens(a, run_a, b, run_b);
     if (number_of_experts(info_a) != number_of_experts(info_b)) {
-        throw InputError(b.path(), std::to_string(number_of_experts(info_a)) + " experts, as in run A",
+        throw InputError(ErrorId::run_unsuited, b.path(),
+                         std::to_string(number_of_experts(info_a)) + " experts, as in run A",
                          std::to_string(number_of_experts(info_b)), "compare runs of one model family");
     }
     std::vector<ExpertAgreement> layers;
@@ -163,9 +166,10 @@ std::vector<ExpertAgreement> expert_agreement(const TraceReader& a, const RunInf
             }
             const ExpertRows other = ExpertRows::from(*chunk, info_b);
             if (other.layers != rows.layers || other.tokens != rows.tokens) {
-                throw InputError(
-                    b.path(), "as many layers with experts as in run A, " + std::to_string(rows.layers) + ",",
-                    std::to_string(other.layers), "compare runs of one model family");
+                throw InputError(ErrorId::run_unsuited, b.path(),
+                                 "as many layers with experts as in run A, " + std::to_string(rows.layers) +
+                                     ",",
+                                 std::to_string(other.layers), "compare runs of one model family");
             }
             layers.resize(static_cast<std::size_t>(rows.layers));
             const std::int64_t steps = std::min(rows.steps, other.steps);

@@ -37,8 +37,9 @@ PairedDifferences paired_differences(std::span<const double> reference,
     const auto difference = [&](std::size_t alternative) {
         const std::vector<double>& other = alternatives[alternative];
         if (other.size() != reference.size()) {
-            throw InputError("expected " + std::to_string(reference.size()) +
-                             " values of paired tokens, found " + std::to_string(other.size()) + ".");
+            throw InputError(ErrorId::input_invalid, "expected " + std::to_string(reference.size()) +
+                                                         " values of paired tokens, found " +
+                                                         std::to_string(other.size()) + ".");
         }
         std::vector<double> values(reference.size());
         std::ranges::transform(other, reference, values.begin(), std::minus()); // exactly 0 for equal values

@@ -80,7 +80,8 @@ HaltingStats halting_stats(const std::filesystem::path& trace, const std::string
     const RunInfo info = find_run(reader, run);
     constexpr std::int64_t most_steps = 4096;
     if (info.max_steps < 0 || info.max_steps > most_steps) {
-        throw InputError(trace, "from 0 to " + std::to_string(most_steps) + " further steps",
+        throw InputError(ErrorId::trace_damaged, trace,
+                         "from 0 to " + std::to_string(most_steps) + " further steps",
                          std::to_string(info.max_steps), "the trace is damaged; record it again");
     }
     HaltingStats stats;

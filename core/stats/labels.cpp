@@ -27,8 +27,9 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
             labels.classes.push_back(label.name);
         }
         if (labels.classes.size() > most_classes) {
-            throw InputError(trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
-                             " classes of labels, found more; record it with another --label-field.");
+            throw InputError(ErrorId::annotation_table,
+                             trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
+                                 " classes of labels, found more; record it with another --label-field.");
         }
         labels.rows.push_back({{}, sequence, label.begin, label.end, entry->second, 0});
     }
@@ -91,10 +92,11 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
         });
     result.layout = std::move(lying.layout);
     if (result.unlabelled == static_cast<std::int64_t>(result.label.size())) {
-        throw InputError(labels.file.string() + ": none of its " + std::to_string(labels.rows.size()) +
-                         " labels covers a scored token of " + trace.name_of(run) +
-                         ". The labels belong to another text, or to tokens that were not scored; give "
-                         "labels of this text.");
+        throw InputError(ErrorId::annotation_table,
+                         labels.file.string() + ": none of its " + std::to_string(labels.rows.size()) +
+                             " labels covers a scored token of " + trace.name_of(run) +
+                             ". The labels belong to another text, or to tokens that were not scored; give "
+                             "labels of this text.");
     }
     return result;
 }

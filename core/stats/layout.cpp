@@ -57,9 +57,10 @@ std::int64_t ClusterNumbers::of(const SequenceInfo& sequence) {
 
 std::int64_t ClusterNumbers::of(const SequenceInfo& a, const SequenceInfo& b, const std::string& both) {
     if (!a.group.empty() && !b.group.empty() && a.group != b.group) {
-        throw InputError(both + ": expected one group for sequence " + std::to_string(a.number) +
-                         ", found \"" + a.group.substr(0, 60) + "\" and \"" + b.group.substr(0, 60) +
-                         "\"; record both with the same groups.");
+        throw InputError(ErrorId::compare_text,
+                         both + ": expected one group for sequence " + std::to_string(a.number) +
+                             ", found \"" + a.group.substr(0, 60) + "\" and \"" + b.group.substr(0, 60) +
+                             "\"; record both with the same groups.");
     }
     return of(a.group.empty() ? b : a);
 }

@@ -61,13 +61,15 @@ constexpr std::int64_t tokens_a_page = 1 << 16;
 void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceReader& trace_b,
                      const RunInfo& b, const std::string& both) {
     if (a.text_digest != b.text_digest) {
-        throw InputError(both + ": expected two runs of one text, found runs of " +
-                         (a.text_source == b.text_source ? "two versions of " + a.text_source
-                                                         : a.text_source + " and of " + b.text_source) +
-                         "; record both on the same text.");
+        throw InputError(ErrorId::compare_text,
+                         both + ": expected two runs of one text, found runs of " +
+                             (a.text_source == b.text_source ? "two versions of " + a.text_source
+                                                             : a.text_source + " and of " + b.text_source) +
+                             "; record both on the same text.");
     }
     if (!have_same_tokens(trace_a, a, trace_b, b)) {
         throw InputError(
+            ErrorId::compare_text,
             both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
                    "that ponderscope stats prints for each.");
     }
@@ -102,7 +104,8 @@ Estimate exponential(const Estimate& mean) {
 
 PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options) {
     if (sample.a.empty()) {
-        throw InputError("expected tokens that both runs scored, found none; compare runs over one text.");
+        throw InputError(ErrorId::run_unscored,
+                         "expected tokens that both runs scored, found none; compare runs over one text.");
     }
     const auto n = static_cast<double>(sample.a.size());
     PairedComparison result;
@@ -218,11 +221,12 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
             const bool targets = i + 1 < a.size() && i + 1 < b.size();
             if (a.id[i] != b.id[i] || (targets && a.id[i + 1] != b.id[i + 1])) {
                 const std::size_t at = a.id[i] != b.id[i] ? i : i + 1;
-                throw InputError(both + ": expected the same tokens, found " + std::to_string(a.id[at]) +
-                                 " and " + std::to_string(b.id[at]) + " at token " +
-                                 std::to_string(begin + static_cast<std::int64_t>(at)) + " of sequence " +
-                                 std::to_string(number) +
-                                 "; record both on the same text with the same tokenizer.");
+                throw InputError(ErrorId::compare_tokens,
+                                 both + ": expected the same tokens, found " + std::to_string(a.id[at]) +
+                                     " and " + std::to_string(b.id[at]) + " at token " +
+                                     std::to_string(begin + static_cast<std::int64_t>(at)) + " of sequence " +
+                                     std::to_string(number) +
+                                     "; record both on the same text with the same tokenizer.");
             }
             if (std::isnan(a.nll[i]) || std::isnan(b.nll[i])) {
                 continue;
@@ -271,9 +275,8 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
                                             run_a.scoring + ", " + run_b.name + " " + run_b.scoring + "."});
     }
     if (count == 0) {
-        throw InputError(
-            both +
-            ": expected tokens that both scored, found none; wait until both recordings have more tokens.");
+        throw InputError(ErrorId::run_unscored, both + ": expected tokens that both scored, found none; wait "
+                                                       "until both recordings have more tokens.");
     }
     return all;
 }

@@ -69,8 +69,9 @@ StepsCorrelation correlate_values(const TraceReader& trace, const RunInfo& run, 
 Estimate spearman_with_interval(std::span<const double> a, std::span<const double> b,
                                 const TokenLayout& layout, const BootstrapOptions& options) {
     if (a.size() != b.size()) {
-        throw InputError("expected two samples of one length, found " + std::to_string(a.size()) + " and " +
-                         std::to_string(b.size()) + " values.");
+        throw InputError(ErrorId::input_invalid, "expected two samples of one length, found " +
+                                                     std::to_string(a.size()) + " and " +
+                                                     std::to_string(b.size()) + " values.");
     }
     if (a.empty()) {
         return unknown_estimate;
@@ -134,10 +135,11 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
         },
         place, options);
     if (found.tokens == 0) {
-        throw InputError(trace.name_of(run) + ": expected scored tokens with a number of annotation \"" +
-                         annotation.name +
-                         "\", found none; annotate tokens that have a next one, or take the numbers of the "
-                         "tokens themselves with --label-of token.");
+        throw InputError(
+            ErrorId::run_unscored,
+            trace.name_of(run) + ": expected scored tokens with a number of annotation \"" + annotation.name +
+                "\", found none; annotate tokens that have a next one, or take the numbers of the "
+                "tokens themselves with --label-of token.");
     }
     return found;
 }

@@ -112,7 +112,7 @@ std::vector<std::int32_t> predicted_ids(const RunComparison& comparison, const T
 RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink& progress,
                            const std::stop_token& stop) {
     if (request.runs.empty()) {
-        throw InputError("There is no run to compare; name one.");
+        throw InputError(ErrorId::usage_missing, "There is no run to compare; name one.");
     }
     // Progress: 1000 units for reading a run, and 1000 for its bootstrap. \c share: units done of these.
     const auto report = [&](std::size_t done, std::int64_t share = 0) {
@@ -134,13 +134,14 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         const std::vector<SequenceInfo> sequences = own.reader.sequences(own.info.id);
         if (request.sequence &&
             std::ranges::find(sequences, *request.sequence, &SequenceInfo::number) == sequences.end()) {
-            throw InputError(own.reader.path(),
+            throw InputError(ErrorId::trace_signal, own.reader.path(),
                              "a sequence " + std::to_string(*request.sequence) + " in run \"" +
                                  own.info.name + "\"",
                              "none", "choose another sequence");
         }
         if (own.info.scored_tokens == 0) {
-            throw InputError("Run \"" + own.info.name + "\" has no scored token; wait until it has more.");
+            throw InputError(ErrorId::run_unscored,
+                             "Run \"" + own.info.name + "\" has no scored token; wait until it has more.");
         }
         samples.push_back(pair_runs(first.reader, first.info, own.reader, own.info, {{}, stop}));
         if (samples.size() > 1) {
@@ -158,6 +159,7 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
     }
     if (result.places.empty()) {
         throw InputError(
+            ErrorId::run_unscored,
             sources.size() == 1
                 ? "Run \"" + sources.front().info.name +
                       "\" has no scored token in the selection; "
@@ -293,7 +295,8 @@ RunComparison only_places(const RunComparison& comparison, const std::vector<Run
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop) {
     if (comparison.runs.size() < 2) {
-        throw InputError("There is no second run over this text; record one to compare with.");
+        throw InputError(ErrorId::usage_missing,
+                         "There is no second run over this text; record one to compare with.");
     }
     const std::vector<float>& a = comparison.runs.front().token_nll;
     const std::vector<float>& b = comparison.runs[1].token_nll;

@@ -178,8 +178,10 @@ ScoredTokens read_scored(const TraceReader& trace, const RunInfo& run, const Rea
     };
     ScoredTokens all = read_sample<ScoredTokens>({&trace}, lengths, read, options);
     if (all.nll.empty()) {
-        throw InputError(trace.short_name_of(run) +
-                         ": expected scored tokens, found none; wait until the recording has more tokens.");
+        throw InputError(
+            ErrorId::run_unscored,
+            trace.short_name_of(run) +
+                ": expected scored tokens, found none; wait until the recording has more tokens.");
     }
     return all;
 }

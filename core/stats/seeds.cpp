@@ -107,8 +107,9 @@ Estimate estimate(double value, std::vector<double> drawn, double error,
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
                       const ProgressSink& progress, const std::stop_token& stop) {
     if (a.empty() || b.empty()) {
-        throw InputError("expected at least one run of each method, found " + std::to_string(a.size()) +
-                         " and " + std::to_string(b.size()) + "; name runs of both.");
+        throw InputError(ErrorId::usage_missing, "expected at least one run of each method, found " +
+                                                     std::to_string(a.size()) + " and " +
+                                                     std::to_string(b.size()) + "; name runs of both.");
     }
     SeedSample sample;
     const SeedRun& first = a.front();
@@ -118,11 +119,12 @@ SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>&
             PairedSample pair = pair_runs(*first.trace, first.run, *seed.trace, seed.run, {progress, stop});
             if (pair.only_a > 0 || pair.only_b > 0 ||
                 (!sample.a.empty() && pair.layout.stretches != sample.layout.stretches)) {
-                throw InputError(named(first) + " and " + named(seed) +
-                                 ": expected runs that score the same tokens, found " +
-                                 std::to_string(pair.only_a) + " that only the first scored and " +
-                                 std::to_string(pair.only_b) +
-                                 " that only the second did; record all seeds alike and to the end.");
+                throw InputError(ErrorId::compare_tokens,
+                                 named(first) + " and " + named(seed) +
+                                     ": expected runs that score the same tokens, found " +
+                                     std::to_string(pair.only_a) + " that only the first scored and " +
+                                     std::to_string(pair.only_b) +
+                                     " that only the second did; record all seeds alike and to the end.");
             }
             add_new(sample.notices, pair.notices);
             sample.layout = std::move(pair.layout);
@@ -137,12 +139,14 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     const std::size_t seeds_b = sample.b.size();
     if (seeds_a == 0 || seeds_b == 0 || sample.a.front().empty()) {
         throw InputError(
+            ErrorId::run_unscored,
             "expected tokens that all runs of both methods scored, found none; compare runs over one text.");
     }
     if (paired && seeds_a != seeds_b) {
-        throw InputError("paired seeds need as many runs of one method as of the other, found " +
-                         std::to_string(seeds_a) + " and " + std::to_string(seeds_b) +
-                         "; leave --paired-seeds out, or name as many.");
+        throw InputError(ErrorId::usage_missing,
+                         "paired seeds need as many runs of one method as of the other, found " +
+                             std::to_string(seeds_a) + " and " + std::to_string(seeds_b) +
+                             "; leave --paired-seeds out, or name as many.");
     }
     const std::size_t tokens = sample.a.front().size();
     const std::size_t width = seeds_a + seeds_b + 1; // each run; the difference of the means over runs

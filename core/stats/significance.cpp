@@ -156,8 +156,9 @@ double sign_flip_p(std::span<const double> contributions) {
 
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens) {
     if (sums.size() != tokens.size()) {
-        throw InputError("expected as many sums as numbers of tokens, found " + std::to_string(sums.size()) +
-                         " and " + std::to_string(tokens.size()) + ".");
+        throw InputError(ErrorId::input_invalid, "expected as many sums as numbers of tokens, found " +
+                                                     std::to_string(sums.size()) + " and " +
+                                                     std::to_string(tokens.size()) + ".");
     }
     const double all = std::accumulate(tokens.begin(), tokens.end(), 0.0);
     UnitMean result;
@@ -222,8 +223,9 @@ std::vector<Estimate> simultaneous_bands(std::span<const double> values,
                                          std::span<const std::vector<double>> replicates,
                                          const SmallSample& small, const BootstrapOptions& options) {
     if (values.size() != replicates.size()) {
-        throw InputError("expected replicates of " + std::to_string(values.size()) + " estimates, found " +
-                         std::to_string(replicates.size()) + ".");
+        throw InputError(ErrorId::input_invalid, "expected replicates of " + std::to_string(values.size()) +
+                                                     " estimates, found " +
+                                                     std::to_string(replicates.size()) + ".");
     }
     std::vector<Estimate> bands;
     std::vector<double> largest;

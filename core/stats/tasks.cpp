@@ -85,9 +85,10 @@ TaskOption read_option(const TraceReader& trace, const RunInfo& run, std::int64_
 
 void require_documents(const std::string& task, std::size_t documents) {
     if (documents < 2) {
-        throw InputError("Task " + task + ": expected at least two documents, found " +
-                         std::to_string(documents) +
-                         "; intervals are over documents, so record more of them.");
+        throw InputError(ErrorId::stats_sample,
+                         "Task " + task + ": expected at least two documents, found " +
+                             std::to_string(documents) +
+                             "; intervals are over documents, so record more of them.");
     }
 }
 

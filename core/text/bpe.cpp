@@ -40,13 +40,14 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
     std::size_t bytes = 0;
     for (const auto& [text, id] : tokens) {
         if (id < 0 || id > largest_id) {
-            throw InputError(file, "token ids from 0 to " + std::to_string(largest_id),
+            throw InputError(ErrorId::tokenizer_file, file,
+                             "token ids from 0 to " + std::to_string(largest_id),
                              std::to_string(id) + " for " + in_quotes(text), remedy);
         }
         bytes += text.size();
     }
     if (bytes > std::numeric_limits<std::uint32_t>::max()) {
-        throw InputError(file, "less than 4 GiB of tokens", "more", remedy);
+        throw InputError(ErrorId::tokenizer_file, file, "less than 4 GiB of tokens", "more", remedy);
     }
     std::sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     const std::size_t count = tokens.empty() ? 0 : static_cast<std::size_t>(tokens.back().second) + 1;
@@ -63,7 +64,7 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
         const auto at = static_cast<std::size_t>(id);
         if (present_[at]) {
             throw InputError(
-                file, "a token for each id",
+                ErrorId::tokenizer_file, file, "a token for each id",
                 std::to_string(id) + " for both " + in_quotes(previous) + " and " + in_quotes(text), remedy);
         }
         previous = text;
@@ -115,7 +116,7 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
                                              : a < 0                       ? left
                                              : b < 0                       ? right
                                                                            : std::string_view(joined);
-            throw InputError(file, "merges of tokens that are in the vocabulary",
+            throw InputError(ErrorId::tokenizer_file, file, "merges of tokens that are in the vocabulary",
                              "merge " + std::to_string(i + 1) + " of " + in_quotes(left) + " and " +
                                  in_quotes(right) + ", where " + in_quotes(missing) + " is not in it",
                              "the file is damaged, or vocabulary and merges belong to different tokenizers");
@@ -138,13 +139,13 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
     };
     const bool all_bytes = bpe.settings_.byte_level && complete(bpe.byte_symbols_);
     if (bpe.settings_.byte_level && bpe.settings_.byte_fallback && !all_bytes) {
-        throw InputError(file, "a token for each byte, or no byte_fallback",
+        throw InputError(ErrorId::tokenizer_file, file, "a token for each byte, or no byte_fallback",
                          "a byte-level vocabulary with holes and both", "this combination is not supported");
     }
     if (bpe.settings_.unk_token && !all_bytes) { // otherwise no character is unknown
         bpe.unk_ = bpe.texts_.find(*bpe.settings_.unk_token);
         if (bpe.unk_ < 0 && !complete(bpe.byte_tokens_)) {
-            throw InputError(file, "the unknown token in the vocabulary",
+            throw InputError(ErrorId::tokenizer_file, file, "the unknown token in the vocabulary",
                              in_quotes(*bpe.settings_.unk_token) + ", which is not",
                              "take the tokenizer file from its source again");
         }
@@ -235,6 +236,7 @@ void Bpe::merge(std::vector<Token>& s) const {
     const std::size_t n = s.size();
     if (n > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
         throw InputError(
+            ErrorId::text_long,
             "The text: expected words of less than 2 GiB, found a longer one; split the text into parts.");
     }
     std::vector<std::int32_t> next(n);

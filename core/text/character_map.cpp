@@ -35,8 +35,8 @@ CharacterMap CharacterMap::parse(std::string_view base64, const std::filesystem:
         std::memcpy(&tree_bytes, bytes.data(), sizeof tree_bytes);
     }
     if (tree_bytes == 0 || tree_bytes % 4 != 0 || tree_bytes > bytes.size() - sizeof tree_bytes) {
-        throw InputError(file, "a precompiled_charsmap of SentencePiece", "a damaged one",
-                         "take the tokenizer file from its source again");
+        throw InputError(ErrorId::tokenizer_file, file, "a precompiled_charsmap of SentencePiece",
+                         "a damaged one", "take the tokenizer file from its source again");
     }
     CharacterMap map;
     map.tree_.resize(tree_bytes / 4);
@@ -44,8 +44,8 @@ CharacterMap CharacterMap::parse(std::string_view base64, const std::filesystem:
     map.texts_ = bytes.substr(sizeof tree_bytes + tree_bytes);
     map.texts_ += '\0';
     if (!is_valid_utf8(map.texts_)) {
-        throw InputError(file, "a precompiled_charsmap of UTF-8 texts", "other bytes",
-                         "take the tokenizer file from its source again");
+        throw InputError(ErrorId::tokenizer_file, file, "a precompiled_charsmap of UTF-8 texts",
+                         "other bytes", "take the tokenizer file from its source again");
     }
     return map;
 }

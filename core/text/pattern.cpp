@@ -123,7 +123,7 @@ Pattern Pattern::regex(std::string_view expression, const std::filesystem::path&
     const int error = onig_new(&compiled, begin, begin + corrected.size(), ONIG_OPTION_NONE,
                                ONIG_ENCODING_UTF8, onig_syntax(), &info);
     if (error != ONIG_NORMAL) {
-        throw InputError(file, "a regular expression that compiles",
+        throw InputError(ErrorId::tokenizer_file, file, "a regular expression that compiles",
                          "\"" + printable(expression, 120) + "\" (" + onig_message(error, &info) + ")",
                          "take the tokenizer file from its source again");
     }
@@ -162,8 +162,9 @@ bool Pattern::find(std::string_view text, std::size_t from, std::size_t& begin, 
         return true;
     }
     if (text.size() > std::size_t{std::numeric_limits<int>::max()}) {
-        throw InputError("The text: expected less than 2 GiB, found " + std::to_string(text.size()) +
-                         " bytes; split it into parts.");
+        throw InputError(ErrorId::text_long, "The text: expected less than 2 GiB, found " +
+                                                 std::to_string(text.size()) +
+                                                 " bytes; split it into parts.");
     }
     static thread_local const MatchState state;
     // The limit grows with the text, because a pattern may backtrack over a million spaces one by one. Only
@@ -180,7 +181,8 @@ bool Pattern::find(std::string_view text, std::size_t from, std::size_t& begin, 
         return false;
     }
     if (found < 0) {
-        throw InputError(code_->file, "a regular expression that splits the text in reasonable time",
+        throw InputError(ErrorId::tokenizer_file, code_->file,
+                         "a regular expression that splits the text in reasonable time",
                          "\"" + printable(text_, 120) + "\", which gives up at byte " + std::to_string(from) +
                              " of " + std::to_string(text.size()) + " (" + onig_message(found) + ")",
                          "take the tokenizer file from its source again");

@@ -16,7 +16,8 @@ constexpr const char* bos_names[] = {"auto", "always", "never", "every-window"};
 TextReading::Bos TextReading::parse_bos(const std::string& text) {
     const auto* const found = std::find(std::begin(bos_names), std::end(bos_names), text);
     if (found == std::end(bos_names)) {
-        throw InputError("--bos: expected auto, always, never or every-window, found '" + text + "'.");
+        throw InputError(ErrorId::usage_value,
+                         "--bos: expected auto, always, never or every-window, found '" + text + "'.");
     }
     return static_cast<Bos>(found - std::begin(bos_names));
 }
@@ -41,8 +42,8 @@ Encoding TextReading::encode(const Tokenizer& tokenizer, std::string_view text) 
 std::int32_t require_start_token(const Tokenizer& tokenizer) {
     const auto start = tokenizer.start_token() ? tokenizer.start_token() : tokenizer.bos_token();
     if (!start) {
-        throw InputError(tokenizer.files().front(), "a start token (bos_token)", "none",
-                         "use --bos auto or --bos never");
+        throw InputError(ErrorId::text_tokenizer, tokenizer.files().front(), "a start token (bos_token)",
+                         "none", "use --bos auto or --bos never");
     }
     return *start;
 }

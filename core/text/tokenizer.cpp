@@ -133,13 +133,14 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
                          "check the path");
     }
     if (fs::exists(folder / "tokenizer.model")) {
-        throw InputError(folder, expected, "a SentencePiece model (tokenizer.model)", remedy);
+        throw InputError(ErrorId::text_tokenizer, folder, expected, "a SentencePiece model (tokenizer.model)",
+                         remedy);
     }
     if (fs::exists(folder / "vocab.txt")) {
-        throw InputError(folder, expected, "a WordPiece vocabulary (vocab.txt)",
+        throw InputError(ErrorId::text_tokenizer, folder, expected, "a WordPiece vocabulary (vocab.txt)",
                          "this kind is not supported; give token ids instead of text");
     }
-    throw InputError(folder, expected, "none of them", remedy);
+    throw InputError(ErrorId::text_tokenizer, folder, expected, "none of them", remedy);
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -149,12 +150,13 @@ Tokenizer::~Tokenizer() = default;
 
 Encoding Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
     if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
-        throw InputError("The text: expected UTF-8, found an invalid byte at offset " + std::to_string(bad) +
-                         "; save it as UTF-8.");
+        throw InputError(ErrorId::text_bytes, "The text: expected UTF-8, found an invalid byte at offset " +
+                                                  std::to_string(bad) + "; save it as UTF-8.");
     }
     if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
-        throw InputError("The text: expected less than 4 GiB, found " + std::to_string(text.size()) +
-                         " bytes; split it into parts.");
+        throw InputError(ErrorId::text_long, "The text: expected less than 4 GiB, found " +
+                                                 std::to_string(text.size()) +
+                                                 " bytes; split it into parts.");
     }
     Encoding out;
     const std::size_t guess = text.size() / 4 + 8;

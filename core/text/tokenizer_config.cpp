@@ -124,18 +124,18 @@ void AddedTokens::add(AddedToken token, const fs::path& file) {
     const std::string described = "\"" + printable(token.content) + "\" with id " + std::to_string(token.id);
     const std::int32_t in_vocabulary = texts.find(token.content);
     if (in_vocabulary >= 0 && in_vocabulary != token.id) {
-        throw InputError(file, "added tokens that agree with the vocabulary",
+        throw InputError(ErrorId::tokenizer_file, file, "added tokens that agree with the vocabulary",
                          described + ", which has id " + std::to_string(in_vocabulary) + " there", remedy);
     }
     if (in_vocabulary < 0 && texts.has(token.id)) {
-        throw InputError(file, "added tokens that agree with the vocabulary",
+        throw InputError(ErrorId::tokenizer_file, file, "added tokens that agree with the vocabulary",
                          described + ", which is \"" + printable(texts.text(token.id)) + "\" there", remedy);
     }
     const bool new_content = by_content_.emplace(token.content, parts_.added.size()).second;
     const bool new_id = by_id_.emplace(token.id, parts_.added.size()).second;
     if (!new_content || !new_id) {
         const AddedToken& same = parts_.added[new_content ? by_id_[token.id] : by_content_[token.content]];
-        throw InputError(file, "each added token once",
+        throw InputError(ErrorId::tokenizer_file, file, "each added token once",
                          described + " beside \"" + printable(same.content) + "\" with id " +
                              std::to_string(same.id),
                          remedy);

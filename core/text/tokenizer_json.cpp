@@ -35,7 +35,7 @@ std::pair<std::string_view, std::string_view> parse_merge(const nlohmann::json& 
             return {text.substr(0, space), text.substr(space + 1)};
         }
     }
-    throw InputError(file, "merges of two tokens each",
+    throw InputError(ErrorId::tokenizer_file, file, "merges of two tokens each",
                      describe(merge) + " as merge " + std::to_string(number),
                      "take the tokenizer file from its source again");
 }
@@ -44,7 +44,8 @@ Unigram parse_unigram(const JsonObject& model, const Path& file) {
     std::vector<std::pair<std::string_view, double>> vocabulary;
     for (const nlohmann::json& entry : model.required_array("vocab")) {
         if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
-            throw InputError(file, "a token and its score in every entry of the vocabulary",
+            throw InputError(ErrorId::tokenizer_file, file,
+                             "a token and its score in every entry of the vocabulary",
                              describe(entry) + " as entry " + std::to_string(vocabulary.size()),
                              "take the tokenizer file from its source again");
         }
@@ -83,7 +84,7 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const 
     for (auto entry = vocab.value().begin(); entry != vocab.value().end(); ++entry) {
         const nlohmann::json& id = entry.value();
         if (!id.is_number_integer()) {
-            throw InputError(file, "a whole number as the id of each token",
+            throw InputError(ErrorId::tokenizer_file, file, "a whole number as the id of each token",
                              describe(id) + " for \"" + printable(entry.key()) + "\"",
                              "take the tokenizer file from its source again");
         }
@@ -169,7 +170,8 @@ private:
                 const bool added = std::any_of(parts_.added.begin(), parts_.added.end(),
                                                [&](const AddedToken& t) { return t.id == id; });
                 if (!added && !parts_.texts().has(id)) {
-                    throw InputError(parts_.file(), "special tokens that are in the vocabulary",
+                    throw InputError(ErrorId::tokenizer_file, parts_.file(),
+                                     "special tokens that are in the vocabulary",
                                      "id " + std::to_string(id) + " in the " + object.required_text("type"),
                                      "take the tokenizer file from its source again");
                 }
@@ -192,7 +194,8 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
     const JsonObject model = root.required_object("model");
     const std::string type = model_type(model);
     if (type != "BPE" && type != "Unigram") {
-        throw InputError(file, "a BPE or Unigram tokenizer", "a " + printable(type) + " one",
+        throw InputError(ErrorId::tokenizer_file, file, "a BPE or Unigram tokenizer",
+                         "a " + printable(type) + " one",
                          "this kind is not supported; give token ids instead of text");
     }
     parts.normalizer = Normalizer::parse(root.object("normalizer"));

@@ -17,7 +17,8 @@ using Path = std::filesystem::path;
 nlohmann::json read_merges(const Path& file) {
     const std::string content = read_file(file);
     if (const std::size_t bad = first_invalid_utf8(content); bad != std::string_view::npos) {
-        throw InputError(file, "UTF-8", "an invalid byte at offset " + std::to_string(bad),
+        throw InputError(ErrorId::text_bytes, file, "UTF-8",
+                         "an invalid byte at offset " + std::to_string(bad),
                          "take the file from its source again");
     }
     nlohmann::json merges = nlohmann::json::array();
@@ -49,7 +50,7 @@ TokenizerParts read_vocabulary_and_merges(const Path& folder) {
                                                          "GPTNeoXTokenizer", "PreTrainedTokenizer"};
     if (!qwen && std::find(gpt2_kinds.begin(), gpt2_kinds.end(), kind) == gpt2_kinds.end()) {
         throw InputError(
-            config.source(),
+            ErrorId::tokenizer_file, config.source(),
             "a tokenizer_class that works like GPT-2's or Qwen 2's beside vocab.json and merges.txt",
             "\"" + printable(kind) + "\"", "add the tokenizer.json of this checkpoint to the folder");
     }

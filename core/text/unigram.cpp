@@ -32,7 +32,8 @@ Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& v
     double lowest = 0;
     for (const auto& [text, score] : vocabulary) {
         if (!std::isfinite(score)) {
-            throw InputError(file, "finite scores of tokens", "another one for \"" + printable(text) + '"',
+            throw InputError(ErrorId::tokenizer_file, file, "finite scores of tokens",
+                             "another one for \"" + printable(text) + '"',
                              "take the tokenizer file from its source again");
         }
         lowest = tokens.empty() ? score : std::min(lowest, score);
@@ -42,8 +43,8 @@ Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& v
     model.unknown_score_ = lowest - unknown_penalty;
     const auto size = static_cast<std::int64_t>(vocabulary.size());
     if (unk_id && (*unk_id < 0 || *unk_id >= size)) {
-        throw InputError(file, "an unk_id below " + std::to_string(size), std::to_string(*unk_id),
-                         "take the tokenizer file from its source again");
+        throw InputError(ErrorId::tokenizer_file, file, "an unk_id below " + std::to_string(size),
+                         std::to_string(*unk_id), "take the tokenizer file from its source again");
     }
     model.unk_ = static_cast<std::int32_t>(unk_id.value_or(-1));
     model.texts_.build(std::move(tokens), file);
@@ -113,8 +114,9 @@ void Unigram::put_unknown(std::string_view word, std::uint32_t begin, std::uint3
         return;
     }
     if (whole < 0 && unk_ < 0) {
-        throw InputError("The text: expected characters that the tokenizer knows, found \"" +
-                         printable(part) + "\", and it has no token for unknown ones; take them out.");
+        throw InputError(ErrorId::text_tokenizer,
+                         "The text: expected characters that the tokenizer knows, found \"" +
+                             printable(part) + "\", and it has no token for unknown ones; take them out.");
     }
     tokens.push_back({whole >= 0 ? whole : unk_, begin, end});
 }

@@ -99,8 +99,9 @@ void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& 
                                path.string() +
                                    ": another program holds a lock on it; close that program and try again.");
     }
-    throw EnvironmentError(path.string() + ": cannot be read (" + failure.what() +
-                           "); check the permissions of the file and of its folder, and the disk.");
+    throw EnvironmentError(ErrorId::environment_failed,
+                           path.string() + ": cannot be read (" + failure.what() +
+                               "); check the permissions of the file and of its folder, and the disk.");
 }
 
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure, bool kept) {
@@ -120,8 +121,9 @@ EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFa
         return {ErrorId::trace_locked,
                 path.string() + ": another program holds a lock on it; close that program and try again."};
     }
-    return EnvironmentError(path.string() + ": cannot be written (" + failure.what() +
-                            "); check the permissions of the file and of its folder, and the disk.");
+    return EnvironmentError(ErrorId::environment_failed,
+                            path.string() + ": cannot be written (" + failure.what() +
+                                "); check the permissions of the file and of its folder, and the disk.");
 }
 
 void throw_write_failure(const std::filesystem::path& path, const SqliteFailure& failure) {
@@ -245,7 +247,7 @@ Database::Database(const std::filesystem::path& path, Access access) {
     const bool elsewhere = remote::is_remote(path);
     const std::filesystem::path absolute = elsewhere ? path : std::filesystem::absolute(path);
     if (elsewhere && access != Access::read) {
-        throw InputError(path, "a file on this machine", "one of another",
+        throw InputError(ErrorId::trace_remote, path, "a file on this machine", "one of another",
                          "files there are read-only; run ponderscope there, or copy the file to this "
                          "machine first");
     }

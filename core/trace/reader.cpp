@@ -192,7 +192,7 @@ std::shared_ptr<const void> TraceReader::pin_snapshot() const {
 
 const TraceReader::JoinedRun& TraceReader::joined(std::int64_t run) const {
     if (run < 1 || run > static_cast<std::int64_t>(joined_.size())) {
-        throw InputError(name_, "run " + std::to_string(run), "none",
+        throw InputError(ErrorId::trace_run, name_, "run " + std::to_string(run), "none",
                          "choose one from the list of ponderscope inspect");
     }
     return *joined_[static_cast<std::size_t>(run - 1)];
@@ -311,8 +311,9 @@ TraceReader::Place TraceReader::place_of(std::int64_t run, std::int64_t sequence
     }
     const std::vector<Place>& places = index_of(joined(run)).places;
     if (sequence < 0 || sequence >= static_cast<std::int64_t>(places.size())) {
-        throw InputError(name_, "sequence " + std::to_string(sequence) + " of run " + std::to_string(run),
-                         "none", "choose one from the list of ponderscope inspect");
+        throw InputError(ErrorId::trace_signal, name_,
+                         "sequence " + std::to_string(sequence) + " of run " + std::to_string(run), "none",
+                         "choose one from the list of ponderscope inspect");
     }
     return places[static_cast<std::size_t>(sequence)];
 }

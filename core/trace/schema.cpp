@@ -88,7 +88,8 @@ void check_plain_file(const std::filesystem::path& path, const std::string& what
         throw InputError(ErrorId::trace_kind, path, what, "a folder", make_one);
     }
     if (error) {
-        throw InputError(path, what, "an unreadable entry (" + error.message() + ")",
+        throw InputError(ErrorId::environment_failed, path, what,
+                         "an unreadable entry (" + error.message() + ")",
                          "check the permissions of the folders above it");
     }
     if (status.type() != fs::file_type::regular) {

@@ -89,7 +89,7 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
     if (folder) {
         std::vector<fs::path> shards = shards_in(path);
         if (shards.empty() && !elsewhere && fs::exists(path / "config.json", error)) {
-            throw InputError(path, "a trace", "the folder of a checkpoint",
+            throw InputError(ErrorId::file_kind, path, "a trace", "the folder of a checkpoint",
                              "record it first: ponderscope record FOLDER --text FILE -o NAME.ponder");
         }
         if (shards.empty()) {

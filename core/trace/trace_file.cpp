@@ -26,8 +26,9 @@ FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
     // The first access to the file: SQLite locks it and reads log and header.
     if (database_.integer("PRAGMA application_id") != schema::application_id ||
         database_.integer("PRAGMA user_version") != schema::version) {
-        throw InputError(path_, "a trace of version " + std::to_string(schema::version),
-                         "a log with another header", take_again);
+        throw InputError(ErrorId::trace_damaged, path_,
+                         "a trace of version " + std::to_string(schema::version), "a log with another header",
+                         take_again);
     }
     check_trace_tables(database_, path_);
 }

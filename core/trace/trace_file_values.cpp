@@ -48,8 +48,9 @@ SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) con
     const StatementReset reset{rows};
     rows.bind_all(run, number);
     if (!rows.step()) {
-        throw InputError(path_, "sequence " + std::to_string(number) + " of run " + std::to_string(run),
-                         "none", "choose one from the list of ponderscope inspect");
+        throw InputError(ErrorId::trace_signal, path_,
+                         "sequence " + std::to_string(number) + " of run " + std::to_string(run), "none",
+                         "choose one from the list of ponderscope inspect");
     }
     const auto row = schema::read_row<SequenceInfo>(
         rows, [&](const std::string& expected, const std::string& found) { damaged(expected, found); });

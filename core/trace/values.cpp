@@ -68,8 +68,8 @@ std::vector<double> to_doubles(const SignalChunk& chunk) {
 
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk) {
     if (is_real(chunk.dtype)) {
-        throw InputError("expected whole numbers, found a signal of type " +
-                         std::string(name_of(chunk.dtype)) + ".");
+        throw InputError(ErrorId::input_invalid, "expected whole numbers, found a signal of type " +
+                                                     std::string(name_of(chunk.dtype)) + ".");
     }
     return all_values<std::int64_t>(chunk);
 }

@@ -10,12 +10,13 @@ namespace ponderscope {
 
 std::vector<WindowSpan> plan_windows(std::int64_t tokens, std::int64_t context, std::int64_t stride) {
     if (context < 1) {
-        throw InputError("--context: expected a positive number of tokens, found " + std::to_string(context) +
-                         ".");
+        throw InputError(ErrorId::usage_value, "--context: expected a positive number of tokens, found " +
+                                                   std::to_string(context) + ".");
     }
     if (stride < 1 || stride > context) {
-        throw InputError("--stride: expected a number from 1 to the context (" + std::to_string(context) +
-                         "), found " + std::to_string(stride) + ".");
+        throw InputError(ErrorId::usage_value, "--stride: expected a number from 1 to the context (" +
+                                                   std::to_string(context) + "), found " +
+                                                   std::to_string(stride) + ".");
     }
     std::vector<WindowSpan> windows;
     std::int64_t reported = 0;

@@ -57,7 +57,8 @@ std::set<std::string> matching(const std::vector<std::string>& patterns,
             }
         }
         if (!any) {
-            throw InputError(recipe.source, "a text for \"" + pattern + "\" in texts." + key,
+            throw InputError(ErrorId::training_recipe, recipe.source,
+                             "a text for \"" + pattern + "\" in texts." + key,
                              "none in " + recipe.texts.string(), "correct the name or texts.folder");
         }
     }
@@ -70,7 +71,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
                    const std::stop_token& stop) {
     std::error_code error;
     if (!std::filesystem::is_directory(recipe.texts, error)) {
-        throw InputError(recipe.texts, "a folder of texts",
+        throw InputError(ErrorId::training_recipe, recipe.texts, "a folder of texts",
                          std::filesystem::exists(recipe.texts, error) ? "a file" : "nothing there",
                          "correct texts.folder in " + recipe.source.string() +
                              " or name the folder with --texts DIR");
@@ -85,14 +86,14 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
         train.erase(name);
     }
     if (train.empty()) {
-        throw InputError(recipe.source, "a text to train on", "texts.held_out takes all of them",
-                         "leave some out of it");
+        throw InputError(ErrorId::training_recipe, recipe.source, "a text to train on",
+                         "texts.held_out takes all of them", "leave some out of it");
     }
     std::optional<std::int32_t> end;
     if (!recipe.document_end.empty()) {
         end = tokenizer.id_of(recipe.document_end);
         if (!end) {
-            throw InputError(recipe.source,
+            throw InputError(ErrorId::training_recipe, recipe.source,
                              "a token of " + recipe.tokenizer.string() + " as texts.document_end",
                              "\"" + recipe.document_end + "\"", "correct it or leave it out");
         }
@@ -161,16 +162,17 @@ ContextSampler::ContextSampler(std::span<const std::int32_t> stream, std::int64_
     : stream_(stream), context_(context), seed_(seed), shifted_(shifted) {
     const auto size = static_cast<std::int64_t>(stream_.size());
     if (size < context + 1) {
-        throw InputError("The training text has " + std::to_string(size) +
-                         " tokens, fewer than a context of " + std::to_string(context) +
-                         " and the token after it; give more text or a shorter context.");
+        throw InputError(ErrorId::training_recipe,
+                         "The training text has " + std::to_string(size) +
+                             " tokens, fewer than a context of " + std::to_string(context) +
+                             " and the token after it; give more text or a shorter context.");
     }
     // Every phase has this number of windows, so the counter determines the epoch.
     windows_ = std::max<std::int64_t>((size - (shifted ? context : 1)) / context, 1);
     if (windows_ > std::numeric_limits<std::uint32_t>::max()) {
-        throw InputError("The training text has " + std::to_string(size) +
-                         " tokens, more than can be cut into contexts of " + std::to_string(context) +
-                         "; give a longer context.");
+        throw InputError(ErrorId::training_recipe, "The training text has " + std::to_string(size) +
+                                                       " tokens, more than can be cut into contexts of " +
+                                                       std::to_string(context) + "; give a longer context.");
     }
     begin_epoch(0);
 }

@@ -90,7 +90,7 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
 void require_trainable(const Checkpoint& start) {
     const MethodInfo& info = method_info(start.config.ponder.method);
     if (info.untrained != nullptr) {
-        throw InputError(start.folder / "config.json",
+        throw InputError(ErrorId::usage_unsuited, start.folder / "config.json",
                          "a checkpoint of a method that is trained here (" +
                              method_names([](const MethodInfo& one) { return one.untrained == nullptr; }) +
                              ")",
@@ -98,7 +98,7 @@ void require_trainable(const Checkpoint& start) {
                          "train it with its authors' code and record the result");
     }
     if (start.config.scales.logit_softcap) {
-        throw InputError(start.folder / "config.json",
+        throw InputError(ErrorId::usage_unsuited, start.folder / "config.json",
                          "logits without a softcap, whose gradient is not computed here",
                          "a softcap of " + rounded(*start.config.scales.logit_softcap),
                          "train it with its authors' code and record the result");
@@ -111,16 +111,16 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, 
     try {
         (void)parameter_layout(result);
     } catch (const InputError& error) {
-        throw InputError(source + ": " + error.what());
+        throw InputError(ErrorId::json_value, source + ": " + error.what());
     }
     if (result.vocab_size < tokenizer.size()) {
-        throw InputError(recipe.source,
+        throw InputError(ErrorId::training_recipe, recipe.source,
                          "a model.vocab_size of at least " + std::to_string(tokenizer.size()) +
                              ", the tokens of " + recipe.tokenizer.string(),
                          std::to_string(result.vocab_size), "correct it, or name the model's own tokenizer");
     }
     if (result.max_positions < recipe.context) {
-        throw InputError(recipe.source,
+        throw InputError(ErrorId::training_recipe, recipe.source,
                          "a training.context of at most the model's " + std::to_string(result.max_positions) +
                              " positions",
                          std::to_string(recipe.context), "correct one of them");
@@ -179,7 +179,8 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
             if (!same_method || before.max_steps == config.ponder.max_steps) {
                 throw;
             }
-            throw InputError(error.what() + (" The recipe's max_steps is " +
+            throw InputError(ErrorId::json_value,
+                             error.what() + (" The recipe's max_steps is " +
                                              std::to_string(config.ponder.max_steps) + ", the checkpoint's " +
                                              std::to_string(before.max_steps) + "; set one to the other."));
         }
@@ -193,8 +194,8 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
             continue;
         }
         if (!at::isfinite(from).all().item<bool>()) {
-            throw InputError(recipe.start, "finite weights", "infinities or NaN in " + name,
-                             "get the checkpoint again");
+            throw InputError(ErrorId::checkpoint_damaged, recipe.start, "finite weights",
+                             "infinities or NaN in " + name, "get the checkpoint again");
         }
         tensor.copy_(from);
     }

@@ -26,7 +26,7 @@ bool is_complete(const std::filesystem::path& provenance) {
 
 OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) : path_(std::move(path)) {
     if (path_.empty()) {
-        throw InputError("The folder for the trained model has no name; give one.");
+        throw InputError(ErrorId::usage_value, "The folder for the trained model has no name; give one.");
     }
     std::error_code error;
     const auto kind = std::filesystem::status(path_, error).type();
@@ -34,7 +34,8 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
         return;
     }
     if (kind != std::filesystem::file_type::directory) {
-        throw InputError(path_, "a folder, or nothing yet", "a file", "choose another folder");
+        throw InputError(ErrorId::file_kind, path_, "a folder, or nothing yet", "a file",
+                         "choose another folder");
     }
     const bool empty = std::filesystem::is_empty(path_, error);
     if (error) {
@@ -45,7 +46,7 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     }
     if (existing == ExistingOutput::refuse) {
         throw InputError(
-            path_, "an empty folder, or none", "a folder with files in it",
+            ErrorId::file_exists, path_, "an empty folder, or none", "a folder with files in it",
             "choose another, continue the training with --resume, or start again with --overwrite");
     }
     if (std::filesystem::is_regular_file(state(), error)) {
@@ -53,7 +54,8 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     } else if (is_complete(provenance())) {
         start_ = Start::complete;
     } else if (!has_begun()) {
-        throw InputError(path_, "a training to continue (training_state.safetensors)", "none",
+        throw InputError(ErrorId::training_state, path_,
+                         "a training to continue (training_state.safetensors)", "none",
                          "choose another folder, or start one here with --overwrite");
     }
 }

@@ -60,8 +60,9 @@ Keys architecture_keys(const std::string& model_type) {
 void allow_only(const JsonObject& object, const Keys& known) {
     for (const auto& key : object.keys()) {
         if (std::find(known.begin(), known.end(), key) == known.end()) {
-            throw InputError(object.source().string() + ": \"" + object.name_of(key) +
-                             "\" is not a key of a recipe" + did_you_mean_or_list(key, known));
+            throw InputError(ErrorId::json_key, object.source().string() + ": \"" + object.name_of(key) +
+                                                    "\" is not a key of a recipe" +
+                                                    did_you_mean_or_list(key, known));
         }
     }
 }
@@ -105,8 +106,10 @@ void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe
                            : recipe.start) /
                       "config.json";
     if (!std::filesystem::exists(path)) {
-        throw InputError(recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
-                         ", expected the folder of a checkpoint with a config.json, found none; correct it.");
+        throw InputError(
+            ErrorId::training_recipe,
+            recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
+                ", expected the folder of a checkpoint with a config.json, found none; correct it.");
     }
     recipe.start = path.parent_path();
     recipe.model = read_json_file(path);
@@ -115,10 +118,11 @@ void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe
     }
     for (const auto& key : model->keys()) {
         if (std::find(method_keys().begin(), method_keys().end(), key) == method_keys().end()) {
-            throw InputError(recipe.source.string() + ": \"" + model->name_of(key) + "\" is already set by " +
-                             path.string() +
-                             ", the checkpoint that this training starts from; a recipe with " +
-                             "\"initialization.from\" may set only keys of the method. Remove the key.");
+            throw InputError(ErrorId::json_key,
+                             recipe.source.string() + ": \"" + model->name_of(key) + "\" is already set by " +
+                                 path.string() +
+                                 ", the checkpoint that this training starts from; a recipe with " +
+                                 "\"initialization.from\" may set only keys of the method. Remove the key.");
         }
     }
     recipe.model.merge_patch(model->value());
@@ -164,8 +168,9 @@ void read_training(const JsonObject& training, Recipe& recipe) {
                       "at most " + std::to_string(most_tokens_per_step) + " tokens a step (context x batch)");
     }
     if (training.has("steps") == training.has("tokens")) {
-        throw InputError(training.source().string() +
-                         ": \"training\" needs either \"steps\" or \"tokens\"; give one of them.");
+        throw InputError(ErrorId::training_recipe,
+                         training.source().string() +
+                             ": \"training\" needs either \"steps\" or \"tokens\"; give one of them.");
     }
     if (training.has("steps")) {
         recipe.steps = training.required_integer("steps", 1, most_steps);
@@ -205,9 +210,10 @@ void read_penalty(const std::optional<JsonObject>& penalty, Recipe& recipe) {
     }
     const Keys known = penalty_keys(recipe);
     if (known.empty()) {
-        throw InputError(penalty->source().string() + ": \"penalty\" is of the methods " +
-                         method_names([](const MethodInfo& info) { return !info.penalty.empty(); }) +
-                         " in \"model.pondering\"; this model has no penalty on steps.");
+        throw InputError(ErrorId::json_key,
+                         penalty->source().string() + ": \"penalty\" is of the methods " +
+                             method_names([](const MethodInfo& info) { return !info.penalty.empty(); }) +
+                             " in \"model.pondering\"; this model has no penalty on steps.");
     }
     allow_only(*penalty, known);
     recipe.penalty_weight =
@@ -316,9 +322,11 @@ json change_of(const std::string& text) {
     }
     if (equal == std::string::npos ||
         std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) {
-        throw InputError("\"" + text +
-                         "\" is not a change of a recipe; write a key with its sections and a value, such as "
-                         "training.seed=2.");
+        throw InputError(
+            ErrorId::usage_missing,
+            "\"" + text +
+                "\" is not a change of a recipe; write a key with its sections and a value, such as "
+                "training.seed=2.");
     }
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
         value = json{{*key, std::move(value)}};
@@ -342,8 +350,8 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
             object.fail("extends", "the name of a recipe in the same folder");
         }
         if (std::find(names.begin(), names.end(), name) != names.end()) {
-            throw InputError(source.string() + ": \"extends\" leads back to " + name +
-                             "; one of the recipes must stand alone.");
+            throw InputError(ErrorId::training_recipe, source.string() + ": \"extends\" leads back to " +
+                                                           name + "; one of the recipes must stand alone.");
         }
         names.push_back(name);
         chain.push_back(read_json_file(path.parent_path() / name));
@@ -361,6 +369,7 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
     }
     if (merged.contains("extends")) {
         throw InputError(
+            ErrorId::json_key,
             "\"extends\" is read in the recipe's file alone; write a recipe that extends the other.");
     }
     return parse_recipe(merged.dump(), path);

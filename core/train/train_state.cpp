@@ -50,9 +50,9 @@ NamedTensors tensors_of(const NamedTensors& parameters, const AdamW& optimizer) 
 void load_into(const SafetensorsFile& file, const std::string& name, const at::Tensor& home) {
     const TensorView* view = file.find(name);
     if (view == nullptr || view->dtype != DType::f32 || view->shape != home.sizes().vec()) {
-        throw InputError(file.path(), "an F32 tensor " + name + " of the model's shape",
-                         view == nullptr ? "none" : "one of another shape or type",
-                         "start again with --overwrite");
+        throw InputError(
+            ErrorId::training_state, file.path(), "an F32 tensor " + name + " of the model's shape",
+            view == nullptr ? "none" : "one of another shape or type", "start again with --overwrite");
     }
     at::Tensor values = at::empty(home.sizes(), at::kFloat);
     std::memcpy(values.data_ptr(), view->bytes.data(), view->bytes.size());
@@ -79,14 +79,15 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
     const auto kind = metadata.find("format");
     const auto state = metadata.find("state");
     if (kind == metadata.end() || kind->second != state_format || state == metadata.end()) {
-        throw InputError(path, "a training state of this version (" + std::string(state_format) + ")",
+        throw InputError(ErrorId::training_state, path,
+                         "a training state of this version (" + std::string(state_format) + ")",
                          kind == metadata.end() ? "another kind of file" : "\"" + kind->second + "\"",
                          "start again with --overwrite");
     }
     try {
         return parse_json(state->second, path).get<TrainCounters>();
     } catch (const nlohmann::json::exception& error) {
-        throw InputError(path, "the counters of a training state", error.what(),
+        throw InputError(ErrorId::training_state, path, "the counters of a training state", error.what(),
                          "start again with --overwrite");
     }
 }

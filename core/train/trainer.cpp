@@ -30,7 +30,7 @@ std::string dotted(std::string path) {
 void Trainer::require_inputs_elsewhere() const {
     std::error_code not_there;
     if (std::filesystem::equivalent(recipe_.start, folder_.path(), not_there)) {
-        throw InputError(folder_.path(), "a folder for the trained model alone",
+        throw InputError(ErrorId::file_exists, folder_.path(), "a folder for the trained model alone",
                          "the folder of the checkpoint to start from", "choose another one to write to");
     }
 }
@@ -40,13 +40,13 @@ void Trainer::begin() {
     sampler_ =
         std::make_unique<ContextSampler>(corpus_.train, recipe_.context, recipe_.seed, recipe_.shifted);
     if (!corpus_.held_out.empty() && static_cast<std::int64_t>(corpus_.held_out.size()) <= recipe_.context) {
-        throw InputError(recipe_.source,
+        throw InputError(ErrorId::training_recipe, recipe_.source,
                          "held-out text longer than a context of " + std::to_string(recipe_.context) +
                              " tokens",
                          std::to_string(corpus_.held_out.size()) + " tokens", "hold out more, or nothing");
     }
-    for (const auto& sentence : config_.notices) {
-        notice(sentence);
+    for (const Notice& one : config_.notices) {
+        notice(one.text);
     }
 
     auto parameters = starting_parameters(
@@ -66,13 +66,14 @@ void Trainer::resume() {
     const TrainCounters stored = read_train_counters(folder_.state());
     const auto differences = nlohmann::json::diff(stored.recipe, counters_.recipe);
     if (!differences.empty()) {
-        throw InputError(folder_.state(), "the recipe that this training began with",
+        throw InputError(ErrorId::training_state, folder_.state(), "the recipe that this training began with",
                          "another value of \"" + dotted(differences.front().at("path")) + "\" in " +
                              recipe_.source.string(),
                          "resume with the old recipe, or train into another folder");
     }
     if (stored.corpus != corpus_.digest) {
-        throw InputError(folder_.state(), "the texts and the tokenizer that this training began with",
+        throw InputError(ErrorId::training_state, folder_.state(),
+                         "the texts and the tokenizer that this training began with",
                          "different ones in " + recipe_.texts.string(),
                          "restore the old files, or train into another folder");
     }
@@ -156,7 +157,7 @@ void Trainer::memory_is_full() {
         " tokens does not fit beside the weights; the state of step " + std::to_string(saved_step_) +
         " is kept. " + (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
     trace_->end(fault);
-    throw EnvironmentError(folder_.path().string() + ": " + fault);
+    throw EnvironmentError(ErrorId::environment_failed, folder_.path().string() + ": " + fault);
 }
 
 void Trainer::open_folder(bool fresh) {
@@ -229,10 +230,11 @@ TrainResult train(const Recipe& given, const TrainOptions& options) {
         }
         return Trainer(recipe, options).run();
     } catch (const c10::OutOfMemoryError&) {
-        throw EnvironmentError(options.output.string() + ": " +
-                               memory_exhausted(device_from_string(options.device)).what() +
-                               " The weights and the state of the optimiser do not fit; use a smaller "
-                               "model or another device.");
+        throw EnvironmentError(ErrorId::environment_memory,
+                               options.output.string() + ": " +
+                                   memory_exhausted(device_from_string(options.device)).what() +
+                                   " The weights and the state of the optimiser do not fit; use a smaller "
+                                   "model or another device.");
     }
 }
 

@@ -40,9 +40,10 @@ TrainingTrace::TrainingTrace(const std::filesystem::path& path, TrainingInfo inf
         writer_.emplace(path);
     } catch (const InputError& error) {
         throw InputError(
+            ErrorId::training_state,
             std::string(error.what()) +
-            " The training log cannot continue in it. Move the file away; the curves then begin at the "
-            "resumed step.");
+                " The training log cannot continue in it. Move the file away; the curves then begin at the "
+                "resumed step.");
     }
     if (training_ == 0) {
         if (resume_after && *resume_after > 0 && notice) {

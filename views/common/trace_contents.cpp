@@ -195,7 +195,7 @@ ReadSignal read_signal(const TraceReader& reader, const RunKey& run, qint64 sequ
                 slice->dtype == chunk->dtype && std::equal(slice->shape.begin() + 1, slice->shape.end(),
                                                            chunk->shape.begin() + 1, chunk->shape.end());
             if (!fits) {
-                throw InputError(reader.path(),
+                throw InputError(ErrorId::trace_damaged, reader.path(),
                                  "one shape and type for the signal '" + name + "' of a sequence",
                                  "chunks that differ", "record the run again");
             }

@@ -77,7 +77,7 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
             return info;
         }
     }
-    throw InputError(reader.path(), "a run with weights by layer and source",
+    throw InputError(ErrorId::run_unsuited, reader.path(), "a run with weights by layer and source",
                      "run \"" + run.name + "\", which has none",
                      "choose a run of a model with depth attention; where layers were made steps, record it "
                      "without --policy");
@@ -124,7 +124,8 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
         before += sequence.tokens;
     }
     if (rows.shape.empty()) {
-        throw InputError(reader.path(), "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
+        throw InputError(ErrorId::run_unsuited, reader.path(),
+                         "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
                          "record the run again");
     }
     return {rows, info, std::move(executed)};

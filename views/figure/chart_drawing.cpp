@@ -404,8 +404,9 @@ void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure) {
     }
     for (const auto& [axis, key] : {std::pair(&chart.x, "x_range"), std::pair(&chart.y, "y_range")}) {
         if (axis->log && axis->low && *axis->low <= 0) {
-            throw InputError(std::string("\"") + key + "\": the axis is logarithmic; found " +
-                             number_text(*axis->low) + ", expected numbers above 0.");
+            throw InputError(ErrorId::json_value,
+                             std::string("\"") + key + "\": the axis is logarithmic; found " +
+                                 number_text(*axis->low) + ", expected numbers above 0.");
         }
     }
     chart.legend = spec.legend == "above"   ? Chart::Legend::above

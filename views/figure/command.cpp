@@ -25,7 +25,7 @@ std::string format_of(const std::string& extension) {
 void check_ending(const std::filesystem::path& path) {
     const std::string format = format_of(path.extension().string());
     if (std::find(std::begin(formats), std::end(formats), format) == std::end(formats)) {
-        throw InputError(path, "a file that ends in .pdf, .svg, .png, .tex or .csv",
+        throw InputError(ErrorId::usage_value, path, "a file that ends in .pdf, .svg, .png, .tex or .csv",
                          format.empty() ? "no ending" : "." + format, "name the format that you want");
     }
 }
@@ -75,12 +75,14 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
             return QByteArray::fromStdString(table->csv);
         }
         if (figure.pgfplots.empty()) {
-            throw InputError("Only charts and tables can be written as LaTeX. Write this figure as .pdf, "
+            throw InputError(ErrorId::usage_unsuited,
+                             "Only charts and tables can be written as LaTeX. Write this figure as .pdf, "
                              ".svg or .png, or a page of charts one by one.");
         }
         return QByteArray::fromStdString(figure.pgfplots);
     }
-    throw InputError("\"" + extension + "\" is not a format of figures; use pdf, svg, png, tex or csv.");
+    throw InputError(ErrorId::usage_value,
+                     "\"" + extension + "\" is not a format of figures; use pdf, svg, png, tex or csv.");
 }
 
 std::vector<std::filesystem::path> write_figure(const Figure& figure, const Fonts& fonts,
@@ -111,7 +113,8 @@ bool asks_for_figure(int argc, char** argv) {
 int run_figure_command(int argc, char** argv) {
     try {
         if (argc != 5 || !asks_for_figure(argc, argv) || std::string_view(argv[3]) != "-o") {
-            throw InputError("expected --figure SPEC.json -o FILE.pdf|svg|png|tex|csv; see ponderscope "
+            throw InputError(ErrorId::usage_missing,
+                             "expected --figure SPEC.json -o FILE.pdf|svg|png|tex|csv; see ponderscope "
                              "figure --help.");
         }
         std::unique_ptr<QGuiApplication> application;

@@ -51,7 +51,7 @@ void gather_text(const Gathering& figure) {
     const RunRows& a = data.runs.front();
     const RunRows& b = data.runs.back();
     if (a.rows.id != b.rows.id) {
-        throw InputError(b.name.trace,
+        throw InputError(ErrorId::compare_text, b.name.trace,
                          "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
                          "other tokens", "compare runs of the same text and tokenizer");
     }
@@ -123,8 +123,9 @@ Chart front_of(const Gathering& figure) {
     const FigureSpec& spec = figure.spec;
     for (const std::string& name : spec.policies) {
         if (find_policy_kind(name) == nullptr) {
-            throw InputError("\"policies\": expected some of " + joined(policy_kinds(), &PolicyKind::name) +
-                             ", or signal:name=NAME for a signal of the run; found \"" + name + "\".");
+            throw InputError(ErrorId::usage_value,
+                             "\"policies\": expected some of " + joined(policy_kinds(), &PolicyKind::name) +
+                                 ", or signal:name=NAME for a signal of the run; found \"" + name + "\".");
         }
     }
     const ReplayTable table = replay_of(figure);
@@ -142,7 +143,8 @@ Chart front_of(const Gathering& figure) {
     for (const RunName& name : spec.runs) {
         const RunInfo run = open_run(name).info;
         if (run.text_digest != info.text_digest) {
-            throw InputError(name.trace, "run \"" + run.name + "\" over the text of \"" + info.name + "\"",
+            throw InputError(ErrorId::compare_text, name.trace,
+                             "run \"" + run.name + "\" over the text of \"" + info.name + "\"",
                              "another text", "compare runs of the same text");
         }
         const int ink = static_cast<int>(points.size());
@@ -157,8 +159,9 @@ Chart front_of(const Gathering& figure) {
 Chart comparison_of(const Gathering& figure) {
     const FigureSpec& spec = figure.spec;
     if (spec.policies.size() > 1) {
-        throw InputError("\"policies\": expected one policy, the reference of the comparison; found " +
-                         std::to_string(spec.policies.size()) + ".");
+        throw InputError(ErrorId::usage_value,
+                         "\"policies\": expected one policy, the reference of the comparison; found " +
+                             std::to_string(spec.policies.size()) + ".");
     }
     const ReplayTable table = replay_of(figure);
     return policy_comparison_chart(table, spec.policies.empty() ? usual_policy(table) : spec.policies.front(),
@@ -220,8 +223,9 @@ Chart matched_of(const Gathering& figure) {
 Chart sweep_of(const Gathering& figure) {
     const Quantity quantity = figure.spec.quantity.of;
     if (quantity != Quantity::nll && quantity != Quantity::steps && quantity != Quantity::flops) {
-        throw InputError("\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
-                         std::string(name_of(figure.spec.quantity)) + "\".");
+        throw InputError(ErrorId::json_value,
+                         "\"quantity\": expected \"nll\", \"steps\" or \"flops\" for a sweep; found \"" +
+                             std::string(name_of(figure.spec.quantity)) + "\".");
     }
     return sweep_chart(replay_of(figure), figure.spec.policies, quantity, figure.stop);
 }
@@ -237,7 +241,8 @@ Chart tasks_of(const Gathering& figure) {
         const auto found = std::ranges::find_if(
             samples, [&](const TaskSample& sample) { return wanted.empty() || sample.task == wanted; });
         if (found == samples.end()) {
-            throw InputError(name.trace, "run \"" + run.name + "\" with the task " + wanted,
+            throw InputError(ErrorId::run_unsuited, name.trace,
+                             "run \"" + run.name + "\" with the task " + wanted,
                              samples.empty() ? "none" : joined(samples, &TaskSample::task),
                              "record it with ponderscope score or lm-evaluation-harness");
         }
@@ -270,7 +275,8 @@ Chart ablation_of(const Gathering& figure) {
     const std::vector<AblationEffect> effects =
         ablation_effects(name.trace, name.run, candidates, bootstrap_of(figure.spec, figure.stop));
     if (effects.empty()) {
-        throw InputError(name.trace, "runs of the same model and text without one source", "none",
+        throw InputError(ErrorId::run_unsuited, name.trace,
+                         "runs of the same model and text without one source", "none",
                          "record them with --ablate-source SOURCE:LAYER");
     }
     return depth_ablation_chart(effects);
@@ -286,7 +292,8 @@ Chart halting_of(const Gathering& figure) {
     const HaltingStats& stats = *shared.halting;
     Chart chart = halting_chart(kind, stats);
     if (chart.empty()) {
-        throw InputError(run.trace, "a run with " + halting_title(kind).toLower().toStdString(), "none",
+        throw InputError(ErrorId::run_unsuited, run.trace,
+                         "a run with " + halting_title(kind).toLower().toStdString(), "none",
                          kind == HaltingChart::gates ? "choose a run whose method has gates"
                                                      : "choose a run with scored tokens");
     }
@@ -340,8 +347,8 @@ Chart training_of(const Gathering& figure) {
         for (const TrainingQuantity& one : further_quantities(trainings)) {
             known += ", " + one.name;
         }
-        throw InputError(spec.runs.front().trace, "a curve \"" + spec.curve + "\"", "none",
-                         "choose one of " + known);
+        throw InputError(ErrorId::trace_signal, spec.runs.front().trace, "a curve \"" + spec.curve + "\"",
+                         "none", "choose one of " + known);
     }
     return chart;
 }
@@ -350,7 +357,8 @@ Chart experts_of(const Gathering& figure) {
     const auto [reader, run] = open_first(figure);
     const std::optional<ExpertUse> use = expert_use(reader, run, figure.stop);
     if (!use) {
-        throw InputError(reader.path(), "a run with chosen experts", "run \"" + run.name + "\" without them",
+        throw InputError(ErrorId::run_unsuited, reader.path(), "a run with chosen experts",
+                         "run \"" + run.name + "\" without them",
                          "record a mixture of experts with --record steps,experts");
     }
     return experts_chart(*use);
@@ -377,8 +385,9 @@ Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Font
     const double width =
         (style.width - gap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
     if (width < 40 * points_per_mm) {
-        throw InputError("A panel would be " + number_text(width / points_per_mm) +
-                         " mm wide; panels need 40 mm: choose fewer columns or a wider page.");
+        throw InputError(ErrorId::figure_size,
+                         "A panel would be " + number_text(width / points_per_mm) +
+                             " mm wide; panels need 40 mm: choose fewer columns or a wider page.");
     }
     const double letter = spec.letters ? style.size * 1.6 : 0;
     const TextStyle bold{style.size * 1.15, true, style.colours.text};
@@ -465,7 +474,8 @@ FigureData gather(const FigureSpec& asked, const ProgressSink& progress, const s
         }
     }
     if (info_of(spec.kind).runs == RunUse::pair && spec.runs.size() < 2) {
-        throw InputError("This figure compares two runs of the same text. Add a second run.");
+        throw InputError(ErrorId::usage_missing,
+                         "This figure compares two runs of the same text. Add a second run.");
     }
     FigureData data;
     maker_of(spec.kind).gather({spec, data, progress, stop, shared != nullptr ? *shared : own});

@@ -94,14 +94,17 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
     const double needed = title_height(spec, style) + content_height + 2 * style.margin;
     const double height = spec.height_mm ? *spec.height_mm * points_per_mm : needed;
     if (height + 0.01 < needed) {
-        throw InputError("The figure needs a height of " + number_text(needed / points_per_mm) +
-                         " mm at a width of " + number_text(spec.width_mm) + " mm, and \"height_mm\" says " +
-                         number_text(*spec.height_mm) + "; " + what_to_shorten + ".");
+        throw InputError(ErrorId::figure_size,
+                         "The figure needs a height of " + number_text(needed / points_per_mm) +
+                             " mm at a width of " + number_text(spec.width_mm) +
+                             " mm, and \"height_mm\" says " + number_text(*spec.height_mm) + "; " +
+                             what_to_shorten + ".");
     }
     if (height > longest_page) {
-        throw InputError("The figure would be " + number_text(height / points_per_mm) +
-                         " mm high, and no page can be higher than " +
-                         number_text(longest_page / points_per_mm) + " mm; " + what_to_shorten + ".");
+        throw InputError(ErrorId::figure_size, "The figure would be " + number_text(height / points_per_mm) +
+                                                   " mm high, and no page can be higher than " +
+                                                   number_text(longest_page / points_per_mm) + " mm; " +
+                                                   what_to_shorten + ".");
     }
     DisplayList page(QSizeF(spec.width_mm * points_per_mm, height));
     if (spec.theme == "dark") {

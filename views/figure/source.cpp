@@ -17,10 +17,10 @@ SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::i
         return *found;
     }
     if (sequences.empty()) {
-        throw InputError(reader.path(), "a run with a sequence", "run \"" + run.name + "\" without any",
-                         "record it again");
+        throw InputError(ErrorId::run_unsuited, reader.path(), "a run with a sequence",
+                         "run \"" + run.name + "\" without any", "record it again");
     }
-    throw InputError(reader.path(),
+    throw InputError(ErrorId::trace_signal, reader.path(),
                      "a sequence from 0 to " + std::to_string(sequences.back().number) + " in run \"" +
                          run.name + "\"",
                      std::to_string(index), "change \"sequence\" in the figure's specification");
@@ -58,7 +58,7 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
     run.first = spec.tokens ? (*spec.tokens)[0] : 0;
     run.last = spec.tokens ? (*spec.tokens)[1] : run.sequence.tokens;
     if (run.last > run.sequence.tokens || run.first >= run.last) {
-        throw InputError(name.trace,
+        throw InputError(ErrorId::run_unsuited, name.trace,
                          "tokens within the " + std::to_string(run.sequence.tokens) + " of sequence " +
                              std::to_string(run.sequence.number) + " of run \"" + run.info.name + "\"",
                          "[" + std::to_string(run.first) + ", " + std::to_string(run.last) + ")",
@@ -67,7 +67,8 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
     run.rows =
         reader->tokens(run.info.id, run.sequence.number, std::max<std::int64_t>(0, run.first - 1), run.last);
     if (static_cast<std::int64_t>(run.rows.size()) != run.last - run.rows.first) {
-        throw InputError(name.trace, std::to_string(run.last - run.rows.first) + " tokens",
+        throw InputError(ErrorId::trace_damaged, name.trace,
+                         std::to_string(run.last - run.rows.first) + " tokens",
                          std::to_string(run.rows.size()), "the trace is damaged; record it again");
     }
     run.text = reader->text(run.info.id, run.sequence.number);
@@ -97,7 +98,7 @@ StepMap load_step_map(const FigureSpec& spec, const RunRows& run) {
         }
     }
     if (!known) {
-        throw InputError(run.name.trace,
+        throw InputError(ErrorId::run_unsuited, run.name.trace,
                          possible.empty() ? "a run with signals by step"
                                           : "one of the signals by step: " + possible,
                          "\"" + spec.signal + "\" for run \"" + run.info.name + "\"",
@@ -108,7 +109,7 @@ StepMap load_step_map(const FigureSpec& spec, const RunRows& run) {
     const std::optional<SignalChunk> chunk =
         reader.signal(run.info.id, run.sequence.number, spec.signal, begin, run.last);
     if (!chunk) {
-        throw InputError(run.name.trace,
+        throw InputError(ErrorId::trace_damaged, run.name.trace,
                          "signal \"" + spec.signal + "\" for " + std::to_string(run.last - begin) + " tokens",
                          "none", "the trace is partial or damaged; record it again");
     }

@@ -64,8 +64,9 @@ void refuse_unknown(const JsonObject& json) {
     }
     for (const std::string& key : json.keys()) {
         if (std::ranges::find(known, key) == known.end()) {
-            throw InputError(json.source().string() + ": \"" + key + "\" is not a key of a figure" +
-                             did_you_mean_or_list(key, known));
+            throw InputError(ErrorId::json_key, json.source().string() + ": \"" + key +
+                                                    "\" is not a key of a figure" +
+                                                    did_you_mean_or_list(key, known));
         }
     }
 }
@@ -112,7 +113,7 @@ std::vector<RunName> read_runs(const JsonObject& json) {
         runs.push_back({trace, {}});
     }
     if (runs.empty()) {
-        throw InputError(json.source(), "a key \"trace\"", "none",
+        throw InputError(ErrorId::json_value, json.source(), "a key \"trace\"", "none",
                          "name the trace file that the figure is made from");
     }
     return runs;
@@ -128,7 +129,7 @@ FigureKind read_kind(const JsonObject& json) {
     const auto text = json.text("kind");
     if (!text) {
         throw InputError(
-            json.source(), "a key \"kind\"", "none",
+            ErrorId::json_value, json.source(), "a key \"kind\"", "none",
             "say " + joined(names, [](std::string_view name) { return "\"" + std::string(name) + "\""; }));
     }
     const auto found = std::ranges::find(names, *text);
@@ -198,8 +199,8 @@ FigureSpec read_figure_spec(const std::filesystem::path& path) {
         std::cin.read(json.data(), static_cast<std::streamsize>(json.size()));
         json.resize(static_cast<std::size_t>(std::cin.gcount()));
         if (json.size() > longest) {
-            throw InputError("standard input", "a figure's specification", "more than 16 MiB",
-                             "give its JSON alone");
+            throw InputError(ErrorId::file_size, "standard input", "a figure's specification",
+                             "more than 16 MiB", "give its JSON alone");
         }
         return parse_figure_spec(json, "standard input");
     }

@@ -47,7 +47,8 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
             known += (known.empty() ? "" : ", ") + info.name;
         }
     }
-    throw InputError(reader.path(), "a signal \"" + name + "\" of run \"" + run.name + "\" by " + axes,
+    throw InputError(ErrorId::run_unsuited, reader.path(),
+                     "a signal \"" + name + "\" of run \"" + run.name + "\" by " + axes,
                      known.empty() ? "none" : known, remedy);
 }
 

@@ -36,7 +36,7 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
             wanted.pick(std::move(*chunk), {executed.begin() + begin, executed.begin() + end});
         steps = static_cast<std::int64_t>(slice.size()) / (end - begin);
         if (steps * rows > most_loaded_cells) {
-            throw InputError(path_of(wanted.run.trace),
+            throw InputError(ErrorId::figure_size, path_of(wanted.run.trace),
                              "at most " + std::to_string(most_loaded_cells) + " values of \"" +
                                  wanted.info.name + "\" in a sequence",
                              std::to_string(steps * rows),
@@ -50,8 +50,8 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
         }
     }
     if (steps == 0) {
-        throw InputError(path_of(wanted.run.trace), "values of \"" + wanted.info.name + "\"", "none",
-                         "record the run again");
+        throw InputError(ErrorId::run_unsuited, path_of(wanted.run.trace),
+                         "values of \"" + wanted.info.name + "\"", "none", "record the run again");
     }
     return std::make_shared<const StepMap>(wanted.sequence, std::move(values), steps, wanted.info,
                                            wanted.attribution, wanted.rows);

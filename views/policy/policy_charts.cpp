@@ -26,8 +26,9 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     for (const PolicyKind* kind : table.kinds()) {
         known += kind->parameters.empty() ? "" : (known.empty() ? "" : ", ") + kind->name;
     }
-    throw InputError("\"policies\": expected policies with a threshold that " + table.run +
-                     " has signals for (" + known + "); found \"" + name + "\".");
+    throw InputError(ErrorId::json_value, "\"policies\": expected policies with a threshold that " +
+                                              table.run + " has signals for (" + known + "); found \"" +
+                                              name + "\".");
 }
 
 int rule_ink(const ReplayTable& table, const std::string& name) {
@@ -110,8 +111,9 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     constexpr int parts = 12;
     constexpr int settings = 33;
     if (look.over_flops && !table.flops) {
-        throw InputError("\"quantity\": the trace of " + table.run +
-                         " has no FLOPs of steps; record the run again, or choose \"steps\".");
+        throw InputError(ErrorId::run_unsuited,
+                         "\"quantity\": the trace of " + table.run +
+                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
     }
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
@@ -135,8 +137,9 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         costs.steps = costs_within(replayed_rule(table, scored, look.against, settings), layout, most, parts);
     }
     if (costs.steps.empty()) {
-        throw InputError(table.run + ": no threshold of " + look.against +
-                         " stops some tokens and not others; choose another policy.");
+        throw InputError(ErrorId::run_unsuited,
+                         table.run + ": no threshold of " + look.against +
+                             " stops some tokens and not others; choose another policy.");
     }
     for (const MatchedRule& one : look.plain) {
         costs.flops.push_back(layout.mean(one.settings.front().flops));
@@ -218,8 +221,9 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
                   const std::stop_token& stop) {
     constexpr int settings = 41;
     if (quantity == Quantity::flops && !table.flops) {
-        throw InputError("\"quantity\": the trace of " + table.run +
-                         " has no FLOPs of steps; record the run again, or choose \"steps\".");
+        throw InputError(ErrorId::run_unsuited,
+                         "\"quantity\": the trace of " + table.run +
+                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
     }
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;

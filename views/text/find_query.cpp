@@ -239,6 +239,7 @@ FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attr
         const Found here = find_in(*block, query, attribution);
         if (query.startsWith(u'/') && !here.problem.isEmpty()) { // the sequence was not searched
             throw InputError(
+                ErrorId::usage_value,
                 u"sequence %1: %2"_s.arg(QString::number(sequence.number + 1), here.problem).toStdString());
         }
         found.more = found.size() + static_cast<qint64>(here.tokens.size()) > most_found;

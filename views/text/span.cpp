@@ -85,7 +85,8 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     const std::vector<RunInfo> runs = reader.runs();
     const auto run = std::ranges::find(runs, key.run, &RunInfo::id);
     if (run == runs.end()) {
-        throw InputError(path, "the run that is labelled", "no such run", "open the trace again");
+        throw InputError(ErrorId::trace_run, path, "the run that is labelled", "no such run",
+                         "open the trace again");
     }
     const std::vector<SequenceInfo> sequences = reader.sequences(run->id);
     Annotation labels;
@@ -100,7 +101,8 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
                 continue;
             }
             if (!one.category) {
-                throw InputError(labels.name + " is an annotation of numbers; give the label another name.");
+                throw InputError(ErrorId::annotation_table,
+                                 labels.name + " is an annotation of numbers; give the label another name.");
             }
             labels.classes = one.classes;
             for (std::size_t s = 0; s < sequences.size(); ++s) {

@@ -211,7 +211,7 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
                                             const std::stop_token& stop) {
     std::vector<TrainingRecord> all = read_trainings(trace, stop);
     if (all.empty()) {
-        throw InputError(trace, "a trace with a training in it", "none",
+        throw InputError(ErrorId::trace_run, trace, "a trace with a training in it", "none",
                          "choose the training.ponder that ponderscope train left in its folder");
     }
     if (name.empty()) {
@@ -224,7 +224,7 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
         }
         names += (names.empty() ? "" : ", ") + one.info.name;
     }
-    throw InputError(trace, "one of the trainings " + names, name, "choose one of them");
+    throw InputError(ErrorId::trace_run, trace, "one of the trainings " + names, name, "choose one of them");
 }
 
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,

@@ -26,14 +26,15 @@ void require_gate(const fs::path& folder) {
     }
     if (fs::exists(folder / "iter_decider.bin", error)) {
         throw InputError(
-            folder / "iter_decider.bin", std::string("the gate as ") + gate_weights,
+            ErrorId::checkpoint_files, folder / "iter_decider.bin",
+            std::string("the gate as ") + gate_weights,
             "a PyTorch pickle, which can run any code when it is opened and is never opened here",
             "if you trust its source, convert it, tensors only: python3 "
             "resources/convert_pickle.py " +
                 (folder / "iter_decider.bin").string());
     }
     throw InputError(
-        folder, std::string("a gate, ") + gate_weights, "none",
+        ErrorId::checkpoint_files, folder, std::string("a gate, ") + gate_weights, "none",
         "convert the checkpoint's iter_decider.bin with resources/convert_pickle.py, or open the "
         "model without it by --method vanilla");
 }
@@ -82,8 +83,8 @@ void read_adapters(const fs::path& folder, ModelConfig& config) {
         const std::string& name = view.name;
         const bool block = name.starts_with(prefix + "model.layers.");
         if (!block || (!name.ends_with(ending) && !name.ends_with(".lora_B.weight"))) {
-            throw InputError(folder / adapter_weights, "adapters of the layers' matrices only",
-                             "tensor " + name, cannot_run);
+            throw InputError(ErrorId::checkpoint_tensor, folder / adapter_weights,
+                             "adapters of the layers' matrices only", "tensor " + name, cannot_run);
         }
         if (name.ends_with(ending)) {
             config.tah.adapted.push_back(
@@ -97,8 +98,9 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
     const fs::path folder = reader.json().source().parent_path();
     if (config.architecture != Architecture::llama && config.architecture != Architecture::mistral &&
         config.architecture != Architecture::qwen2 && config.architecture != Architecture::qwen3) {
-        throw InputError(reader.json().source(), "a model of the Llama kind under tah_config.json",
-                         to_string(config.architecture), cannot_run);
+        throw InputError(ErrorId::json_value, reader.json().source(),
+                         "a model of the Llama kind under tah_config.json", to_string(config.architecture),
+                         cannot_run);
     }
     const nlohmann::json document = read_json_file(folder / "tah_config.json", {.python = true});
     const JsonObject json(document, folder / "tah_config.json");
@@ -121,7 +123,7 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
     ponder.top_k =
         std::min(updater.integer("topk", 1, config_limits::vocabulary).value_or(100), config.vocab_size);
     const JsonObject gate = json.required_object("iter_decider_kwargs");
-    std::vector<std::string> unused;
+    Notices unused;
     const ConfigReader numbers(gate, unused);
     ThinkAtHardConfig& tah = config.tah;
     tah.gate_logits = std::min(numbers.size("topk", 100, config_limits::vocabulary), config.vocab_size);

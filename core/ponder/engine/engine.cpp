@@ -28,8 +28,9 @@ Parameters load_parameters(const ParameterLayout& layout, const Checkpoint& chec
         return Parameters::load(layout, checkpoint, device, scalar_type_of(options.precision),
                                 options.progress, options.stop);
     } catch (const c10::OutOfMemoryError&) {
-        throw EnvironmentError(checkpoint.folder.string() + ": the weights do not fit into the memory of " +
-                               describe_device(device) + "; use --dtype bfloat16 or another --device.");
+        throw EnvironmentError(ErrorId::environment_memory,
+                               checkpoint.folder.string() + ": the weights do not fit into the memory of " +
+                                   describe_device(device) + "; use --dtype bfloat16 or another --device.");
     }
 }
 
@@ -96,18 +97,20 @@ void EngineParts::refuse_attention_by_token(RecordLevel level) const {
 
 void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     if (ids.empty()) {
-        throw InputError("A sequence has no tokens; leave it out.");
+        throw InputError(ErrorId::text_empty, "A sequence has no tokens; leave it out.");
     }
     if (static_cast<std::int64_t>(ids.size()) > backbone().longest_sequence()) {
-        throw InputError("This model has positions for " + std::to_string(backbone().longest_sequence()) +
-                         " tokens, and a sequence has " + std::to_string(ids.size()) +
-                         "; use a shorter text or a smaller --context.");
+        throw InputError(ErrorId::text_long, "This model has positions for " +
+                                                 std::to_string(backbone().longest_sequence()) +
+                                                 " tokens, and a sequence has " + std::to_string(ids.size()) +
+                                                 "; use a shorter text or a smaller --context.");
     }
     const std::int64_t vocabulary = model.config().vocab_size;
     for (const std::int32_t id : ids) {
         if (id < 0 || id >= vocabulary) {
-            throw InputError("Token id " + std::to_string(id) + " is outside of the model's vocabulary of " +
-                             std::to_string(vocabulary) + "; use the tokenizer of the checkpoint.");
+            throw InputError(ErrorId::text_ids,
+                             "Token id " + std::to_string(id) + " is outside of the model's vocabulary of " +
+                                 std::to_string(vocabulary) + "; use the tokenizer of the checkpoint.");
         }
     }
 }

@@ -131,12 +131,13 @@ public:
             impl.check_ids(prompts[i]);
             const auto longest = static_cast<std::int64_t>(prompts[i].size()) + options.max_new_tokens - 1;
             if (longest > impl.backbone().longest_sequence()) {
-                throw InputError("This model has positions for " +
-                                 std::to_string(impl.backbone().longest_sequence()) +
-                                 " tokens; a prompt of " + std::to_string(prompts[i].size()) +
-                                 " leaves no room for " + std::to_string(options.max_new_tokens) +
-                                 " new tokens; shorten the prompt, or "
-                                 "generate fewer tokens.");
+                throw InputError(ErrorId::text_long,
+                                 "This model has positions for " +
+                                     std::to_string(impl.backbone().longest_sequence()) +
+                                     " tokens; a prompt of " + std::to_string(prompts[i].size()) +
+                                     " leaves no room for " + std::to_string(options.max_new_tokens) +
+                                     " new tokens; shorten the prompt, or "
+                                     "generate fewer tokens.");
             }
             prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
             live_.push_back(i);
@@ -385,8 +386,9 @@ std::vector<std::vector<std::int32_t>> Engine::generate(const std::vector<std::v
                                                    std::to_string(options.top_k) + ".");
     }
     if (!(options.temperature >= 0) || std::isinf(options.temperature)) {
-        throw InputError("The temperature must be 0 (greedy) or a positive number, not " +
-                         std::to_string(options.temperature) + ".");
+        throw InputError(ErrorId::usage_value,
+                         "The temperature must be 0 (greedy) or a positive number, not " +
+                             std::to_string(options.temperature) + ".");
     }
     const c10::InferenceMode no_gradients;
     const GpuProducts products(impl_->precision);

@@ -136,15 +136,16 @@ void append_values(NamedArray& array, const SignalChunk& chunk, std::int64_t tok
 ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                const std::vector<std::int64_t>& numbers) const try {
     if (ids.empty()) {
-        throw InputError("There are no sequences to compute; give at least one.");
+        throw InputError(ErrorId::usage_missing, "There are no sequences to compute; give at least one.");
     }
     const auto batch = static_cast<std::int64_t>(ids.size());
     const auto length = static_cast<std::int64_t>(ids.front().size());
     std::vector<Window> windows;
     for (const std::vector<std::int32_t>& row : ids) {
         if (static_cast<std::int64_t>(row.size()) != length) {
-            throw InputError("The rows of ids must have one length: " + std::to_string(length) + " and " +
-                             std::to_string(row.size()) + " tokens were given; compute them separately.");
+            throw InputError(ErrorId::text_ids,
+                             "The rows of ids must have one length: " + std::to_string(length) + " and " +
+                                 std::to_string(row.size()) + " tokens were given; compute them separately.");
         }
         windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }

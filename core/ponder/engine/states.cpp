@@ -178,16 +178,18 @@ void Engine::use_patches(std::vector<StatePatch> patches) {
         check_place(patch.to, true);
         const std::int64_t width = state_width(patch.to.layer);
         if (static_cast<std::int64_t>(patch.state.size()) != width) {
-            throw InputError("A state for " + to_string(patch.to) + ": expected " + std::to_string(width) +
-                             " numbers, the width of this model there, found " +
-                             std::to_string(patch.state.size()) +
-                             "; take it from a model of the same width.");
+            throw InputError(ErrorId::patch_place, "A state for " + to_string(patch.to) + ": expected " +
+                                                       std::to_string(width) +
+                                                       " numbers, the width of this model there, found " +
+                                                       std::to_string(patch.state.size()) +
+                                                       "; take it from a model of the same width.");
         }
         if (!std::all_of(patch.state.begin(), patch.state.end(), [](float x) { return std::isfinite(x); })) {
             throw InputError(
+                ErrorId::patch_place,
                 "A state for " + to_string(patch.to) +
-                ": expected finite numbers, found NaN or infinity; its step did not run, or it was too "
-                "large for fp16.");
+                    ": expected finite numbers, found NaN or infinity; its step did not run, or it was too "
+                    "large for fp16.");
         }
     }
     impl_->patches = std::move(patches);

@@ -190,17 +190,20 @@ std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const 
     }
     if (!spec.kind->can_run()) {
         throw InputError(
+            ErrorId::policy_unsuited,
             "Policy " + spec.text() +
-            " reads a recorded signal that the engine does not compute, so the policy can only be "
-            "replayed (ponderscope policy); to run it, apply the rule in your own code and record that run.");
+                " reads a recorded signal that the engine does not compute, so the policy can only be "
+                "replayed (ponderscope policy); to run it, apply the rule in your own code and record that "
+                "run.");
     }
     PolicyContext context;
     // In a vanilla model the blocks are the steps (layer_steps.h).
     context.max_steps =
         config.ponder.method == MethodKind::vanilla ? config.layers - 1 : config.ponder.max_steps;
     if (context.max_steps == 0) {
-        throw InputError("Policy " + spec.text() + ": this model (method " + method +
-                         ") runs one step a token and cannot halt; leave --policy out.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "Policy " + spec.text() + ": this model (method " + method +
+                             ") runs one step a token and cannot halt; leave --policy out.");
     }
     if (const OwnRule& own = method_info(config.ponder.method).own_rule; own.signal != nullptr) {
         context.own_threshold = std::isinf(config.ponder.threshold) ? std::numeric_limits<double>::quiet_NaN()

@@ -82,10 +82,11 @@ AdaPonderLm::AdaPonderLm(const ModelConfig& config, const Parameters& parameters
         const std::int64_t width = one.fc_in.weight().size(0);
         if (one.fc_in.bias().size(0) != width || one.fc_out.weight().size(1) != width) {
             throw InputError(
+                ErrorId::checkpoint_tensor,
                 "The tensors of gate " + std::to_string(i) + " do not fit each other: " + gate(i) +
-                "fc_in.weight has " + std::to_string(width) + " rows, fc_in.bias " +
-                std::to_string(one.fc_in.bias().size(0)) + " elements and fc_out.weight " +
-                std::to_string(one.fc_out.weight().size(1)) + " columns; get the checkpoint again.");
+                    "fc_in.weight has " + std::to_string(width) + " rows, fc_in.bias " +
+                    std::to_string(one.fc_in.bias().size(0)) + " elements and fc_out.weight " +
+                    std::to_string(one.fc_out.weight().size(1)) + " columns; get the checkpoint again.");
         }
         gates_.push_back(std::move(one));
     }

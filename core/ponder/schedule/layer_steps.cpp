@@ -13,13 +13,15 @@ namespace {
 
 std::int64_t last_block(const ModelConfig& config) {
     if (config.ponder.method != MethodKind::vanilla) {
-        throw InputError("Exits over layers need a vanilla model, and this one (method " +
-                         to_string(config.ponder.method) + ") ponders; choose a policy over its steps.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "Exits over layers need a vanilla model, and this one (method " +
+                             to_string(config.ponder.method) + ") ponders; choose a policy over its steps.");
     }
     if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
-        throw InputError("Exits over layers read the residual stream after each block, and a model with " +
-                         to_string(config.depth.kind) +
-                         " has no single one; leave --record layers and --policy out.");
+        throw InputError(ErrorId::usage_unsuited,
+                         "Exits over layers read the residual stream after each block, and a model with " +
+                             to_string(config.depth.kind) +
+                             " has no single one; leave --record layers and --policy out.");
     }
     return config.layers - 1;
 }

@@ -34,23 +34,26 @@ at::Tensor read_states(const std::filesystem::path& path, const ModelConfig& con
         }
         const std::string shape = joined(view.shape, [](std::int64_t size) { return std::to_string(size); });
         if (view.shape.size() != 3 || view.shape[2] != config.hidden_size) {
-            throw InputError(path, expected, "one of shape [" + shape + "]",
+            throw InputError(ErrorId::checkpoint_tensor, path, expected, "one of shape [" + shape + "]",
                              "make the states for this model's width");
         }
         const at::ScalarType type = scalar_type_of(view.dtype);
         if (!at::isFloatingType(type)) {
-            throw InputError(path, expected, "whole numbers in it", "store it as float32");
+            throw InputError(ErrorId::checkpoint_tensor, path, expected, "whole numbers in it",
+                             "store it as float32");
         }
         at::Tensor rows = at::empty(view.shape, at::TensorOptions(type));
         std::memcpy(rows.data_ptr(), view.bytes.data(), view.bytes.size());
         rows = rows.to(at::kFloat);
         if (!at::isfinite(rows).all().item<bool>()) {
-            throw InputError(path, "finite numbers in " + std::string(tensor_name), "NaN or infinity",
+            throw InputError(ErrorId::checkpoint_tensor, path,
+                             "finite numbers in " + std::string(tensor_name), "NaN or infinity",
                              "make the file again");
         }
         return rows;
     }
-    throw InputError(path, expected, "no such tensor", "give the file that holds the start states");
+    throw InputError(ErrorId::checkpoint_tensor, path, expected, "no such tensor",
+                     "give the file that holds the start states");
 }
 
 } // namespace
@@ -69,8 +72,9 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
     if (spec.starts_with(random + ":")) {
         const auto seed = parse_number<std::uint64_t>(std::string_view(spec).substr(random.size() + 1));
         if (!seed) {
-            throw InputError("--initial-state: expected random:SEED with a whole number from 0, found '" +
-                             spec + "'.");
+            throw InputError(ErrorId::usage_value,
+                             "--initial-state: expected random:SEED with a whole number from 0, found '" +
+                                 spec + "'.");
         }
         start.seed_ = *seed;
         return start;
@@ -80,8 +84,9 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
     start.path_ = std::filesystem::exists(folder / spec, error) ? folder / spec : std::filesystem::path(spec);
     if (!std::filesystem::exists(start.path_, error)) {
         throw InputError(
+            ErrorId::file_missing,
             "--initial-state: expected random, random:SEED, zero or a safetensors file, found '" + spec +
-            "', and no such file here or in " + folder.string() + ".");
+                "', and no such file here or in " + folder.string() + ".");
     }
     start.rows_ = read_states(start.path_, config).contiguous();
     // The digest covers shape and numbers, so the same states in another file or dtype have the same digest.
@@ -116,7 +121,7 @@ at::Tensor StartState::states(std::span<const Window> windows, const ModelConfig
         at::Tensor part = all.narrow(0, first, length);
         if (kind_ == Kind::file) {
             if (sequence >= rows_.size(0) || window.first + length > rows_.size(1)) {
-                throw InputError(path_,
+                throw InputError(ErrorId::checkpoint_tensor, path_,
                                  "start states for sequence " + std::to_string(sequence) + " up to token " +
                                      std::to_string(window.first + length),
                                  std::to_string(rows_.size(0)) + " sequences of " +

@@ -160,10 +160,12 @@ AnnotationReader::AnnotationReader(fs::path path)
                             rows.integer(7),
                             rows.text(8)};
         if (const std::string fault = fault_of_annotation_name(info.name); !fault.empty()) {
-            throw InputError(path_.string() + ": " + fault + "; " + annotate_again + ".");
+            throw InputError(ErrorId::annotation_damaged,
+                             path_.string() + ": " + fault + "; " + annotate_again + ".");
         }
         if (!info.category && rows.text(3) != "number") {
-            throw InputError(path_, "an annotation of the kind number or category", in_quotes(rows.text(3)),
+            throw InputError(ErrorId::annotation_damaged, path_,
+                             "an annotation of the kind number or category", in_quotes(rows.text(3)),
                              annotate_again);
         }
         read_classes(info);
@@ -178,22 +180,23 @@ void AnnotationReader::read_classes(AnnotationInfo& info) const {
     while (rows.step()) {
         const auto due = static_cast<std::int64_t>(info.classes.size());
         if (rows.integer(0) != due || info.classes.size() == most_annotation_classes) {
-            throw InputError(
-                path_, "classes numbered from 0, at most " + std::to_string(most_annotation_classes),
-                "the number " + std::to_string(rows.integer(0)) + " as the " + std::to_string(due),
-                annotate_again);
+            throw InputError(ErrorId::annotation_damaged, path_,
+                             "classes numbered from 0, at most " + std::to_string(most_annotation_classes),
+                             "the number " + std::to_string(rows.integer(0)) + " as the " +
+                                 std::to_string(due),
+                             annotate_again);
         }
         info.classes.push_back(rows.text(1));
         if (const std::string fault = fault_of_class(info.classes.back()); !fault.empty()) {
-            throw InputError(path_.string() + ": annotation " + info.name + ": " + fault + "; " +
-                             annotate_again + ".");
+            throw InputError(ErrorId::annotation_damaged, path_.string() + ": annotation " + info.name +
+                                                              ": " + fault + "; " + annotate_again + ".");
         }
     }
 }
 
 double AnnotationReader::checked(const AnnotationInfo& info, double value) const {
     if (!std::isfinite(value) || (info.category && class_number(value, info.classes.size()) < 0)) {
-        throw InputError(path_,
+        throw InputError(ErrorId::annotation_damaged, path_,
                          info.category ? "the number of a class of " + info.name
                                        : "a finite number for " + info.name,
                          std::to_string(value), annotate_again);
@@ -267,7 +270,8 @@ AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotation
     for (const AnnotationInfo& one : annotations ? annotations->of(run) : std::vector<AnnotationInfo>()) {
         if (one.name == name) {
             if (const std::string misfit = misfit_of(one, run); !misfit.empty()) {
-                throw InputError(annotations->path().string() + ": " + misfit + ".");
+                throw InputError(ErrorId::annotation_other,
+                                 annotations->path().string() + ": " + misfit + ".");
             }
             return one;
         }
@@ -391,22 +395,25 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
                              "; choose another column.");
     }
     if (one.values.size() != sequences.size()) {
-        throw InputError(where + "expected values for " + std::to_string(sequences.size()) +
-                         " sequences, found values for " + std::to_string(one.values.size()) + ".");
+        throw InputError(ErrorId::input_invalid,
+                         where + "expected values for " + std::to_string(sequences.size()) +
+                             " sequences, found values for " + std::to_string(one.values.size()) + ".");
     }
     bool any = false;
     for (std::size_t s = 0; s < sequences.size(); ++s) {
         if (static_cast<std::int64_t>(one.values[s].size()) != sequences[s].tokens) {
-            throw InputError(where + "sequence " + std::to_string(s) + " has " +
-                             std::to_string(sequences[s].tokens) + " tokens, found " +
-                             std::to_string(one.values[s].size()) + " values.");
+            throw InputError(ErrorId::input_invalid, where + "sequence " + std::to_string(s) + " has " +
+                                                         std::to_string(sequences[s].tokens) +
+                                                         " tokens, found " +
+                                                         std::to_string(one.values[s].size()) + " values.");
         }
         for (const double value : one.values[s]) {
             any = any || !std::isnan(value);
             if (std::isinf(value) ||
                 (one.category && !std::isnan(value) && class_number(value, one.classes.size()) < 0)) {
-                throw InputError(where + "expected finite numbers, or numbers of classes, found " +
-                                 std::to_string(value) + ".");
+                throw InputError(ErrorId::input_invalid,
+                                 where + "expected finite numbers, or numbers of classes, found " +
+                                     std::to_string(value) + ".");
             }
         }
     }

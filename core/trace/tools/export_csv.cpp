@@ -78,13 +78,14 @@ public:
         std::error_code error;
         if (fs::exists(fs::symlink_status(target_, error)) &&
             !(fs::is_directory(target_, error) && fs::is_empty(target_, error))) {
-            throw InputError(target, "a new or empty folder", "a folder with files in it, or a file",
-                             "choose another name");
+            throw InputError(ErrorId::file_exists, target, "a new or empty folder",
+                             "a folder with files in it, or a file", "choose another name");
         }
         passing_ = target_.string() + ".exporting-" + std::to_string(::getpid());
         if (!fs::create_directories(passing_ / "signals", error)) {
-            throw EnvironmentError(target.string() + ": cannot be made (" + error.message() +
-                                   "); choose a folder that you may write to.");
+            throw EnvironmentError(ErrorId::environment_failed,
+                                   target.string() + ": cannot be made (" + error.message() +
+                                       "); choose a folder that you may write to.");
         }
     }
     ~PassingFolder() {
@@ -101,8 +102,9 @@ public:
         std::error_code error;
         fs::rename(passing_, target_, error); // replaces an empty folder
         if (error) {
-            throw EnvironmentError(target_.string() + ": cannot be made (" + error.message() +
-                                   "); choose a folder that you may write to.");
+            throw EnvironmentError(ErrorId::environment_failed,
+                                   target_.string() + ": cannot be made (" + error.message() +
+                                       "); choose a folder that you may write to.");
         }
         passing_.clear();
     }

@@ -102,7 +102,8 @@ void require_recorded(const std::filesystem::path& path, const std::vector<std::
             Progress said{"checking " + path.filename().string(), 0, 2 * named.integer(2), "parts"};
             each_digest(trace->database(), named.integer(0), [&](const DigestedPart& part) {
                 if (part.due && *part.due != part.found) {
-                    throw InputError(path, part.name + " of run " + name + " as recorded",
+                    throw InputError(ErrorId::trace_damaged, path,
+                                     part.name + " of run " + name + " as recorded",
                                      "other bytes (their CRC-32 is " + std::to_string(part.found) + ", not " +
                                          std::to_string(*part.due) + ")",
                                      take_again);

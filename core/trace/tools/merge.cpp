@@ -184,8 +184,9 @@ void publish(const std::filesystem::path& passing, const std::filesystem::path& 
     std::error_code error;
     std::filesystem::rename(passing, output, error);
     if (error) {
-        throw EnvironmentError(output.string() + ": cannot be written (" + error.message() +
-                               "); check the permissions of its folder.");
+        throw EnvironmentError(ErrorId::environment_failed, output.string() + ": cannot be written (" +
+                                                                error.message() +
+                                                                "); check the permissions of its folder.");
     }
     sync_folder_of(output);
 }
@@ -251,7 +252,7 @@ void merge(std::vector<Input> opened, const std::filesystem::path& output, bool 
 void merge_runs(const std::vector<RunReference>& inputs, const std::filesystem::path& output,
                 const ProgressSink& progress, const std::stop_token& stop) {
     if (inputs.empty()) {
-        throw InputError("expected traces to merge, found none; name at least one.");
+        throw InputError(ErrorId::usage_missing, "expected traces to merge, found none; name at least one.");
     }
     require_free(output);
     std::vector<Input> opened;
@@ -284,7 +285,8 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
         }
     }
     if (files.empty()) {
-        throw InputError("expected shards to join, found none; name them, or their folder.");
+        throw InputError(ErrorId::usage_missing,
+                         "expected shards to join, found none; name them, or their folder.");
     }
     std::vector<Input> opened;
     const std::optional<ShardName> name = parse_shard_name(files.front());
@@ -318,7 +320,8 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
                      const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     if (std::filesystem::equivalent(from, to, error)) {
-        throw InputError(to, "a trace other than the run's own trace", "the same", "choose another name");
+        throw InputError(ErrorId::file_exists, to, "a trace other than the run's own trace", "the same",
+                         "choose another name");
     }
     const TraceReader reader = TraceReader::open(from);
     const RunInfo info = run_by_id(reader, run);

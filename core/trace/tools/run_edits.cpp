@@ -49,8 +49,9 @@ void check_run_name(const std::string& name) {
     if (name.empty() || name.size() > 1000 || !is_valid_utf8(name) ||
         std::any_of(name.begin(), name.end(),
                     [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; })) {
-        throw InputError("expected a name of 1 to 1000 bytes for a run, in one line, found '" +
-                         printable(name, 60) + "'; choose another.");
+        throw InputError(ErrorId::usage_value,
+                         "expected a name of 1 to 1000 bytes for a run, in one line, found '" +
+                             printable(name, 60) + "'; choose another.");
     }
 }
 
@@ -94,8 +95,9 @@ void rename_run(const fs::path& trace, const RunInfo& run, const std::string& na
         Statement taken = database.prepare("SELECT 1 FROM run WHERE name = ?");
         taken.bind(1, std::string_view(name));
         if (taken.step()) {
-            throw InputError(target.string() + ": holds a run '" + printable(name, 100) +
-                             "' already; choose another name.");
+            throw InputError(ErrorId::file_exists, target.string() + ": holds a run '" +
+                                                       printable(name, 100) +
+                                                       "' already; choose another name.");
         }
         taken.reset();
         database.prepare("UPDATE run SET name = ? WHERE id = ?").run(name, run.id);
@@ -130,28 +132,30 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
             throw_if_stopped(stop);
             fresh.vacuum();
             if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
-                throw InputError(target, "an undamaged trace", "a damaged one (" + answer + ")",
-                                 "take it from its source again");
+                throw InputError(ErrorId::trace_damaged, target, "an undamaged trace",
+                                 "a damaged one (" + answer + ")", "take it from its source again");
             }
         }
         // SQLite would apply a log of the old file to the new file.
         std::error_code error;
         (void)database.text("PRAGMA wal_checkpoint(TRUNCATE)");
         if (const auto left = fs::file_size(target.string() + "-wal", error); !error && left > 0) {
-            throw EnvironmentError(target.string() +
-                                   ": another program reads it just now; close that program and try again.");
+            throw EnvironmentError(
+                ErrorId::trace_locked,
+                target.string() + ": another program reads it just now; close that program and try again.");
         }
         fs::permissions(passing.path, fs::status(target).permissions(), error);
         throw_if_stopped(stop);
         if (FileId::of(target) != read) {
-            throw EnvironmentError(
-                target.string() +
-                ": the trace was moved, removed or replaced meanwhile; nothing was changed. Open it again.");
+            throw EnvironmentError(ErrorId::file_changed,
+                                   target.string() + ": the trace was moved, removed or replaced meanwhile; "
+                                                     "nothing was changed. Open it again.");
         }
         fs::rename(passing.path, target, error);
         if (error) {
-            throw EnvironmentError(target.string() + ": cannot be written (" + error.message() +
-                                   "); nothing was changed. Check the permissions of its folder.");
+            throw EnvironmentError(ErrorId::environment_failed,
+                                   target.string() + ": cannot be written (" + error.message() +
+                                       "); nothing was changed. Check the permissions of its folder.");
         }
         sync_folder_of(target);
     });

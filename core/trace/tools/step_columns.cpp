@@ -128,7 +128,7 @@ Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, cons
             const TokenColumns tokens = trace.tokens(run.id, sequence.number, begin, end + 1);
             const auto there = static_cast<std::int64_t>(tokens.size());
             if (there != end - begin + 1) {
-                throw InputError(trace.path(),
+                throw InputError(ErrorId::trace_damaged, trace.path(),
                                  std::to_string(sequence.tokens) + " tokens in sequence " +
                                      std::to_string(sequence.number) + " of run \"" + run.name + "\"",
                                  "only " + std::to_string(begin + there),

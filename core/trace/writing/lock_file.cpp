@@ -17,8 +17,9 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
     for (;;) {
         descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (descriptor_ < 0) {
-            throw EnvironmentError(trace.string() + ": cannot be written here (" + std::strerror(errno) +
-                                   "); choose a folder that you may write to.");
+            throw EnvironmentError(ErrorId::environment_failed,
+                                   trace.string() + ": cannot be written here (" + std::strerror(errno) +
+                                       "); choose a folder that you may write to.");
         }
         if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
             const int error = errno;
@@ -30,8 +31,9 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
                 throw InputError(ErrorId::trace_locked, trace, wanted, found,
                                  "wait for it to end or choose another file");
             }
-            throw EnvironmentError(trace.string() + ": cannot be locked (" + std::strerror(error) +
-                                   "); choose a folder on another file system.");
+            throw EnvironmentError(ErrorId::environment_failed,
+                                   trace.string() + ": cannot be locked (" + std::strerror(error) +
+                                       "); choose a folder on another file system.");
         }
         // The last holder may have removed the name between our open and our lock. Then no other process
         // would see our lock.

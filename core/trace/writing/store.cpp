@@ -253,12 +253,13 @@ void TraceStore::end_run(double seconds, bool complete) {
 TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<SignalInfo>& signals) {
     begin();
     const auto damaged = [&](const std::string& expected, const std::string& found) {
-        throw InputError(path_, expected, found, "record the run again");
+        throw InputError(ErrorId::trace_damaged, path_, expected, found, "record the run again");
     };
     {
         Statement row = database_.prepare("SELECT " + schema::columns_of("run") + " FROM run WHERE id = ?");
         if (!row.bind(1, run).step()) {
-            throw InputError(path_, "run " + std::to_string(run) + " to resume", "none", "record it again");
+            throw InputError(ErrorId::trace_run, path_, "run " + std::to_string(run) + " to resume", "none",
+                             "record it again");
         }
         take_up(schema::read_row<RunInfo>(row, damaged));
     }

@@ -71,7 +71,7 @@ void TraceStore::rescue() {
                                            : std::string(": the trace was removed")) +
                              " while it was written.";
     if (temporary_) {
-        throw EnvironmentError(what + " Nothing was written; try again.");
+        throw EnvironmentError(ErrorId::file_changed, what + " Nothing was written; try again.");
     }
     end_with_fault(what); // a run that was not ended stays partial, with this reason
     newest_run_ = 0;
@@ -93,7 +93,7 @@ void TraceStore::rescue() {
     } catch (const SqliteFailure& failure) {
         where = std::string(" What was recorded could not be saved (") + failure.what() + ").";
     }
-    throw EnvironmentError(what + where);
+    throw EnvironmentError(ErrorId::file_changed, what + where);
 }
 
 } // namespace ponderscope

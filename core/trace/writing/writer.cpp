@@ -84,10 +84,11 @@ void TraceWriter::Impl::open() {
         if (made) {
             remove_database(target);
         }
-        throw EnvironmentError(path.string() + ": cannot be written, the system starts no more threads (" +
-                               refusal.code().message() +
-                               "); close other programs or raise the limits "
-                               "(ulimit -u, ulimit -v).");
+        throw EnvironmentError(ErrorId::environment_limit,
+                               path.string() + ": cannot be written, the system starts no more threads (" +
+                                   refusal.code().message() +
+                                   "); close other programs or raise the limits "
+                                   "(ulimit -u, ulimit -v).");
     }
 }
 
@@ -171,7 +172,8 @@ void TraceWriter::Impl::work_off() {
                 caught = std::make_exception_ptr(failed(sqlite, !nothing_kept));
             } catch (const std::bad_alloc&) {
                 caught = std::make_exception_ptr(
-                    EnvironmentError(path.string() + ": out of memory while writing; finished sequences are "
+                    EnvironmentError(ErrorId::environment_memory,
+                                     path.string() + ": out of memory while writing; finished sequences are "
                                                      "kept. Close some programs and record the rest."));
             }
         } catch (...) {

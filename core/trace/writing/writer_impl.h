@@ -75,7 +75,9 @@ struct TraceWriter::Impl {
 
     ~Impl() { stop(); }
 
-    [[noreturn]] void misuse(const std::string& what) const { throw InputError(path.string() + ": " + what); }
+    [[noreturn]] void misuse(const std::string& what) const {
+        throw InputError(ErrorId::environment_failed, path.string() + ": " + what);
+    }
     void need_run(const char* call) const {
         if (run == 0) {
             misuse(std::string(call) + " was asked for outside a run.");

@@ -64,8 +64,8 @@ ReferenceComparison compare(const std::string& name, const NamedArray& ours, con
 std::vector<std::vector<std::int32_t>> rows_of(const NamedArray& ids, const std::filesystem::path& path,
                                                std::int64_t length) {
     if (ids.shape.size() != 2 || ids.dtype != DType::i64) {
-        throw InputError(path, "input_ids as integers [B, T]", "another shape or type",
-                         "make the reference again");
+        throw InputError(ErrorId::input_invalid, path, "input_ids as integers [B, T]",
+                         "another shape or type", "make the reference again");
     }
     std::vector<std::vector<std::int32_t>> rows;
     for (std::int64_t row = 0; row < ids.shape[0]; ++row) {
@@ -197,9 +197,9 @@ void compute_passes(Engine& engine, const std::vector<std::vector<std::int32_t>>
             const auto number = parse_number<std::int64_t>(
                 std::string_view(pass).substr(begin.size(), pass.size() - begin.size() - 1));
             if (!number) {
-                throw InputError("Reference array \"" + printable(name) +
-                                 "\": expected the number of a pass in its "
-                                 "name, as in jacobi.pass3.logits.");
+                throw InputError(ErrorId::input_invalid, "Reference array \"" + printable(name) +
+                                                             "\": expected the number of a pass in its "
+                                                             "name, as in jacobi.pass3.logits.");
             }
             engine.choose(&RunPlan::refreshes, *number - engine.config().ponder.max_steps - 1);
             ArrayMap refreshed = compute(engine, rows);
@@ -385,7 +385,8 @@ ReferenceResult compare_with_reference(Engine& engine, const std::filesystem::pa
     const ArrayMap golden = read_arrays(golden_path);
     const auto ids = golden.find("input_ids");
     if (ids == golden.end()) {
-        throw InputError(golden_path, "a tensor input_ids", "none", "make the reference again");
+        throw InputError(ErrorId::input_invalid, golden_path, "a tensor input_ids", "none",
+                         "make the reference again");
     }
     const std::vector<std::vector<std::int32_t>> rows =
         rows_of(ids->second, golden_path, ids->second.shape[1]);
@@ -503,8 +504,8 @@ ReferenceResult compare_case(const std::filesystem::path& folder) {
         } else if (flag == "--initial-state") {
             start_state = value;
         } else {
-            throw InputError(folder / "case.json", "--method or --initial-state", "'" + flag + "'",
-                             "read it in compare_case()");
+            throw InputError(ErrorId::input_invalid, folder / "case.json", "--method or --initial-state",
+                             "'" + flag + "'", "read it in compare_case()");
         }
     }
     Engine engine = load_engine(Checkpoint::open(folder, method));

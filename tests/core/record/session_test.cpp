@@ -327,7 +327,8 @@ TEST_F(Session, AFailureLeavesAWriterThatIsNotItsOwnOpen) {
     const Checkpoint checkpoint = Checkpoint::open(folder_ / "ponderlm");
     const Engine engine = Engine::load(checkpoint);
     const Tokenizer tokenizer = Tokenizer::load_folder(checkpoint.folder);
-    Eventful source(sequence_from_prompt(story, tokenizer), [] { throw InputError("It ends here."); });
+    Eventful source(sequence_from_prompt(story, tokenizer),
+                    [] { throw InputError(ErrorId::input_invalid, "It ends here."); });
     RecordOptions options{.batch = 1, .finish = false};
     TraceWriter writer(folder_ / "open.ponder");
     const std::int64_t training = writer.begin_training({}, {});

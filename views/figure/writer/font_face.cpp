@@ -99,14 +99,16 @@ void use_cids(const QByteArray& font, std::map<std::uint32_t, std::uint32_t>& co
 } // namespace
 
 void FontFace::unusable(const char* why) const {
-    throw EnvironmentError("The font \"" + family_.toStdString() + "\" cannot be put into a figure: " + why +
-                           "; choose another, such as " + default_family + ".");
+    throw EnvironmentError(ErrorId::environment_program,
+                           "The font \"" + family_.toStdString() + "\" cannot be put into a figure: " + why +
+                               "; choose another, such as " + default_family + ".");
 }
 
 void FontFace::damaged() const {
     throw EnvironmentError(
+        ErrorId::environment_program,
         "The font \"" + family_.toStdString() +
-        "\" is damaged on this machine; install it again, or choose another for the figure.");
+            "\" is damaged on this machine; install it again, or choose another for the figure.");
 }
 
 FontFace::FontFace(const std::string& path, unsigned index, QString family) : family_(std::move(family)) {

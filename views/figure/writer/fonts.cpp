@@ -192,11 +192,13 @@ Fonts Fonts::load(const QString& family) {
     const FontSet set = list_fonts(family_pattern(family));
     const std::span<FcPattern*> fonts = fonts_of(set);
     if (fonts.empty()) {
-        throw EnvironmentError("The font \"" + family.toStdString() +
-                               "\", the typeface of the figure, was not found on this machine; install it" +
-                               (family == QLatin1String(default_family)
-                                    ? " (package fonts-dejavu-core)."
-                                    : std::string(", or choose another, such as ") + default_family + "."));
+        throw EnvironmentError(
+            ErrorId::environment_program,
+            "The font \"" + family.toStdString() +
+                "\", the typeface of the figure, was not found on this machine; install it" +
+                (family == QLatin1String(default_family)
+                     ? " (package fonts-dejavu-core)."
+                     : std::string(", or choose another, such as ") + default_family + "."));
     }
     auto shelf = std::make_shared<Shelf>();
     shelf->family = family;

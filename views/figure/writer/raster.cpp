@@ -84,9 +84,11 @@ QImage to_image(const DisplayList& list, const Fonts& fonts, double dpi) {
     const int width = static_cast<int>(std::lround(list.size().width() * scale));
     const int height = static_cast<int>(std::lround(list.size().height() * scale));
     if (width < 1 || height < 1 || width > 32767 || height > 32767) {
-        throw InputError("A figure of " + std::to_string(width) + " × " + std::to_string(height) +
-                         " pixels cannot be painted: at most 32767 a side are possible; choose a lower dpi "
-                         "or fewer tokens.");
+        throw InputError(
+            ErrorId::figure_size,
+            "A figure of " + std::to_string(width) + " × " + std::to_string(height) +
+                " pixels cannot be painted: at most 32767 a side are possible; choose a lower dpi "
+                "or fewer tokens.");
     }
     QImage image(width, height, QImage::Format_RGB32);
     image.fill(Qt::white);
@@ -109,8 +111,9 @@ QByteArray png_of(const QImage& image) {
     buffer.open(QIODevice::WriteOnly);
     QImageWriter writer(&buffer, "png");
     if (!writer.write(image)) {
-        throw EnvironmentError("The figure could not be encoded as PNG: " +
-                               writer.errorString().toStdString() + "; choose a smaller width_mm or dpi.");
+        throw EnvironmentError(ErrorId::environment_failed, "The figure could not be encoded as PNG: " +
+                                                                writer.errorString().toStdString() +
+                                                                "; choose a smaller width_mm or dpi.");
     }
     return bytes;
 }
