@@ -77,11 +77,15 @@ TEST_F(CommandLine, ErrorsHaveIdsThatThePageLists) {
     EXPECT_EQ(parse(result.out).at("error"), "file.missing");
     EXPECT_EQ(parse(result.out).at("message").get<std::string>() + " [file.missing]\n",
               result.err.substr(result.err.find(' ') + 1));
-    std::string list = "\n";
-#define PONDERSCOPE_ERROR(area, name, meaning) list += "- `" #area "." #name "`: " meaning "\n";
+    std::string list = "```text\n";
+    const auto add = [&](std::string id, const char* meaning) {
+        id.resize(24, ' ');
+        list += id + meaning + '\n';
+    };
+#define PONDERSCOPE_ERROR(area, name, meaning) add(#area "." #name, meaning);
 #include "core/base/error_ids.def"
 #undef PONDERSCOPE_ERROR
-    EXPECT_TRUE(read_file(source_tree() / "resources/docs/errors.md").ends_with(list)) << list;
+    EXPECT_TRUE(read_file(source_tree() / "resources/docs/errors.md").ends_with(list + "```\n")) << list;
 }
 
 TEST_F(CommandLine, HelpSaysWhatIsTakenWhereNothingIsGiven) {
