@@ -139,7 +139,7 @@ class Trace:
         return write_page(self, path, a=a, b=b, **options)
 
     def to_arrow(self) -> dict[str, pyarrow.Table]:
-        """Tables by name: ``runs``, ``sequences``, ``tokens``, ``labels`` (if any), and ``signals/NAME`` with nested lists for axes. All in memory."""
+        """Tables by name: ``runs``, ``sequences``, ``tokens``, ``labels`` (if any), ``signals/NAME`` with nested lists. All in memory."""
         from .tables import arrow_tables
 
         return arrow_tables(self)
