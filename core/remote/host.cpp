@@ -392,7 +392,7 @@ Host::Answer Host::ask(Question question, std::string payload) {
         if (answer->status == Status::wrong_input) {
             throw InputError(ErrorId::remote_refused, sentence);
         }
-        throw EnvironmentError(ErrorId::remote_connection, sentence);
+        throw EnvironmentError(ErrorId::remote_refused, sentence);
     }
     return std::move(*answer);
 }
