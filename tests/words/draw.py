@@ -4,7 +4,7 @@
 
     draw.py [--seed N]     five pages, thirty strings of the window and five headers, chosen by the seed
     draw.py --lengths      mean words a sentence of the documents, the comments in headers and the strings of the window
-    draw.py --errors       every refusal in the sources, as a list to read from top to bottom
+    draw.py --errors       every error and notice in the sources, as a list to read from top to bottom
 
 The reader marks each sentence that had to be read twice. Fewer than one in fifty is the aim (CONTRIBUTING.md).
 """
@@ -42,9 +42,10 @@ def of_the_window():
 
 
 def refusals():
-    """Every refusal with what stands between its literals as an ellipsis."""
+    """Every error and notice with what stands between its literals as an ellipsis."""
     argument = rf"(?:{LITERAL}|'\\?.'|[^\";{{}}])"
-    cpp = rf"\b(?:InputError\(|EnvironmentError\(|CheckFailed\(|refuse\w*\(|fail\(|return {{ErrorId::)({argument}{{0,700}}?)[)}}];"
+    call = r"InputError\(|EnvironmentError\(|CheckFailed\(|refuse\w*\(|fail\(|return {ErrorId::|notice\(NoticeId::|push_back\({NoticeId::"
+    cpp = rf"\b(?:{call})({argument}{{0,700}}?)(?:[)}}]|}}\));"
     python = r"\braise \w*Error\(([^\n]{0,300})"
     found = {}
     for pattern, files in ((cpp, ("core/*.cpp", "app/*.cpp", "views/*.cpp")), (python, ("app/python/*.py",))):

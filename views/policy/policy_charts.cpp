@@ -31,6 +31,14 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
                                               name + "\".");
 }
 
+void check_costs(const ReplayTable& table, bool over_flops) {
+    if (over_flops && !table.flops) {
+        throw InputError(ErrorId::run_unsuited,
+                         "\"quantity\": the trace of " + table.run +
+                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
+    }
+}
+
 int rule_ink(const ReplayTable& table, const std::string& name) {
     const PolicyKind* kind = find_policy_kind(name);
     if (name == blind_rule || (kind != nullptr && !kind->causal)) {
@@ -110,11 +118,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
                           const BootstrapOptions& options) {
     constexpr int parts = 12;
     constexpr int settings = 33;
-    if (look.over_flops && !table.flops) {
-        throw InputError(ErrorId::run_unsuited,
-                         "\"quantity\": the trace of " + table.run +
-                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
-    }
+    check_costs(table, look.over_flops);
     const std::vector<std::string> known = matched_rules(table);
     std::vector<std::string> rules = look.policies.empty() ? known : look.policies;
     for (std::string& rule : rules) {
@@ -220,11 +224,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop) {
     constexpr int settings = 41;
-    if (quantity == Quantity::flops && !table.flops) {
-        throw InputError(ErrorId::run_unsuited,
-                         "\"quantity\": the trace of " + table.run +
-                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
-    }
+    check_costs(table, quantity == Quantity::flops);
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;
     chart.title = u"Parameter sweep"_s;
