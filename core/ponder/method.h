@@ -34,14 +34,15 @@ struct Slots {
 /// case.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], the recorded gate or router value; undefined: none
-    at::Tensor compared;  ///< fp32 [n], number that the method's rule compares; undefined: `value`
+    at::Tensor compared;  ///< fp32 [n], number that is compared with the threshold; undefined: `value`
     at::Tensor go_on;     ///< bool [n]; undefined: every token continues
     at::Tensor mass_on;   ///< fp32 [n], mass of h^k if the token continues; undefined: 0
     at::Tensor mass_stop; ///< fp32 [n], mass of h^k if the token stops; undefined: 1
     at::Tensor carry;     ///< [n, ...], becomes Slots::carry at the next step
-    /// fp32 [n], bias on the logits of the next slot's key, the same for every query; undefined: none
+    /// fp32 [n], added to the attention logits of the next slot's key, for every query; undefined: none
     at::Tensor next_key_bias;
-    at::Tensor expected_mass; ///< fp32 [n], recorded mass of h^k in the mean over all steps; undefined: none
+    at::Tensor
+        expected_mass; ///< fp32 [n], weight of h^k in the mean state of `expected_nll`; undefined: none
     /// Additional recorded numbers with the names that signals() declares: fp32 [n] for this step, or [n, K +
     /// 1] for all steps at once.
     std::vector<std::pair<const char*, at::Tensor>> notes;
@@ -93,7 +94,7 @@ public:
     [[nodiscard]] virtual bool wants_stream() const { return false; }
     /// Interleaved rule: next_input does not read the states, so all slots can run in one pass.
     [[nodiscard]] virtual bool knows_inputs() const { return false; }
-    /// Empty: next_input does not need an expected embedding.
+    /// Options of the expected embedding that next_input needs; empty: none.
     [[nodiscard]] virtual std::optional<MixtureWish> mixture() const { return std::nullopt; }
     /// The state from which the expected embedding is computed, [n, d].
     [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision&) const {
@@ -132,8 +133,8 @@ public:
     [[nodiscard]] virtual bool halts_in_training() const { return true; }
 
 protected:
-    /// Decisions are computed in fp32 for every dtype of a run and under autocast. Rounding would flip gates
-    /// near a threshold, and an error in a key's bias would affect all queries.
+    /// A linear layer for decisions: in fp32 for every dtype of a run and under autocast. Rounding would flip
+    /// gates near a threshold, and an error in a key's bias would affect all queries.
     class Fp32Linear {
     public:
         Fp32Linear() = default;
@@ -175,7 +176,7 @@ struct MethodEntry {
     /// The method's tensors, without the backbone's, in the order of saving; nullptr: none.
     std::vector<TensorSpec> (*tensors)(const ModelConfig& config) = nullptr;
 
-    /// The entry of a method whose constructor takes some of (config, parameters, backbone).
+    /// The entry of a method whose constructor takes (config), (config, parameters) or all three.
     template <typename M>
     static MethodEntry of(MethodKind kind);
 };

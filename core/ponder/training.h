@@ -17,18 +17,18 @@ struct StepStates {
     at::Tensor tokens; ///< int64 [n_k], ascending: the token of each row. Undefined: all N in order
     at::Tensor input;  ///< [n_k, d], the input of the slot
     at::Tensor hidden; ///< [n_k, d], the state after the final norm
-    at::Tensor value;  ///< fp32 [n_k], gate or router after the slot; undefined: no decision
+    at::Tensor value;  ///< fp32 [n_k], value of the gate or router after the slot; undefined: none
 };
 
 /// Settings of a method's penalty on steps, besides its weight lambda.
 struct PenaltySettings {
-    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of gates pushed down
+    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of gates in the penalty
     double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
 };
 
 /// Options of Model::forward.
 struct ForwardForm {
-    /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
+    /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     /// For the training loss: computes the method's penalty. Runs every slot if the method does not halt in
     /// training.

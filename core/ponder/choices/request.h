@@ -12,20 +12,20 @@
 namespace ponderscope {
 
 /// The signals that a run records. `basic`: the signals that need no extra computation. `steps`: also the
-/// read-out after every step. It costs a head product for each step and changes no result. `nll`: only NLL,
-/// rank, steps and FLOPs, for a perplexity or as the baseline for the cost of recording.
+/// read-out after every step, which costs a head product for each step and changes no result. `nll`: only
+/// NLL, rank, steps and FLOPs, for a perplexity or as the baseline for the cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
 /// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
 struct Window {
     std::span<const std::int32_t> ids;
     std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) are read out; others are context
-    std::int64_t report_end = 0; ///< a token's target is the id after it; `next` for the window's last token
+    std::int64_t report_end = 0;
     // The window's location in its text, for start states, patches and halting rules that read positions.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: its index in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
-    std::int32_t next = -1;           ///< the id after the window, the target of the last token; -1: none
+    std::int32_t next = -1;           ///< id after the window; a token's target is the next id. -1: none
 };
 
 /// Appends rows [first, first + count) of \p chunk to \p all, which is empty or has the same type and shape.

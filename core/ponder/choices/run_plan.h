@@ -14,9 +14,9 @@ namespace ponderscope {
 class HaltingRule;
 class Method;
 
-/// The slots that a slot may attend to (methods.md section 2).
+/// The slots (t',k') that slot (t,k) may attend to (methods.md section 2). K_t': last step of token t'.
 enum class VisibilityRule : std::uint8_t {
-    per_step,        ///< (t,k) sees (t',k') iff t' <= t and k' = min(k, K_t')
+    per_step,        ///< iff t' <= t and k' = min(k, K_t')
     interleaved,     ///< iff t' < t, or t' = t and k' <= k
     two_dimensional, ///< iff t' <= t and k' <= k
 };
@@ -34,7 +34,7 @@ std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
 /// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10).
 /// Each layer and head costs an extra product. While a batch is scored, the weights of all its windows are in
-/// memory, each as wide as the longest window.
+/// memory, those of each window as wide as the longest window.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
@@ -67,10 +67,10 @@ enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 /// Choices of an engine's computation and of data to record beyond the level. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< halting rule; nullptr: the method's own rule
-    /// Interleaved rule: number of refreshes after all slots exist; absent: exact.
+    /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: full if the method's own exits select, else per_step
+    std::optional<KvPolicy> kv = {}; ///< absent: full without `rule` if Method::exits_select(), else per_step
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
@@ -94,10 +94,9 @@ struct RunPlan {
     [[nodiscard]] bool selects(const Method& method) const;
     /// Whether tokens may stop, so that their later steps do not run.
     [[nodiscard]] bool stops(const Method& method) const;
-    /// Whether a slot sees rows of other passes, even without a cache.
+    /// Whether a slot sees K/V rows of other passes, even without a cache.
     [[nodiscard]] bool keeps_rows(const Method& method) const;
-    /// Whether a slot needs the last step of all earlier tokens, although the per-step rule itself sets no
-    /// order.
+    /// Whether a slot needs the last step of all earlier tokens (KvPolicy::shared).
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Interleaved rule: whether one pass is not enough, because inputs depend on states or tokens may stop.
     [[nodiscard]] bool iterates(const Method& method) const;

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// Results on the device of a run over the newest tokens of S generated sequences.
+/// Results of a run over the newest tokens of S generated sequences, on the device.
 struct NewestTokens {
-    std::unique_ptr<Recorder> recorder; ///< recorded results; null without a listener
+    std::unique_ptr<Recorder> recorder; ///< the recorded signals; null: Wish::level is absent
     at::Tensor steps;                   ///< StepsResult::steps
     at::Tensor states;                  ///< [S, d]: the head's input for the last token of each sequence
     at::Tensor likeliest;               ///< int64 [S]: most likely next tokens, if requested
@@ -23,16 +23,16 @@ struct NewestTokens {
 
 /// Computes the newest tokens of a generation.
 ///
-/// Captures a step's device operations once and repeats them by one call, because the host launches hundreds
-/// of operations more slowly than the GPU runs them. Conditions: a GPU, a cache, no token can stop, and each
-/// run has one token of the same sequences in the same memory. If the capture fails, the host launches
-/// operations one by one.
+/// Captures the device operations of one decoding step as a CUDA graph and replays the graph for later steps,
+/// because the host launches hundreds of operations more slowly than the GPU runs them. Conditions: a GPU, a
+/// cache, no token can stop, and each run has one token of each of the same sequences, in the same memory. If
+/// the capture fails, the host launches the operations of each step.
 class Decoder {
 public:
     struct Wish {
-        std::optional<RecordLevel> level; ///< record level; absent: no listener
+        std::optional<RecordLevel> level; ///< record level; absent: records nothing
         bool likeliest = false;
-        bool repeats = true;        ///< false: every step launches its operations, as a reference
+        bool repeats = true;        ///< false: the host launches the operations of each step
         GraphUse* graphs = nullptr; ///< GenerateOptions::graphs
     };
     /// \p cache must outlive the object. nullptr: every run computes all tokens.

@@ -40,16 +40,16 @@ struct NamedArray {
 };
 using ArrayMap = std::map<std::string, NamedArray>;
 
-/// Numbers of captured and replayed steps of a generation, and the failure of a capture.
+/// The numbers of captured and of replayed steps in a generation, and why a capture failed.
 struct GraphUse {
     std::int64_t captures = 0;
     std::int64_t replays = 0;
-    std::string failure; ///< empty: no capture failed. After a failure, steps are launched one by one
+    std::string failure; ///< empty: no capture failed. After a failure, no step is captured
 };
 
 struct GenerateOptions {
     std::int64_t max_new_tokens = 0;
-    double temperature = 0; ///< 0: greedy; of equal logits, the lowest id
+    double temperature = 0; ///< 0: greedy, with the lowest id among equal logits
     std::int64_t top_k = 0; ///< number of most likely tokens to sample from; 0: all
     double top_p = 1;       ///< nucleus (top-p) sampling among these tokens; 1: all
     /// A random number depends on the seed, the sequence's number in the run and the position (token_draw).
@@ -61,7 +61,7 @@ struct GenerateOptions {
     /// Called after every new token with the prompt's index in the call and all new tokens so far. If it
     /// returns true, this prompt ends. May be empty.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
-    bool reports_sampling = false; ///< the callback's read-outs also have sampling_signals()
+    bool reports_sampling = false; ///< on_token of generate() also gets sampling_signals()
     bool use_cache = true; ///< false: computes the whole sequence again for each token, as a reference
     /// On a GPU, if no token can stop: capture a step once as a graph and replay it (decoder.h). False:
     /// launch the operations of each step.
@@ -90,9 +90,9 @@ public:
     [[nodiscard]] const ModelConfig& config() const;
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
-    /// The plan of all later runs. The default has the method's own choices and the config's number of
-    /// refreshes. If the config has no such number: 3 refreshes for public keys, exact scoring for a
-    /// "pondering" section. Generation is always exact and records neither attention nor states.
+    /// The plan of all later runs. The default plan has the method's own choices and the config's number of
+    /// Jacobi refreshes. A config without this number gets exact scoring if it has a "pondering" section,
+    /// else 3 refreshes. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the
     /// old plan stays.
@@ -120,21 +120,21 @@ public:
     /// replacement. Window::sequence identifies a sequence. InputError: a plan with a number of refreshes, an
     /// unknown location, or a state with another width, NaN or infinity.
     void use_patches(std::vector<StatePatch> patches);
-    /// The states at these locations. Computes the windows together, without patches. A state is empty if its
-    /// token is not read out or did not run the step. InputError: an unknown location. MemoryExhausted:
+    /// The states at these locations. Computes all windows in one batch, without patches. A state is empty if
+    /// its token is not read out or did not run the step. InputError: an unknown location. MemoryExhausted:
     /// compute fewer windows together.
     [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
                                                             std::span<const StatePlace> places) const;
-    /// InputError: the model lacks this step or layer. With \p patched, also: the model does not allow a
+    /// InputError: the model does not have this step or layer, or \p patched is true and the model allows no
     /// patch there.
     void check_place(const StatePlace& place, bool patched) const;
     /// Number of elements of a state after this layer.
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;
-    /// Bytes of the recorded attention weights between two tokens, in all steps; 0: not recorded.
+    /// Bytes of the recorded attention weights per pair of tokens: all steps, layers and heads; 0: none.
     [[nodiscard]] std::int64_t attention_pair_bytes() const;
     [[nodiscard]] Notices notices() const;        ///< about weights and precision
     [[nodiscard]] std::int64_t max_steps() const; ///< K
-    /// The JSON of core/policy/flops_model.h that is stored with a run.
+    /// The FLOPs model (core/policy/flops_model.h) as JSON, which is stored with a run.
     [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
@@ -152,14 +152,15 @@ public:
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 
-    /// The halves of score(), so that a GPU computes a batch while the last results are copied. submit queues
-    /// the work and returns. collect waits for the results. At most two batches may be in flight.
+    /// The two halves of score(), so that a GPU computes a batch while the previous results are copied.
+    /// submit queues the work and returns. collect waits for the results. At most two batches may be in
+    /// flight.
     class Pending;
-    using PendingPtr = std::shared_ptr<Pending>; ///< Pending is private to the engine
+    using PendingPtr = std::shared_ptr<Pending>; ///< Pending is in engine_impl.h
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
-    /// All results for one rectangular batch of ids [B][T], with the names of the reference files: `logits`
+    /// All results for one rectangular batch of ids [B][T], with the names in the golden cases: `logits`
     /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
     /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, and signals as `signal.NAME`. Values of
     /// steps that did not run are NaN, or did_not_run in integer arrays. \p numbers: the sequences' numbers
@@ -169,8 +170,9 @@ public:
 
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
     /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
-    /// are the prompt's index in \p prompts and the read-out that chose the token, with the token's NLL and
-    /// rank. If it returns false, the generation ends. generate() returns the new ids without the prompts.
+    /// are the prompt's index in \p prompts, the new id, and the read-out that chose the token, with the
+    /// token's NLL and rank. If it returns false, the generation ends. generate() returns the new ids without
+    /// the prompts.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;
     [[nodiscard]] std::vector<std::vector<std::int32_t>>

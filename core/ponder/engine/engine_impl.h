@@ -18,12 +18,12 @@
 
 namespace ponderscope {
 
-/// Tokens of earlier runs that precede the windows of a run, in the order of the windows.
+/// Tokens that earlier runs computed before the windows of a run. Vectors have one entry per window.
 struct EarlierTokens {
-    StepCache* cache = nullptr;          ///< keys and values of these tokens; nullptr: no earlier tokens
-    std::vector<std::int64_t> past = {}; ///< number of these tokens
+    StepCache* cache = nullptr;          ///< K/V of the earlier tokens; nullptr: no earlier tokens
+    std::vector<std::int64_t> past = {}; ///< number of earlier tokens
     std::vector<std::int64_t> rows = {}; ///< first row of each window in a segment of the cache
-    std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t, if the method halts
+    std::vector<std::vector<std::int32_t>> steps = {}; ///< K_t of the earlier tokens, if the method halts
 };
 
 /// The parts of an engine, for the files that implement its functions.
@@ -65,8 +65,8 @@ struct EngineParts {
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: an id outside of the vocabulary, or a sequence without tokens.
     void check_ids(std::span<const std::int32_t> ids) const;
-    /// Engine::submit. \p listen may change the options, for example replace the listener, which is the
-    /// recorder. \p result receives the result of the run.
+    /// Engine::submit. \p listen may change the options, for example replace the recorder by another
+    /// listener. \p result receives the result of the run.
     [[nodiscard]] Engine::PendingPtr submit(std::span<const Window> windows, RecordLevel level,
                                             const std::function<void(StepsOptions& options)>& listen = {},
                                             StepsResult* result = nullptr,
@@ -75,7 +75,7 @@ struct EngineParts {
 
 struct Engine::Impl : EngineParts {};
 
-/// InputError: the plan has refreshes, so that patches cannot be applied exactly.
+/// InputError: the plan has Jacobi refreshes, with which patches are not exact.
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method);
 
 class Engine::Pending {

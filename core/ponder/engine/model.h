@@ -32,17 +32,16 @@ struct ForwardResult {
     std::vector<StepStates> steps; ///< steps 0..K, up to the last step of any token
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
     at::Tensor cross_entropy; ///< scalar, fp32: mean over the tokens with a target, nats; undefined: none
-    at::Tensor penalty;       ///< scalar penalty of the method; undefined: none, no targets, or not training
+    at::Tensor penalty;       ///< scalar; undefined: no penalty in the method, no targets, or not training
     at::Tensor mean_steps;    ///< scalar, fp32: mean of K_t over all tokens
 };
 
-/// A backbone with a method (methods.md sections 2 and 10): the one forward pass of scoring, generation and
-/// training.
+/// A backbone with a method (methods.md sections 2 and 10), for scoring, generation and training.
 ///
-/// forward() records a graph if GradMode is on and parameters require grad. It then overwrites no buffer and
-/// uses the differentiable attention and head. Under at::autocast, products run in autocast's dtype. The
-/// residual stream stays fp32. The model refers to the tensors of \p parameters, so an optimiser may update
-/// them in place.
+/// forward() records an autograd graph if GradMode is on and parameters require grad. It then overwrites no
+/// buffer and uses the differentiable attention and head. Under at::autocast, products run in autocast's
+/// dtype. The residual stream stays fp32. The model refers to the tensors of \p parameters, so an optimiser
+/// may update them in place.
 class Model {
 public:
     /// InputError: this build does not run the architecture, method or depth mixing.
@@ -65,7 +64,7 @@ private:
     std::unique_ptr<Method> method_;
 };
 
-/// The tensors of backbone and method. InputError: this build does not run the config.
+/// Names and shapes of the tensors of backbone and method. InputError: this build does not run the config.
 ParameterLayout parameter_layout(const ModelConfig& config);
 
 } // namespace ponderscope

@@ -20,8 +20,8 @@ struct TokenPlaces {
     at::Tensor length;   ///< tokens of the sequence; in a generation, including tokens to come
 };
 
-/// The data for a halting decision: whether slot (t, k+1) runs after slot (t, k), k < K. n rows, in the order
-/// of `slots`.
+/// The data for a halting decision: whether slot (t, k+1) runs after slot (t, k), k < K. Tensors have n rows,
+/// in the order of `slots`.
 struct HaltingQuestion {
     const Slots& slots;          ///< step, tokens, input, hidden (h^k)
     const Decision& decision;    ///< the method's own decision: `value` is the gate, `go_on` its choice
@@ -29,8 +29,8 @@ struct HaltingQuestion {
     at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0 or without looks_back()
     at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined in the same cases
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
-    const TokenPlaces& places; ///< places of all N tokens: index with `slots.tokens` (undefined: all tokens)
-    const HeadWeights& head;   ///< weights for read_out (core/kernels/head.h)
+    const TokenPlaces& places;   ///< of all N tokens; index them with `slots.tokens` (undefined: all)
+    const HeadWeights& head;     ///< weights for read_out (core/kernels/head.h)
 };
 
 struct HaltingAnswer {
@@ -39,7 +39,7 @@ struct HaltingAnswer {
 };
 
 /// A rule that replaces the method's own halting rule (methods.md section 9, "Rerun"). Gates and routers
-/// still take part in the computation (s in E, log w on keys, masses).
+/// still enter the computation: as factors of expected embeddings, key biases and masses.
 ///
 /// The engine's thread calls the rule once for each step before K, for the tokens that still run, in
 /// ascending order. Halting is irreversible. Under the interleaved rule the engine repeats the call in every

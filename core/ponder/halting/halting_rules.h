@@ -10,7 +10,7 @@ namespace ponderscope {
 
 class HaltingRule; // halting.h
 
-/// No token halts. Complete replays need a run under this rule.
+/// No token halts. On a run under this rule, replays can choose any step.
 std::shared_ptr<const HaltingRule> full_halting();
 
 /// The chosen tokens run up to a given last step (at most K). The other tokens follow \p otherwise (nullptr:

@@ -6,9 +6,9 @@
 
 namespace ponderscope {
 
-/// Steps over the middle of a stack (methods-released.md sections 3 to 5). Each step combines the state with
-/// the prelude's output e and runs the core.
-/// x^k = core(inject(x^{k-1}, e)), where x^{-1} is the start state. The head reads the coda of x^k.
+/// Steps over the core, the middle blocks of a stack (methods-released.md sections 3 to 5). Each step
+/// combines the state with the prelude's output e and runs the core. x^k = core(inject(x^{k-1}, e)), where
+/// x^{-1} is the start state. The head reads the coda of x^k.
 class Recurrent : public Method {
 public:
     Recurrent(const ModelConfig& config, const Parameters&, const Backbone& backbone)

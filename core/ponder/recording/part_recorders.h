@@ -16,13 +16,13 @@
 
 namespace ponderscope {
 
-/// The M tokens, of N in a run, that are read out. `tokens` undefined: all tokens.
+/// The tokens of a run that are read out: M of N. Without `tokens`, all tokens are read out.
 struct ReportedTokens {
-    at::Tensor tokens; ///< int64 [M], ascending
-    at::Tensor others; ///< int64 [N - M]: tokens that are context only
-    at::Tensor place;  ///< int64 [N]: index among the M tokens, -1: context; as `tokens`, may be undefined
-    std::int64_t count = 0;   ///< M
-    at::Tensor targets;       ///< int64 [M], -1: none; undefined: no token has a target
+    at::Tensor tokens;      ///< int64 [M], ascending
+    at::Tensor others;      ///< int64 [N - M]: tokens that are context only
+    at::Tensor place;       ///< int64 [N]: index among the M tokens, -1: context; undefined without `tokens`
+    std::int64_t count = 0; ///< M
+    at::Tensor targets;     ///< int64 [M], -1: none; undefined: no token has a target
     std::int64_t longest = 0; ///< tokens of the longest window
 };
 
@@ -33,8 +33,8 @@ struct RecordedRows {
     bool empty = false;
 };
 
-/// Fills some signals of a run from the results of its layers. Writes only entries of steps that ran. The
-/// Recorder sets all others.
+/// Fills some signals of a run from the tensors of its layers. Writes only entries of steps that ran. The
+/// Recorder sets the other entries.
 class PartRecorder : public TapListener {
 public:
     /// Call it before slots run: sets the rows of the next tensors.
@@ -61,8 +61,8 @@ std::vector<std::unique_ptr<PartRecorder>> part_recorders(const Backbone& backbo
                                                           const RunPlan& plan, const ReportedTokens& reported,
                                                           const SignalTensors& signals);
 
-/// Records the attention weights of chosen layers and heads. attend() never computes the whole matrix, so
-/// this recorder computes the product itself, for some queries at a time. Only the result grows with the
+/// Records the attention weights of chosen layers and heads. attend() never has the whole matrix of weights,
+/// so this recorder computes the weights itself, for some queries at a time. Only the result grows with the
 /// square of the text length. The last axis of \p values, `back`, is the distance from key to query in
 /// tokens. Supports only tokens without a past in a cache. \p place: ReportedTokens::place.
 std::unique_ptr<PartRecorder> attention_recorder(const AttentionChoice& choice, const at::Tensor& values,

@@ -13,11 +13,11 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    /// Shape of a token's values. The last axis of attention is 1 here, and the longest window in a run.
+    /// Shape of a token's values. Last axis of attention: 1 here, tokens of the longest window in a run.
     std::vector<std::int64_t> shape;
-    bool on_request = false; ///< recorded only on request, with a cost of its own
+    bool on_request = false; ///< recorded only on request, because it costs extra
     bool half = false;       ///< fp16 also on the device; integer signals stay integers
-    bool sparse = false;     ///< unwritten entries are NaN or did_not_run; false: 0
+    bool sparse = false;     ///< unwritten entries are NaN (integers: did_not_run); false: 0
 
     [[nodiscard]] std::int64_t token_bytes() const; ///< uncompressed bytes in the trace
 };
@@ -32,7 +32,7 @@ inline constexpr std::int64_t recorded_candidates = 10;
 /// Whether the expected embedding's pass over the vocabulary also reads out the step. False if slots are
 /// computed repeatedly.
 bool reads_steps_anyway(const Method& method, const RunPlan& plan);
-/// Number of elements of a state after \p layer, or at the end of a step.
+/// Number of elements of a state after \p layer (StatePlace::end_of_step: at the end of a step).
 std::int64_t state_width(const ModelConfig& config, const Method& method, std::int64_t layer);
 
 } // namespace ponderscope

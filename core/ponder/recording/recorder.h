@@ -35,10 +35,9 @@ public:
     /// Reads out the output. Call it once, after run_steps.
     void finish(const StepsResult& result);
 
-    /// Read-outs of the reported tokens' outputs; [M]. At level nll only nll and rank are defined.
+    /// The final read-outs of the reported tokens, [M]. At level nll only nll and rank are defined.
     HeadResult output;
-    /// Per-step signals by name: fp32 or int64 [M, K + 1]; [M, K + 1, 10] for candidates; [M, K] for a
-    /// method's own values.
+    /// A recorded signal: [M, RecordedSignal::shape], int64, fp32 or (RecordedSignal::half) fp16.
     struct Signal {
         SignalInfo info;
         at::Tensor values;
@@ -65,11 +64,11 @@ private:
     const Backbone& backbone_;
     const Method& method_;
     RecordLevel level_;
-    at::Tensor rows_of_; ///< argument of the last rows_of() call; its result: rows_
+    at::Tensor rows_of_; ///< argument of the last rows_of() call, which returned rows_
     std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
     bool free_steps_;  ///< the expected embedding's pass over the vocabulary also reads the step out
-    bool extra_steps_; ///< read out steps only for the recorded signals
+    bool extra_steps_; ///< the steps' read-outs are computed only for signals
     std::vector<Signal> signals_;
     std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step

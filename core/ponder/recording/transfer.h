@@ -15,11 +15,11 @@
 
 namespace ponderscope {
 
-/// Data that collect() needs to turn copied numbers into results.
+/// The data of a window that collect() needs to turn copied numbers into results.
 struct ReportedWindow {
     std::int64_t length = 0;              ///< tokens of the window in this run
     std::int64_t past = 0;                ///< tokens of the sequence before the window
-    std::vector<std::int32_t> past_steps; ///< K_t of these tokens, if the method halts; empty: K
+    std::vector<std::int32_t> past_steps; ///< K_t of the tokens before the window; empty: K
     std::int64_t report_begin = 0;
     std::int64_t report_end = 0;
     std::vector<std::int32_t> ids; ///< ids of the reported tokens
@@ -40,7 +40,7 @@ private:
         DType dtype = DType::f32;
     };
     std::vector<ReportedWindow> windows_;
-    std::vector<Field> fields_; ///< signals, after the scalar columns
+    std::vector<Field> fields_; ///< the copied signals; they follow the scalar columns
     bool has_distribution_ = false;
     bool has_steps_ = false;
     bool all_ran_ = false; ///< StepsResult::all_ran

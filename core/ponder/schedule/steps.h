@@ -32,7 +32,7 @@ struct TokenBatch {
     std::vector<std::int64_t> past;       ///< for each sequence: tokens of earlier runs in the cache
     std::vector<std::int64_t> first_rows; ///< for each sequence: the first row in a segment
     std::int64_t room = 0;            ///< largest number of tokens of a sequence in the cache; 0: no cache
-    RowSpace space;                   ///< defined if rows are kept: tokens may halt, or there is a cache
+    RowSpace space;                   ///< defined with a cache, or if RunPlan::keeps_rows()
     TokenPlaces places;               ///< defined for runs with a halting rule
     at::Tensor start;                 ///< [N, d], the start state, if the stack has one
     std::vector<std::int64_t> prefix; ///< for each sequence: first tokens that see each other; empty: none
@@ -63,8 +63,8 @@ struct StepCache {
     /// rule: int64 [K + 1, S]; interleaved: [1, S].
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], bias of the keys; undefined: none
-    at::Tensor seen;             ///< of StepRowPlanner; only for KvPolicy::skip with sliding windows
-    bool coda_each_step = false; ///< the coda's blocks, too, have a segment for each step
+    at::Tensor seen;             ///< as in StepRowPlanner; only for KvPolicy::skip with sliding windows
+    bool coda_each_step = false; ///< the coda's blocks have a segment for each step; false: one segment
 };
 
 struct StepsResult {
@@ -73,12 +73,12 @@ struct StepsResult {
     bool all_ran = false;           ///< every step ran for every token; K_t is the step of the read-out
     std::vector<StepStates> states; ///< empty unless requested
     // Only if the interleaved rule is computed in passes over all slots:
-    at::Tensor differences; ///< fp32 [N, refreshes]: largest change of the token's inputs; undefined: none
+    at::Tensor differences; ///< fp32 [N, refreshes]: largest change of a token's inputs in each refresh
 };
 
 struct StepsOptions {
-    /// Make the read-out after every step, even if each read-out costs a coda. Otherwise make the read-out at
-    /// the end and where a halting rule needs it.
+    /// Make the read-out after every step, even if each read-out costs a pass through the coda. False: make
+    /// the read-out at the end and where a halting rule needs it.
     bool read_out_every_step = false;
     RunListener* listener = nullptr;
     StepCache* cache = nullptr;
@@ -119,7 +119,7 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
 /// Runs all slots of all tokens under the interleaved rule, in which every slot of token t comes before token
 /// t + 1 (methods.md sections 4 and 6). core/README.md describes the three orders. With a cache, the K/V of
 /// the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in use). The listener gets
-/// `embeds` and `hidden` of the final slots step by step, and the tensors of the passes that computed them.
+/// the tensors of the final slots step by step.
 StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                             const StepsOptions& options);
 
@@ -127,7 +127,7 @@ StepsResult run_interleaved(const Backbone& backbone, const Method& method, cons
 StepCache make_step_cache(const Backbone& backbone, const Method& method, const StepsOptions& options,
                           std::int64_t total, std::int64_t sequences);
 
-/// The data that passes over the batch share. \p tokens: int64 [n]; undefined: all.
+/// The data that all passes over the batch share. \p tokens: int64 [n]; undefined: all.
 Pass pass_of(const TokenBatch& batch, const at::Tensor& tokens, const StepsOptions& options);
 
 } // namespace ponderscope

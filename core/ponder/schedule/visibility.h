@@ -16,8 +16,9 @@ namespace ponderscope {
 /// tensor[rows], or tensor itself if either is undefined.
 at::Tensor select_rows(const at::Tensor& tensor, const at::Tensor& rows);
 
-/// The K/V rows of a run's tokens. A segment has a row for each token of each sequence, in the order of
-/// tokens, and free rows for generated tokens. All tensors int64 [N], one entry for each token of the run.
+/// The K/V rows of a run's tokens. They form segments: one for each step, or one for all steps. A segment has
+/// a row for each token of each sequence, in the order of tokens, and free rows for generated tokens. All
+/// tensors are int64 [N], with an entry for each token of the run.
 struct RowSpace {
     std::int64_t segment_rows = 0;
     at::Tensor sequence_row; ///< the segment's row at which the token's sequence begins
@@ -29,7 +30,7 @@ struct RowSpace {
 struct StepRows {
     at::Tensor rows;   ///< int64 [n]
     at::Tensor ranges; ///< int32 [n, m, 2], as in Visibility::ranges
-    /// Each sliding window with its ranges. Filled only if rows are not in the order of positions.
+    /// Each sliding window with its ranges. Filled only for KvPolicy::skip.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges = {};
 };
 
@@ -72,7 +73,7 @@ private:
     std::vector<std::int64_t> windows_;
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
-    /// two_dimensional: for each step, int64 [N]: the number of its slots up to token t in t's sequence.
+    /// two_dimensional: for each step, int64 [N]: its number of slots up to token t in t's sequence.
     std::vector<at::Tensor> visible_;
 };
 

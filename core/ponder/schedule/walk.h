@@ -13,8 +13,8 @@
 
 namespace ponderscope {
 
-/// Observes a run of steps. Also computes expected embeddings, because one pass over the vocabulary gives the
-/// embeddings and the recorded read-out.
+/// Observes a run of steps. Also computes expected embeddings, because one pass over the vocabulary gives
+/// both the embeddings and the recorded read-out.
 class RunListener : public TapListener {
 public:
     [[nodiscard]] bool wants(std::string_view name) const override {
@@ -22,8 +22,8 @@ public:
         return false;
     }
     void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
-    /// Expected embeddings [n, d] of the slots' states, not scaled. By default: the differentiable function
-    /// if a gradient is needed, otherwise read_out.
+    /// Expected embeddings [n, d] of the slots' states, not scaled. By default:
+    /// ponderscope::expected_embedding() if a gradient is needed, otherwise read_out().
     virtual at::Tensor expected_embedding(const Slots& slots, const HeadWeights& head,
                                           const MixtureWish& wish);
     /// Called before slots run. \p slots: tokens, step and input are set.
