@@ -108,7 +108,8 @@ TEST_F(CheckpointTest, FindsASnapshotInTheHubsCache) {
     fs::last_write_time(model / "snapshots" / "aaa",
                         fs::file_time_type::clock::now() + std::chrono::hours(1));
     EXPECT_EQ(Checkpoint::open("me/tiny-1.0").folder, model / "snapshots" / "aaa") << "the newest";
-    EXPECT_NE(opening("me/other").find("hf download me/other"), std::string::npos);
+    const std::string other = opening("me/other");
+    EXPECT_TRUE(other.ends_with("[file.missing]") && other.find("hf download me/other") != std::string::npos);
     EXPECT_EQ(opening("../me").find("hf download"), std::string::npos);
     const ScopedVariable older("HUGGINGFACE_HUB_CACHE", "");
     const ScopedVariable unset("HF_HUB_CACHE", "");
@@ -118,7 +119,9 @@ TEST_F(CheckpointTest, FindsASnapshotInTheHubsCache) {
 
 TEST_F(CheckpointTest, ATraceIsNoCheckpoint) {
     put("run.ponder", std::string("SQLite format 3\0", 16) + std::string(84, ' '));
-    EXPECT_NE(opening(folder_ / "run.ponder").find("a trace"), std::string::npos);
+    const std::string said = opening(folder_ / "run.ponder");
+    EXPECT_TRUE(said.starts_with("run.ponder: ") && said.ends_with("[file.kind]")) << said;
+    EXPECT_NE(said.find("ponderscope inspect"), std::string::npos) << said;
 }
 
 TEST_F(CheckpointTest, OpensByFolderOrByAFileInside) {
@@ -157,25 +160,26 @@ TEST_F(CheckpointTest, TheMethodIsPassedOn) {
 }
 
 TEST_F(CheckpointTest, WrongPathsAreNamed) {
-    const auto expect_error = [&](const fs::path& path, const std::string& place, const std::string& part) {
+    const auto expect_error = [&](const fs::path& path, const std::string& place, const std::string& id,
+                                  const std::string& part = "") {
         const std::string error = opening(path);
-        EXPECT_TRUE(error.starts_with(place + ": ")) << error;
+        EXPECT_TRUE(error.starts_with(place + ": ") && error.ends_with('[' + id + ']')) << error;
         EXPECT_NE(error.find(part), std::string::npos) << error;
     };
-    expect_error(folder_.path(), "", "put config.json and model.safetensors there");
-    expect_error(folder_ / "none", "none", "nothing there");
+    expect_error(folder_.path(), "", "checkpoint.files", "model.safetensors");
+    expect_error(folder_ / "none", "none", "file.missing");
     put("model.safetensors", tiny_weights);
-    expect_error(folder_.path(), "", "expected a config.json");
-    expect_error(folder_ / "model.safetensors", "", "expected a config.json");
+    expect_error(folder_.path(), "", "checkpoint.files", "config.json");
+    expect_error(folder_ / "model.safetensors", "", "checkpoint.files", "config.json");
     fs::remove(folder_ / "model.safetensors");
     put("config.json", tiny_config);
-    expect_error(folder_.path(), "", "no weights");
+    expect_error(folder_.path(), "", "checkpoint.files", "model.safetensors.index.json");
     put("other.txt", "x");
-    expect_error(folder_ / "other.txt", "other.txt", "found a file");
+    expect_error(folder_ / "other.txt", "other.txt", "file.kind");
     fs::create_symlink("loop", folder_ / "loop");
-    expect_error(folder_ / "loop", "loop", "[file.kind]");
+    expect_error(folder_ / "loop", "loop", "file.kind");
     fs::create_directories(folder_ / "sub/config.json");
-    expect_error(folder_ / "sub", "sub/config.json", "[file.kind]");
+    expect_error(folder_ / "sub", "sub/config.json", "file.kind");
 }
 
 TEST_F(CheckpointTest, OnlyAPickle) {

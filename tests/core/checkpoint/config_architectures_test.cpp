@@ -171,12 +171,12 @@ TEST(ConfigErrors, NameTheKey) {
         {llama(R"("rms_norm_eps":1e39)"), "\"rms_norm_eps\""},
         {llama(R"("rope_theta":0)"), "\"rope_theta\""},
         {llama(R"("tie_word_embeddings":"yes")"), "\"tie_word_embeddings\""},
-        {llama(R"("head_dim":15)"), "an even number of rotated elements in a "},
+        {llama(R"("head_dim":15)"), " 15 "},
         {llama(R"("partial_rotary_factor":0.5)"), "\"partial_rotary_factor\""},
         {llama(R"("rope_parameters":{"partial_rotary_factor":0.5})"),
          "\"rope_parameters.partial_rotary_factor\""},
         {neox(R"("rotary_pct":1.5)"), "\"rotary_pct\""},
-        {neox(R"("rotary_pct":0.33)"), "an even number of rotated elements in a "},
+        {neox(R"("rotary_pct":0.33)"), " 5 "},
         {llama(R"("rope_scaling":{"type":"ntk","factor":2})"), "\"rope_scaling.type\""},
         {llama(R"("rope_scaling":{"type":"linear"})"), "\"rope_scaling.factor\""},
         {llama(
@@ -198,14 +198,14 @@ TEST(ConfigErrors, NameTheKey) {
     for (const auto& [text, part] : cases) {
         expect_refused(text, part);
     }
-    expect_refused(std::string(100'000, '['), "at most 64 nested levels");
-    expect_refused(std::string("{\"model_type\":\"llama\"} \0", 24), "valid JSON");
+    expect_refused(std::string(100'000, '['), "64");
+    expect_refused(std::string("{\"model_type\":\"llama\"} \0", 24), "line 1, byte 24");
 }
 
 TEST(ConfigErrors, TheFileItself) {
     TemporaryFolder folder;
     EXPECT_EQ(error_id([&] { read_model_config(folder / "config.json"); }), "file.missing");
-    expect_refused("", "valid JSON");
+    expect_refused("", "[json.syntax]");
     EXPECT_EQ(read_config("{\"model_type\":\"llama\",\"model_type\":\"opt\"}").architecture,
               Architecture::opt)
         << "as Python reads it";
