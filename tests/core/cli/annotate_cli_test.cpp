@@ -120,12 +120,12 @@ TEST_F(Annotate, ATableBecomesColumnsThatStatsGroupsBy) {
     const ProgramResult printed =
         run_ponderscope({"stats", trace("one"), "--by", "part_of_speech", "--replicates", "100", "--csv",
                          (folder_ / "s.csv").string()});
-    EXPECT_NE(printed.out.find("scored tokens have no part_of_speech"), std::string::npos) << printed.out;
+    const std::string without = report["by"][0]["tokens_without"].dump();
+    EXPECT_NE(printed.out.find("\n" + without + " "), std::string::npos) << printed.out;
     EXPECT_NE(read_file(folder_ / "s.csv").find("\nby part_of_speech,,VERB,"), std::string::npos);
 
     const ProgramResult listed = run_ponderscope({"annotate", trace()});
-    EXPECT_NE(listed.out.find("t.ponder#one  score  numbers  700 of 700 tokens"), std::string::npos)
-        << listed.out;
+    EXPECT_NE(listed.out.find("t.ponder#one  score  "), std::string::npos) << listed.out;
     const std::string removed =
         succeed({"annotate", trace(), "--run", "one", "--remove", "code", "--remove", "score"});
     EXPECT_EQ(removed.find("score"), std::string::npos) << removed;
@@ -242,13 +242,13 @@ TEST_F(Annotate, NumbersMayBeWrittenInAnyCommonWay) {
     made = annotated("0.5\nn/a\nnan\n0.5");
     EXPECT_EQ(nlohmann::json::parse(made.out)[0]["classes"], nlohmann::json({"0.5", "n/a", "nan"}))
         << made.out;
-    EXPECT_NE(made.err.find("a.csv: line 3: \"n/a\" is no number, so score is a category"), std::string::npos)
-        << made.err;
+    EXPECT_NE(made.err.find("a.csv: line 3: \"n/a\""), std::string::npos) << made.err;
     EXPECT_TRUE(annotated("VERB\n\nNOUN").err.empty());
     for (const char* infinite : {"1e400", "inf", "-Infinity"}) {
         made = annotated("0.5\n" + std::string(infinite) + "\n2");
         EXPECT_EQ(made.code, 2);
         EXPECT_NE(made.err.find("line 3: "), std::string::npos) << made.err;
+        EXPECT_TRUE(made.err.ends_with("[text.line]\n")) << made.err;
     }
 }
 
@@ -259,7 +259,7 @@ TEST_F(Annotate, WrongTablesAreRefused) {
     refused("", "[annotation.table]");
     refused("sequence,token\n0,1\n", "[annotation.table]");
     refused("sequence,token,nll\n0,1,2\n", "[annotation.table]");
-    refused("sequence,token,tag\n0,1,\x1B[31mred\n", "found U+001B");
+    refused("sequence,token,tag\n0,1,\x1B[31mred\n", "U+001B");
     refused("sequence,token,tag\n0,400,x\n", "[trace.signal]");
     refused("sequence,token,tag\n7,0,x\n", "\"7\"");
     refused("sequence,token,tag\n0,1,x\n0,1,y\n", "lines 2 and 3");

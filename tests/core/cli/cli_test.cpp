@@ -131,7 +131,7 @@ TEST_F(CommandLine, LayersAsStepsSayThatTheyKeepNoDepthWeights) {
         const ProgramResult result = run_ponderscope(
             Words{"record", model, "--prompt", "The stone of the water.", "-o", at("depth.ponder")} + more);
         EXPECT_EQ(result.code, 0) << result.err;
-        return result.err.find("no depth weights") != std::string::npos;
+        return result.err.find("--policy") != std::string::npos;
     };
     EXPECT_TRUE(said({"--policy", "full"}));
     EXPECT_TRUE(said({"--record", "layers"}));
@@ -252,7 +252,7 @@ TEST_F(CommandLine, AModelWithoutNumbersIsSaidToBeOne) {
         EXPECT_EQ(part.at("scored_tokens"), 19);
         EXPECT_EQ(part.at("lost_tokens"), std::strlen(short_story) - 1);
         const nlohmann::json about = json_of({"inspect", at("nan.ponder")});
-        EXPECT_NE(about.dump().find("there is no NLL"), std::string::npos) << about;
+        EXPECT_FALSE(about.at("runs").at(0).at("faults").empty()) << about;
         succeed({"check", at("nan.ponder")});
     }
 }

@@ -219,7 +219,7 @@ TEST_F(Generate, ABranchBeginsWithTheIdsOfItsParent) {
                   (Branch{root, digest, 0, 13, 226}));
         EXPECT_FALSE(recorded_choices(find_run(reader, root)).branch);
     }
-    EXPECT_NE(succeed({"inspect", trace_}).find("sequence 0 of drawn up to token 13, then id 226"),
+    EXPECT_NE(json_of({"inspect", trace_}).dump().find(R"("at":13,"forced":226,"of":"drawn","sequence":0)"),
               std::string::npos);
 }
 

@@ -39,22 +39,22 @@ TEST(NumberOptions, SayWhatTheyExpectAndWhatTheyFound) {
     };
     for (const auto& [verb, options] : numbers) {
         for (const std::string& option : options) {
-            expect_number_refusal({verb, option, "abc"}, {option + ": expected a ", "found abc."});
+            expect_number_refusal({verb, option, "abc"}, {option + ": ", " abc", "[usage.value]"});
         }
     }
     for (const char* const value : {"-1", "1x", "nan", "1e400", "1.5", "18446744073709551616"}) {
         for (const char* const option : {"--seed", "--rows", "--block"}) {
-            expect_number_refusal(
-                {"stats", option, value},
-                {std::string(option) + ": expected a whole number", std::string("found ") + value});
+            expect_number_refusal({"stats", option, value},
+                                  {std::string(option) + ": ", std::string(" ") + value, "[usage.value]"});
         }
     }
     for (const char* const value : {"-1", "nan", "1e400", "inf"}) {
-        expect_number_refusal({"policy", "--level", value}, {"--level: expected a number from 0.5 to 0.9999",
-                                                             std::string("found ") + value});
+        expect_number_refusal({"policy", "--level", value},
+                              {"--level: ", "0.5", "0.9999", std::string(" ") + value, "[usage.value]"});
     }
-    expect_number_refusal({"record", "--context", "0"}, {"--context", "from 1 on", "found 0."});
-    expect_number_refusal({"record", "--batch", "4097"}, {"--batch", "from 1 to 4096", "found 4097."});
+    expect_number_refusal({"record", "--context", "0"}, {"--context", " 1 ", " 0", "[usage.value]"});
+    expect_number_refusal({"record", "--batch", "4097"},
+                          {"--batch", " 1 ", " 4096", " 4097", "[usage.value]"});
 }
 
 } // namespace

@@ -61,15 +61,15 @@ protected:
         const ProgramResult refused = record(then);
         EXPECT_EQ(refused.code, 2) << refused.out;
         EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+        EXPECT_TRUE(refused.err.ends_with("[resume.differs]\n")) << refused.err;
         EXPECT_FALSE(TraceReader::open(trace).runs().front().complete);
     }
 };
 
 TEST_F(Resume, WhatIsReadAndKeptMustBeTheSame) {
-    expect_refused({"--record", "basic,states:0"}, {"--record", "basic,states:1"}, "signal state");
-    expect_refused({"--attention", "0:0"}, {"--attention", "1:0"}, "signal attention");
-    expect_refused({"--record", "basic"}, {"--record", "basic", "--no-candidates"},
-                   "a signal candidate_ids, and none");
+    expect_refused({"--record", "basic,states:0"}, {"--record", "basic,states:1"}, " state");
+    expect_refused({"--attention", "0:0"}, {"--attention", "1:0"}, " attention");
+    expect_refused({"--record", "basic"}, {"--record", "basic", "--no-candidates"}, "candidate_ids");
     expect_refused({}, {"--bos", "never"}, "--bos never");
     expect_refused({"--label-field", "class"}, {}, "--label-field class");
     expect_refused({"--group-field", "class"}, {"--group-field", "text"}, "--group-field text");
@@ -80,8 +80,8 @@ TEST_F(Resume, WhatIsReadAndKeptMustBeTheSame) {
 
 TEST_F(Resume, WhatWasChangedInTheModelMustBeTheSame) {
     model = testing::source_tree() / "sample_models/cabinet/depth_attention-llama";
-    expect_refused({"--ablate-source", "0"}, {}, "changes Changed for this run: the value of layer 0");
-    expect_refused({}, {"--ablate-source", "0"}, "changes none, and changes Changed for this run");
+    expect_refused({"--ablate-source", "0"}, {}, "layer 0");
+    expect_refused({}, {"--ablate-source", "0"}, "layer 0");
 }
 
 TEST_F(Resume, ARunThatTheWriterRenamedIsFound) {
@@ -97,7 +97,7 @@ TEST_F(Resume, ARunThatTheWriterRenamedIsFound) {
     EXPECT_TRUE(runs[1].complete);
     EXPECT_EQ(runs[1].nll_sum, nll);
     const ProgramResult again = record({"--resume"});
-    EXPECT_NE(again.out.find("nothing to resume"), std::string::npos) << again.out << again.err;
+    EXPECT_EQ(again.code, 0) << again.err;
     EXPECT_EQ(TraceReader::open(trace).runs().size(), 2U);
 }
 
@@ -138,7 +138,8 @@ TEST_F(Resume, RanksThatKeepOtherThingsAreRefused) {
     ::unsetenv("WORLD_SIZE");
     ::unsetenv("RANK");
     EXPECT_EQ(other.code, 2) << other.out;
-    EXPECT_NE(other.err.find("a signal candidate_ids, and none"), std::string::npos) << other.err;
+    EXPECT_NE(other.err.find("candidate_ids"), std::string::npos) << other.err;
+    EXPECT_TRUE(other.err.ends_with("[shard.mixed]\n")) << other.err;
     EXPECT_FALSE(std::filesystem::exists(folder / "a.r0001-of-0002.ponder"));
 }
 

