@@ -42,9 +42,8 @@ bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,
                                  const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
                                  const RunInfo& rerun, const std::stop_token& stop) {
-    const auto other_tokens = [&](const std::string& found) {
-        throw InputError(ErrorId::compare_tokens, rerun_trace.path(),
-                         "a rerun over the tokens of run \"" + run.name + "\"",
+    const auto other_tokens = [&](const std::string& found, ErrorId id = ErrorId::compare_tokens) {
+        throw InputError(id, rerun_trace.path(), "a rerun over the tokens of run \"" + run.name + "\"",
                          "run \"" + rerun.name + "\" " + found, "rerun the policy on the same text");
     };
     const std::vector<SequenceInfo> sequences = trace.sequences(run.id);
@@ -94,7 +93,7 @@ RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& r
         other_tokens("with fewer tokens");
     }
     if (result.tokens == 0) {
-        other_tokens("without a token that both scored");
+        other_tokens("without a token that both scored", ErrorId::run_unscored);
     }
     const auto count = static_cast<double>(result.tokens);
     result.mean_nll /= count;

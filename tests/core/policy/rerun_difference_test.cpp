@@ -224,14 +224,14 @@ TEST_F(RerunDifferenceOfTwoRuns, OtherTokensAreRefused) {
     write("base");
     const auto other_id = write(
         "other", [](std::size_t sequence, TokenColumns& tokens) { tokens.id[3] += sequence == 1 ? 1 : 0; });
-    EXPECT_NE(complaint(other_id).find("over other tokens"), std::string::npos) << complaint(other_id);
+    EXPECT_TRUE(complaint(other_id).ends_with("[compare.tokens]")) << complaint(other_id);
     const auto fewer = write("fewer", {}, {6});
-    EXPECT_NE(complaint(fewer).find("with 1 sequences"), std::string::npos) << complaint(fewer);
+    EXPECT_NE(complaint(fewer).find(" 1 "), std::string::npos) << complaint(fewer);
     const auto unscored = write("unscored", [](std::size_t, TokenColumns& tokens) {
         tokens.nll.assign(tokens.nll.size(), std::nanf(""));
         tokens.rank.assign(tokens.rank.size(), 0);
     });
-    EXPECT_NE(complaint(unscored).find("without a token that both scored"), std::string::npos);
+    EXPECT_TRUE(complaint(unscored).ends_with("[run.unscored]")) << complaint(unscored);
     EXPECT_EQ(complaint(write("more", {}, {6, 4, 5})), "") << "a longer run holds the same";
 }
 
