@@ -338,43 +338,39 @@ TEST_F(Kinds, WrongWeightsGetASentence) {
     const auto sentence = [&](const fs::path& path) {
         return testing::sentence(folder.path(), [&] { (void)compare(good, path); });
     };
-    const auto expect_error = [&](const fs::path& path, const std::string& expected,
-                                  const std::string& found) {
+    const auto expect_error = [&](const fs::path& path, const std::vector<std::string>& parts) {
         const std::string said = sentence(path);
         EXPECT_TRUE(said.starts_with(path.filename().string() + ": ")) << said;
-        EXPECT_NE(said.find(expected), std::string::npos) << said;
-        EXPECT_NE(said.find("found " + found), std::string::npos) << said;
+        for (const std::string& part : parts) {
+            EXPECT_NE(said.find(part), std::string::npos) << part << " is not in: " << said;
+        }
     };
     layers[1].k[5] = std::numeric_limits<float>::quiet_NaN();
-    expect_error(phi("nan"), "model.layers.1.self_attn.k_proj.weight", "NaN or infinity");
+    expect_error(phi("nan"), {"model.layers.1.self_attn.k_proj.weight", "[checkpoint.numbers]"});
     layers[1].k[5] = 0;
     const json config = json::parse(read_file(good / "config.json"));
     expect_error(write("empty", config, {{"model.embed_tokens.weight", {{vocabulary, d}, embedding}}}),
-                 "query and key weights", "none");
+                 {"[checkpoint.tensor]"});
     Tensors flat{{"model.embed_tokens.weight", {{vocabulary, d}, embedding}},
                  {"model.layers.0.self_attn.q_proj.weight", {{d * d}, layers[0].q}},
                  {"model.layers.0.self_attn.k_proj.weight", {{d, d}, layers[0].k}}};
-    expect_error(write("flat", config, flat), "[24, 24] for tensor model.layers.0.self_attn.q_proj.weight",
-                 "[576]");
+    expect_error(write("flat", config, flat),
+                 {"[24, 24]", "model.layers.0.self_attn.q_proj.weight", "[576]", "[checkpoint.tensor]"});
     flat.erase("model.embed_tokens.weight");
-    expect_error(write("blind", config, flat), "model.embed_tokens.weight", "none");
+    expect_error(write("blind", config, flat), {"model.embed_tokens.weight", "[checkpoint.tensor]"});
     const fs::path odd = phi("odd");
     put_file(odd / "tokenizer.json", R"({"model": {"vocab": 3}})");
-    EXPECT_NE(
-        sentence(odd).find("odd/tokenizer.json: expected a table of tokens for \"model.vocab\", found 3"),
-        std::string::npos)
-        << sentence(odd);
+    EXPECT_TRUE(sentence(odd).starts_with("odd/tokenizer.json: ")) << sentence(odd);
+    EXPECT_NE(sentence(odd).find("\"model.vocab\""), std::string::npos) << sentence(odd);
+    EXPECT_TRUE(sentence(odd).ends_with("[json.value]")) << sentence(odd);
     put_file(odd / "tokenizer.json", R"({"model": {"vocab": {"of nobody else": 1}}})");
     // No shared token, but one shape: compared as it lies, and HuRef has nothing to look at.
     const Lineage strangers = compare(good, odd);
     EXPECT_FALSE(strangers.awm.aligned);
     EXPECT_FALSE(strangers.huref);
-    EXPECT_EQ(strangers.why_no_huref, "The two vocabularies share fewer than two tokens.");
-    EXPECT_NE(
-        testing::sentence(folder.path(),
-                          [&] { (void)compare(odd, source_tree() / "sample_models/vanilla-neox-1m"); })
-            .find("models without a common token can be compared only if their weights have the same shape"),
-        std::string::npos);
+    EXPECT_FALSE(strangers.why_no_huref.empty());
+    EXPECT_EQ(error_id([&] { (void)compare(odd, source_tree() / "sample_models/vanilla-neox-1m"); }),
+              "lineage.unaligned");
 }
 
 TEST_F(Kinds, ALayerWithoutFeedForwardHasNoInvariantTerms) {
