@@ -53,28 +53,27 @@ struct MatchedCosts {
     std::vector<double> flops; ///< further costs, in addition to the reference's FLOPs at `steps`
 };
 
-/// Rules at equal mean steps and at equal FLOPs. All rows have the same costs. The costs in FLOPs are the
-/// reference's FLOPs at the costs in steps, and MatchedCosts::flops.
+/// Rules at equal mean steps and at equal FLOPs. All rows have the same costs. The costs in FLOPs are
+/// MatchedCosts::flops and the reference's FLOPs at the costs in steps.
 struct MatchedComparison {
     std::string reference;
     std::vector<MatchedRow> rows;
     Resampling resampling;
 };
 
-/// Compares rules. Calls \p rule(i, costs) first for \p reference, then for the other i in 0..rules-1, and
-/// again for a reference that is a bound. So few settings are in memory at a time. The argument `costs` has
-/// all costs of both axes; in the call for the reference it is empty. Each bootstrap replicate interpolates
-/// at the costs again, because the mean costs of settings come from the same text. Intervals include this
-/// uncertainty. Losses do not affect the choice of settings. `better` needs blind_rule among the rules. Omits
-/// FLOPs in \p costs that the reference does not reach. InputError: the reference does not reach a cost in
-/// steps.
+/// Compares rules. Calls \p rule(i, costs) first for \p reference, with empty `costs`. Then calls it for the
+/// other i in 0..rules-1, and again for a reference that is a bound, with all costs of both axes. So few
+/// settings are in memory at a time. Each bootstrap replicate interpolates at the costs again, because the
+/// mean costs of settings come from the same text. Intervals include this uncertainty. Except for a hull, NLL
+/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Omits FLOPs in
+/// \p costs that the reference does not reach. InputError: the reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
                                   const BootstrapOptions& options = {});
 
-/// NLL of each setting minus NLL of the best blind rule at the same mean cost: FLOPs if all of them are
-/// known, else steps. \p depths: the fixed depths over the same rows.
+/// NLL of each setting minus NLL of the best blind rule at the same mean cost: FLOPs if all FLOPs are known,
+/// else steps. \p depths: the fixed depths over the same rows.
 std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     std::span<const ScoredSetting> depths, const RowLayout& rows,
                                     const BootstrapOptions& options);

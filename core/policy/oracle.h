@@ -27,17 +27,17 @@ public:
     /// InputError: CostAxis::flops for a table without a FLOPs model. \p table must outlive the object.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// The prices at which tokens change to a later step: pairs of the price and the additional cost of the
-    /// token at lower prices.
+    /// The prices at which tokens change to a later step: pairs of the price and the token's additional cost
+    /// below this price.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;
         std::vector<std::pair<double, double>> turns;
     };
-    /// The changes of all tokens; of a sample if there are more than 4 million pairs of token and step.
+    /// The changes of all tokens, or of a sample if there are over 4 million pairs of token and step.
     [[nodiscard]] Turns turns() const;
 
-    /// The replay at a price (nats per step or FLOP). With CostAxis::flops, `flops` are the bound's FLOPs.
+    /// The replay at a price (nats per step or FLOP). With CostAxis::flops, the result has the bound's FLOPs.
     void replay(double price, ReplayResult& result) const;
 
 private:
@@ -49,7 +49,7 @@ private:
     std::vector<std::vector<std::int64_t>> flops_; ///< [K + 1][tokens]; empty: steps
 };
 
-/// The policy kind `oracle`: this bound over steps.
+/// The policy of the kind `oracle`: the bound over steps, at a price.
 std::unique_ptr<Policy> oracle_policy(double price);
 
 /// Prices of points of the hull, from the highest price to 0: up to \p most points with evenly spread costs,

@@ -37,15 +37,15 @@ struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
     /// The threshold of the model's own rule; NaN if it has none.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
-    /// The step at which the config stops every token, for any tau.
+    /// The step at which the config stops every token, whatever the threshold.
     std::optional<std::int64_t> exit_step = std::nullopt;
     /// The condition of the model's own rule (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
-    /// Mean steps of `learned` at own_threshold, over tokens with a target. NaN: the model has no own
+    /// Mean steps of the policy `learned` at own_threshold, over tokens with a target. NaN: the model has no
     /// threshold.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
 
-    /// Whether `learned` works without theta.
+    /// Whether the policy `learned` works without its parameter theta.
     [[nodiscard]] bool has_own_rule() const { return exit_step || !std::isnan(own_threshold); }
 };
 
@@ -80,8 +80,8 @@ struct PolicyKind {
     std::vector<PolicySignal> needs = {};         ///< recorded signals that the rule reads
     bool causal = true;                           ///< false: a bound, not a policy that can run
     std::int64_t first_step = 0; ///< the first step at which the rule decides, with default parameters
-    /// Returns the number that the rule compares with the threshold, for a token at step k >= first_step. Its
-    /// unit is the threshold's. nullptr: the first signal of `needs`.
+    /// Returns the number that the rule compares with the threshold, for a token at step k >= first_step. The
+    /// number has the threshold's unit. nullptr: the first signal of `needs`.
     double (*compared)(const SignalColumns& columns, std::size_t token, const TokenPlace& place,
                        std::int64_t k) = nullptr;
     /// InputError if the spec does not fit the run ("fixed:n=7" with K = 3).
@@ -95,7 +95,7 @@ struct PolicyKind {
     [[nodiscard]] bool can_run() const;
     /// Whether the kind comes from signal_kind().
     [[nodiscard]] bool is_signal_rule() const { return name.find(':') != std::string::npos; }
-    /// The text of a policy of this kind with \p key=value pairs: NAME:KEY=VALUE.
+    /// The text of a policy of this kind: its name with the KEY=VALUE pairs \p pairs.
     [[nodiscard]] std::string with_keys(const std::string& pairs) const;
 };
 

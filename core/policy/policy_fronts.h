@@ -21,8 +21,8 @@ struct PolicyPoint {
     double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
     /// NLL minus the NLL of `full`; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
-    /// The NLL is lower than that of the best blind rule at the same FLOPs (steps if FLOPs are unknown): the
-    /// interval of the difference is below 0. False before add_bands.
+    /// Lower NLL than the best blind rule's at equal FLOPs (steps if FLOPs are unknown): the difference's
+    /// interval is below 0. False before add_bands.
     bool better = false;
 };
 struct PolicyFront {
@@ -33,13 +33,13 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which it holds
 };
 
-/// Returns the front of the best blind rule, then of every kind whose signals the run has (replayed at
-/// \p thresholds values), then of the oracle for steps and for FLOPs. \p only restricts the kinds; empty:
+/// The front of the best blind rule, then of every kind whose signals the run has (replayed at \p thresholds
+/// values of its threshold), then of the oracle for steps and for FLOPs. \p only restricts the kinds; empty:
 /// all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
-/// Longer runs get no bands, because finding the block length takes time n √n for each of hundreds of points.
+/// Longer runs get no bands: finding the block length takes n √n time for n tokens, for hundreds of points.
 inline constexpr std::size_t most_banded = 200'000;
 /// Fills in the difference of each point to `full`, paired over the same tokens. Marks the points that are
 /// better than the best blind rule. Does nothing for more than most_banded tokens.

@@ -21,7 +21,7 @@ struct PolicyOutcome {
     double steps = 0; ///< mean over tokens with a target
     double nll = 0;   ///< nats; mean over tokens with a target
     double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
-    /// Saved share of the FLOPs of `full`; NaN: the FLOPs of the policy or of `full` are unknown.
+    /// Saved share of the FLOPs of `full`, the policy that never halts; NaN: unknown FLOPs.
     double saved = 0;
     /// NLL minus the NLL of `full`, both replayed or both rerun; NaN: no result for `full`
     Estimate difference = {};
@@ -45,11 +45,11 @@ struct PolicyRow {
     std::string fault; ///< why a candidate for the rerun was refused: for example, another text
 };
 
-/// A table with a row for each policy. Neighbouring columns have the replay and the rerun of a quantity.
+/// A table with a row for each policy. For each quantity, the columns of replay and rerun are side by side.
 DataTable table_of(std::span<const PolicyRow> rows);
 /// The name of a kind in the window: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< the same by name; \p rule if unknown
+std::string title_of(const std::string& rule); ///< by the kind's name; \p rule itself if unknown
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 

@@ -14,8 +14,8 @@ struct PolicyKind;
 
 /// A halting policy as text: `calm_margin:lambda=0.9`, `uniform:rate=1.2,seed=7`, `full`. Command line, trace
 /// and window use the same text: NAME[:KEY=VALUE[,KEY=VALUE]...]. Numbers are written as in C, whatever the
-/// locale. Two keys have words as values: `name` and `stops` in signal:name=gate,stops=below,theta=0.5. They
-/// are part of the kind's name (PolicyKind::name).
+/// locale. Two keys have words as values: `name` and `stops` in signal:name=gate,stops=below,theta=0.5. These
+/// keys are part of the kind's name (PolicyKind::name).
 struct PolicySpec {
     using Value = std::variant<double, std::uint64_t>;
 

@@ -24,8 +24,9 @@ struct ReplayTable {
     std::vector<std::int32_t> ran;       ///< [tokens] K_t: the last recorded step, an upper bound for replays
     std::vector<float> nll;              ///< [tokens] NLL in the recorded run; NaN without a target
     std::vector<std::int64_t> sequences; ///< number of tokens of each sequence
-    std::vector<std::int64_t> clusters;  ///< [sequences] (core/stats/layout.h); empty: each is a cluster
-    std::optional<FlopsModel> flops;     ///< absent if the trace has none
+    std::vector<std::int64_t>
+        clusters; ///< [sequences] their clusters (core/stats/layout.h); empty: each its own
+    std::optional<FlopsModel> flops;              ///< absent if the trace has none
     std::vector<std::vector<WindowSpan>> windows; ///< windows of each sequence, if `flops` has a value
     std::vector<std::string> by_step;             ///< names of the run's signals over tokens and steps
     bool layers_as_steps = false;                 ///< steps are blocks (methods.md 9)
@@ -34,7 +35,7 @@ struct ReplayTable {
 
     [[nodiscard]] std::size_t tokens() const { return ran.size(); }
 
-    /// Loads the run's signals that policies use, its method's own signals, and \p also. \p only: loads only
+    /// Loads the run's signals that policies use, the signals of its method, and \p also. \p only: loads only
     /// these signals and the NLL. InputError: no token with a target, no per-step NLL, or a signal with a
     /// wrong shape. \p stop throws Cancelled.
     static ReplayTable load(const TraceReader& trace, const RunInfo& run, const ProgressSink& progress = {},
@@ -71,8 +72,8 @@ struct ReplayResult {
     double mean_flops = 0; ///< NaN if the trace has no FLOPs model
 };
 
-/// One pass over the columns: milliseconds for 100,000 tokens. Throws the errors of require() and
-/// make_policy().
+/// Replays a policy in one pass over the columns: milliseconds for 100,000 tokens. Throws the errors of
+/// require() and make_policy().
 ReplayResult replay(const ReplayTable& table, const PolicySpec& spec);
 /// Fills in the rest of \p result from the recorded read-outs at the steps in `result.steps` ([tokens]).
 /// \p by_head: choosing the steps needed the head.

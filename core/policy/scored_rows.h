@@ -24,7 +24,7 @@ struct ScoredSetting {
 class ScoredRows {
 public:
     ScoredRows() = default;
-    /// \p nll: each has a value for each token of the table, NaN without a target. Empty: the run's own NLL.
+    /// \p nll: columns with an NLL for each token of the table, NaN without a target. Empty: the run's NLL.
     explicit ScoredRows(const ReplayTable& table, std::span<const std::span<const float>> nll = {});
 
     /// If \p options draw whole clusters, joins the tokens of each cluster into one row. Settings of a long

@@ -21,7 +21,7 @@ enum class PolicySignal : std::uint16_t {
     kl,      ///< KL(P_{k-1} || P_k)
     cosine,  ///< cosine of h^k and h^{k-1}
     latent,  ///< |h^k - h^{k-1}| / |h^k|
-    /// the number that the model's own rule compares with tau after step k: s^k, w_{k+1} or r_{k+1}
+    /// the number that the model's own rule compares with its threshold after step k, such as a gate
     continue_value,
     acceleration, ///< |(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|; 0 at k < 2
 };
