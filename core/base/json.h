@@ -23,8 +23,8 @@ namespace ponderscope {
 struct JsonLimits {
     std::uint64_t max_bytes = std::uint64_t{64} << 20;
     std::size_t max_depth = 64; ///< largest depth of nested arrays and objects
-    /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and of repeated keys
-    /// the last one wins. For files that Hugging Face libraries and data sets write.
+    /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and the last of
+    /// several equal keys wins. For files that Hugging Face libraries and data sets write.
     bool python = false;
     const char* remedy = "correct the file or get it again"; ///< the advice in an error about invalid JSON
 };
@@ -109,8 +109,8 @@ private:
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
-/// Maps the text of \p key to the value beside it in \p known. An absent key gives \p otherwise. InputError:
-/// another text, or an absent key without \p otherwise.
+/// The value that \p known pairs with the text of \p key; \p otherwise if the key is absent. InputError: the
+/// text is not in \p known, or the key is absent and there is no \p otherwise.
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,

@@ -26,7 +26,7 @@ struct Notice {
 };
 using Notices = std::vector<Notice>;
 
-/// Appends the notices of \p more that \p notices does not have.
+/// Appends the notices of \p more that are not yet in \p notices.
 void add_new(Notices& notices, const Notices& more);
 std::vector<std::string> texts_of(const Notices& notices);
 /// Sets the keys "notices" (texts) and "notice_ids" of \p report. Both lists have the same order.

@@ -17,7 +17,7 @@ struct Progress {
     std::string unit; ///< "tokens", "bytes", "steps"
 };
 
-/// Runs on the working thread, at most a few times a second. Must not throw. May be empty.
+/// Called on the working thread, at most a few times a second. Must not throw. May be empty.
 using ProgressSink = std::function<void(const Progress&)>;
 
 inline void report_progress(const ProgressSink& sink, const Progress& progress) {

@@ -19,7 +19,7 @@ constexpr double unit_interval(std::uint64_t bits) {
     return static_cast<double>(bits >> 11U) * 0x1p-53;
 }
 
-/// u_t of the halting policies: one random number for each token. \p sequence is the sequence's number in the
+/// The random number u_t that halting policies use for a token. \p sequence is the sequence's number in the
 /// run, from 0; \p position is the position in the sequence.
 constexpr double token_draw(std::uint64_t seed, std::uint64_t sequence, std::uint64_t position) {
     return unit_interval(splitmix64(splitmix64(seed, sequence), position));

@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// Joins the elements of \p range: "a, b, c". Beyond \p most elements it gives their number: "a, b, c and 4
-/// more". \p text converts an element to text.
+/// Joins the elements of \p range: "a, b, c". Lists at most \p most elements and counts the rest: "a, b, c
+/// and 4 more". \p text converts an element to text.
 template <typename Range, typename Text = std::identity>
 std::string joined(const Range& range, Text text = {},
                    std::size_t most = std::numeric_limits<std::size_t>::max()) {
@@ -58,9 +58,9 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters). If several words are equally near, the first of them. No value if the distance is more than two
-/// and more than a third of the longer word. If \p word has three letters or more, a known word that begins
-/// with \p word also matches.
+/// letters); the first of several equally near words. No value if the distance is more than two and more than
+/// a third of the longer word. If \p word has three letters or more, a known word that begins with \p word
+/// also matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.
