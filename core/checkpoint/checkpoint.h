@@ -20,7 +20,7 @@ namespace ponderscope {
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// All tensors of a checkpoint folder. Includes model.safetensors, or the shards in
-/// model.safetensors.index.json. Also includes the config's companion files, with their prefixes before the
+/// model.safetensors.index.json, and the config's companion files: the prefix of a file precedes its tensors'
 /// names. open() maps the files and validates every header, but reads no weight. Thread-safe once open.
 class Weights {
 public:
@@ -66,8 +66,8 @@ struct Checkpoint {
     /// has no tokenizer and takes token ids.
     std::optional<std::filesystem::path> vocabulary;
 
-    /// Opens the folder, or the folder of a file (config.json, model.safetensors). \p method and \p steps as
-    /// in read_model_config. Throws InputError.
+    /// Opens the folder, or the folder of a file (config.json, model.safetensors). \p method and \p steps:
+    /// see read_model_config. Throws InputError.
     static Checkpoint open(const std::filesystem::path& path, std::optional<MethodKind> method = std::nullopt,
                            std::optional<std::int64_t> steps = std::nullopt);
 };

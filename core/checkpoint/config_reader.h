@@ -21,7 +21,7 @@ struct MethodInfo;
 /// The last words of error messages about values that this build does not support.
 inline constexpr const char* cannot_run = "this build cannot run the checkpoint";
 
-/// Bounds for the numbers of a configuration. The product of any two sizes and eight bytes fits into 64 bits.
+/// Bounds for the numbers of a configuration. The size of a weight matrix in bytes then fits into 64 bits.
 namespace config_limits {
 constexpr std::int64_t vocabulary = std::numeric_limits<std::int32_t>::max(); // ids are 32-bit
 constexpr std::int64_t width = std::int64_t{1} << 24;
@@ -32,8 +32,8 @@ constexpr std::int64_t steps = 4096;
 constexpr std::int64_t experts = 4096;
 } // namespace config_limits
 
-/// Typed access to a config.json. Each getter takes the default of the configuration class. InputError names
-/// the key.
+/// Typed access to a config.json. \p otherwise is the default in transformers' configuration class.
+/// InputError names the key.
 class ConfigReader {
 public:
     ConfigReader(JsonObject object, Notices& notices, TensorNames tensors = {})
@@ -109,7 +109,7 @@ struct SizeDefaults {
     bool tied = false;
     Activation activation = Activation::silu;
     NormKind norm = NormKind::rms_norm;
-    bool null_head_dim_divides = false; ///< null means hidden_size / query heads; false: the default
+    bool null_head_dim_divides = false; ///< a null head_dim means hidden_size / heads; false: the default
 
     std::string_view hidden_key = "hidden_size";
     std::string_view layers_key = "num_hidden_layers";
@@ -139,20 +139,20 @@ struct RopeKeys {
 };
 /// Needs config.head_dim and config.max_positions.
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
-/// The same for architectures with a rotary table for each kind of layer, full and sliding. Needs
-/// config.sliding_windows. The old keys (rope_scaling) set the table of full layers. A rope_theta outside of
-/// the two kinds sets both tables. \p flat_is_full: other keys of rope_parameters outside of the kinds set
-/// the table of full layers. Otherwise such keys are an InputError.
+/// The same for architectures with two rotary tables, for full and for sliding layers. Needs
+/// config.sliding_windows. The older rope_scaling sets the table of full layers. rope_parameters has a
+/// section for each kind of layer. If it has neither section: with \p flat_is_full its keys set the table of
+/// full layers, and its rope_theta sets both tables; otherwise InputError.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 
-/// Call it after the architecture's own keys and the depth mixing are read: scale_embeds depends on them.
+/// Call this after the architecture's own keys and the depth mixing are read: scale_embeds depends on them.
 void read_pondering(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_depth_mixing(const ConfigReader& reader, ModelConfig& config);
-/// Reads a checkpoint in the format of the method \p own. The method's file reads the keys.
+/// Reads the config of a checkpoint in the format of the method \p own, by MethodInfo::read.
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method);
-/// Reads Nanbeige's keys for depth attention and, if the config has no "pondering" section, for loops.
+/// Nanbeige's keys for loops (if the config has no "pondering" section) and for depth attention.
 void read_nanbeige_loops(const ConfigReader& reader, ModelConfig& config, std::optional<MethodKind> method);
 void read_nanbeige_depth(const ConfigReader& reader, ModelConfig& config);
 

@@ -55,7 +55,7 @@ struct PublicForm {
     std::optional<std::int64_t> PublicKeys::*steps = &PublicKeys::thoughts;
     const char* steps_key = "num_latent_thoughts";
     void (*read)(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) = nullptr;
-    /// The method's own keys, besides the shared ones, that a training recipe may set.
+    /// Keys that only this method reads and that a training recipe may set, besides PublicKeys.
     std::vector<std::string_view> keys = {};
 
     /// Whether the config has latent thoughts and `recurrent_model` switches them on.

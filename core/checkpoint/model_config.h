@@ -55,7 +55,7 @@ struct RopeConfig {
     enum class Kind : std::uint8_t { none, standard, linear, dynamic, llama3, yarn, longrope };
     Kind kind = Kind::none;
     double theta = 10000.0;
-    std::int64_t rotary_dims = 0; ///< number of elements at the start of a head that rotate
+    std::int64_t rotary_dims = 0; ///< number of rotated elements, at the start of a head
     bool pairs = false;           ///< rotates pairs (2i, 2i + 1); false: pairs (i, i + dims / 2)
     double factor = 1.0;
     std::int64_t original_max_positions = 0;
@@ -113,8 +113,8 @@ struct PonderConfig {
     /// tau. 0 (ouro: infinity) means that no token halts. tah: another step runs if the gate exceeds tau.
     double threshold = 1e-4;
     EmbedScale embed_scale = EmbedScale::none;
-    bool multiply_start = false; ///< step 0's input times K (the authors' `mutiply_pondering_steps`)
-    std::int64_t top_k = 0;      ///< logits in the mixture; 0: the whole vocabulary
+    bool multiply_start = false; ///< multiplies step 0's input by K (the authors' `mutiply_pondering_steps`)
+    std::int64_t top_k = 0;      ///< number of logits in the mixture; 0: the whole vocabulary
     double temperature = 1.0;    ///< temperature of the mixture's softmax (PonderLM)
     Remainder remainder = Remainder::last;
     bool residual_interpolated_embeds = false;     ///< ponderlm_reset
@@ -147,16 +147,16 @@ struct SandwichConfig {
 /// Kinds of blocks in Huginn's family (methods-released.md sections 3 and 5).
 enum class RavenBlock : std::uint8_t { sandwich, llama, olmo2 };
 
-/// Settings that only released recurrent-depth models have, besides their method.
+/// Settings of released recurrent-depth models, apart from the settings of their method.
 struct ReleasedConfig {
     RavenBlock block = RavenBlock::sandwich; ///< huginn_raven
     bool qk_bias = false;                    ///< huginn_raven, parcae
-    bool gated_mlp = true;                   ///< parcae: GatedMLP, else BaseMLP
+    bool gated_mlp = true;                   ///< parcae: GatedMLP; false: BaseMLP
     std::int64_t core_intermediate_size = 0; ///< parcae: intermediate size in the core
     std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
-    bool positions_end = false;              ///< angles exist for max_positions tokens only
+    bool positions_end = false;              ///< only the first max_positions positions have rotation angles
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial value of the scales; divides stored scales
+    double deviation = 1.0;                  ///< dory: initial value and divisor of the scales
     bool last_loop_kv = false;      ///< dory: decoding reads the last loop's K and V of earlier tokens
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt
@@ -166,7 +166,7 @@ struct ReleasedConfig {
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: the slot's input; i: output of block i - 1; L: of the norm
+    std::vector<std::int64_t> gate_layers; ///< 0: input; i < L: output of block i - 1; L: of the last norm
     std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads
@@ -183,7 +183,7 @@ struct ExpertsConfig {
     std::int64_t chosen = 0;            ///< k
     std::int64_t intermediate_size = 0; ///< m, of one expert
     bool renormed = false;              ///< the weights of the chosen experts are rescaled to the sum 1
-    bool clamped = false;               ///< gpt_oss: biases, gate and up interleaved and clamped
+    bool clamped = false;               ///< gpt_oss: has biases; gate and up are interleaved and clamped
     double alpha = 1.702;               ///< gpt_oss: factor in the gate's sigmoid
     double limit = 7.0;                 ///< gpt_oss: limit of gate and up
     std::vector<std::int64_t> layers;   ///< the layers with experts, ascending
@@ -200,7 +200,7 @@ struct DepthAblation {
 
 struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
-    std::int64_t stride = 1;        ///< every layer mixes the earlier layers that the stride divides
+    std::int64_t stride = 1;        ///< every layer mixes the earlier layers 0, stride, 2 * stride, ...
     std::int64_t recent_window = 0; ///< every layer also mixes this number of layers before it
     /// The layers have q_norm and k_norm. The authors' Llama has them even without depth mixing.
     bool use_qk_norm = false;
@@ -287,7 +287,7 @@ struct ModelConfig {
 std::string sandwich_block_name(const ModelConfig& config, std::int64_t block);
 
 /// Returns the names of the checkpoint's tensors. Called only for architectures whose tensors differ between
-/// checkpoints in a way that config.json does not say.
+/// checkpoints in a way that config.json does not record.
 using TensorNames = std::function<std::vector<std::string>()>;
 
 /// Reads and validates config.json. InputError names the path, the key and the value. \p method (--method)
@@ -298,7 +298,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
-/// The same for a document in memory; \p source names it in errors.
+/// The same for a document in memory; \p source names the document in errors.
 ModelConfig parse_model_config(const nlohmann::json& document, const std::filesystem::path& source,
                                std::optional<MethodKind> method = std::nullopt,
                                std::optional<std::int64_t> steps = std::nullopt,
@@ -312,7 +312,7 @@ std::string to_string(Architecture architecture); ///< "gpt_neox"
 std::string to_string(Activation activation);     ///< "gelu_tanh"
 std::string to_string(MethodKind method);         ///< "ponderlm"
 std::string to_string(DepthMixing mixing);        ///< "depth_attention"
-std::string to_string(RopeConfig::Kind kind);     ///< "llama3", as rope_type; "default" without scaling
+std::string to_string(RopeConfig::Kind kind);     ///< the name in rope_type: "llama3"; "default": no scaling
 std::optional<MethodKind> method_from_string(const std::string& name);
 
 } // namespace ponderscope

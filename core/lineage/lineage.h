@@ -27,7 +27,7 @@ struct LayerPair {
 
 /// AWM: unbiased linear CKA of W_q and of W_k over the aligned input dimensions.
 struct AttentionMatch {
-    bool aligned = true; ///< by shared tokens; false: dimensions in their stored order (no tokenizer)
+    bool aligned = true; ///< dimensions aligned by shared tokens; false: in stored order (no tokenizer)
     std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
     bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
     /// For each of the n dimensions of the other model (the target): the assigned dimension of the base, and
@@ -47,8 +47,8 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< with the larger of published and chance deviation; gives the verdict
-    double z_published = 0; ///< |z| with the published deviation of 90 independent pairs of LLMs
+    double z = 0;           ///< in units of the larger deviation (published or chance); gives the verdict
+    double z_published = 0; ///< |z| in units of the published deviation (90 independent pairs of LLMs)
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
@@ -82,14 +82,14 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< the rarest shared tokens, at most this many, for the invariant terms
+    std::int64_t tokens = 4096; ///< the invariant terms use this many of the rarest shared tokens, or all
 };
 
 /// The basis of the verdict, one sentence.
 extern const char* const lineage_basis;
 
-/// Memory depends on the largest matrix, not on the size of the models. For different numbers of layers it
-/// also holds about 512 MiB of Gram matrices. InputError: weights that are missing, not finite or of another
+/// Memory depends on the largest matrix, not on the size of the models. If the numbers of layers differ, Gram
+/// matrices take a further 512 MiB or so. InputError: weights that are missing, not finite or of another
 /// shape; models that cannot be compared. Throws Cancelled.
 Lineage compare_lineage(const Checkpoint& a, const Checkpoint& b, const LineageOptions& options = {},
                         const ProgressSink& progress = {}, const std::stop_token& stop = {});
