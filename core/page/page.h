@@ -19,9 +19,9 @@ struct PageOptions {
     BootstrapOptions bootstrap;          ///< options of the intervals
 };
 
-/// Chooses the runs for a page: one or two named runs with one text and tokenizer. By default the first run
-/// and the next comparable run. InputError: an unknown name, more than two names, runs with different texts
-/// or tokenizers.
+/// Chooses the runs for a page: one or two named runs with the same text and tokenizer. By default the first
+/// run and the next comparable run. InputError: an unknown name, more than two names, runs with different
+/// texts or tokenizers.
 std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vector<std::string>& names);
 
 /// The HTML text. \p runs: one or two runs of the trace. InputError: a run without scored tokens, an unknown

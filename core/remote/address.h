@@ -29,9 +29,9 @@ std::string shell_quoted(const std::string& word);
 
 /// Settings of all connections. Set them before the first connection. Environment variables set the defaults.
 struct Settings {
-    /// The ssh program, called with options, `--`, the host and one shell command. PONDERSCOPE_SSH, or "ssh".
+    /// The ssh program: gets options, `--`, the host and a shell command. Default: PONDERSCOPE_SSH, or "ssh".
     std::string ssh;
-    /// The name or path of ponderscope on the other machine: PONDERSCOPE_REMOTE, or "ponderscope".
+    /// The name or path of ponderscope on the other machine. Default: PONDERSCOPE_REMOTE, or "ponderscope".
     std::string program;
     /// A request waits this number of seconds for a lost connection to return. Then it fails.
     double patience = 30;

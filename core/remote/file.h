@@ -63,9 +63,9 @@ public:
 
     [[nodiscard]] std::uint64_t size();
     [[nodiscard]] std::uint32_t page_bytes();
-    /// How many snapshots found new content. 0: no snapshot yet.
+    /// Number of snapshots that found new content. 0: no snapshot yet.
     [[nodiscard]] std::uint32_t version();
-    /// Reads bytes from \p offset on. False if some of them are beyond the end of the file; these become 0.
+    /// Reads bytes from \p offset on. False: some lie beyond the end of the file, and these bytes are 0.
     bool read(std::uint64_t offset, std::span<std::byte> out);
     /// Marks the file as changed, so that the next snapshot asks the server. Never waits.
     void expire();

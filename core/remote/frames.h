@@ -29,7 +29,7 @@ inline constexpr std::size_t max_entries = 20'000;            ///< largest numbe
 
 /// The payload of each question → the payload of its answer.
 enum class Question : std::uint8_t {
-    /// text path → u8 Kind, u64 device, u64 inode, u64 size, i64 times of the file, its -wal and its
+    /// text path → u8 Kind, u64 device, u64 inode, u64 size, three i64: times of the file, its -wal and its
     /// .annotations in ns (0: none), text absolute path. A missing file is an answer, not an error.
     look = 1,
     /// text path → u32 n, then n times: text name.
@@ -45,7 +45,7 @@ enum class Status : std::uint8_t { ok = 0, wrong_input = 1, environment = 2, mov
 
 enum class Kind : std::uint8_t { none = 0, file = 1, folder = 2, trace = 3, checkpoint = 4, training = 5 };
 
-/// Error: a frame breaks the rules above.
+/// A frame breaks the rules above.
 class ProtocolFault : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -25,7 +25,7 @@ public:
     /// Ends the snapshot and begins a new one. True if the content differs.
     bool renew();
     /// Ends the transaction, so that writers need not wait for this reader. renew() or begin_again() begins
-    /// another one.
+    /// another transaction.
     void release();
     /// Begins a transaction after release(). False: the content has changed.
     bool begin_again();

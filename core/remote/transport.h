@@ -17,8 +17,8 @@ public:
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    /// Waits for input, for space to write if \p wants_write, for a byte in \p wake, or until \p milliseconds
-    /// have passed. -1: no limit.
+    /// Waits for input, for space to write if \p wants_write, for a byte in \p wake, or for at most \p
+    /// milliseconds (-1: no limit).
     struct Ready {
         bool read = false, errors = false, write = false, wake = false;
     };

@@ -18,8 +18,8 @@ struct AddedToken {
     std::int32_t id = 0;
     bool special = false;
     bool normalized = true;   ///< searched in the normalised text
-    bool lstrip = false;      ///< includes the white space before it
-    bool rstrip = false;      ///< includes the white space after it
+    bool lstrip = false;      ///< the match includes the white space before the token
+    bool rstrip = false;      ///< the match includes the white space after the token
     bool single_word = false; ///< matches only without an adjacent letter, mark, digit or connector
 };
 

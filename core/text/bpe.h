@@ -39,8 +39,8 @@ public:
     [[nodiscard]] std::size_t longest() const { return longest_; }
 
 private:
-    std::vector<char> pool_;           // a vector, because the keys of ids_ refer to its bytes,
-                                       // which a move must not relocate
+    std::vector<char> pool_;           // the keys of ids_ refer to these bytes; after a
+                                       // move, a vector keeps its bytes at their addresses
     std::vector<std::uint32_t> begin_; // size() + 1
     std::vector<bool> present_;
     std::unordered_map<std::string_view, std::int32_t> ids_;
@@ -51,8 +51,8 @@ private:
 /// The ids of <0x00> to <0xFF>, which replace the bytes of unknown characters; -1 if absent.
 std::vector<std::int32_t> fallback_tokens(const TokenTexts& texts);
 
-/// Byte-pair encoding of single words (Sennrich et al. 2016), the "model" of a tokenizer.json. Immutable;
-/// threads may share it, each with its own Workspace.
+/// Byte-pair encoding of single words (Sennrich et al. 2016), the "model" of a tokenizer.json. Immutable.
+/// Threads may share a Bpe, each thread with its own Workspace.
 class Bpe {
 public:
     struct Settings {
@@ -109,8 +109,8 @@ private:
     Settings settings_;
     TokenTexts texts_;
     std::unordered_map<std::uint64_t, Merge> merges_; // by pair
-    std::vector<std::int32_t> byte_symbols_; // for a byte-level vocabulary, -1 if absent; otherwise empty
-    std::vector<std::int32_t> byte_tokens_;  // <0xNN>, -1 if absent; empty without byte_fallback
+    std::vector<std::int32_t> byte_symbols_;          // by byte, -1 if absent; empty unless byte-level
+    std::vector<std::int32_t> byte_tokens_;           // <0xNN>, -1 if absent; empty without byte_fallback
     std::int32_t unk_ = -1;
 };
 

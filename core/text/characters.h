@@ -8,8 +8,8 @@
 
 namespace ponderscope::characters {
 
-/// Classes of characters as Hugging Face tokenizers define them, by the tables of utf8proc. All code points
-/// are valid.
+/// Classes of characters as Hugging Face tokenizers define them, by the tables of utf8proc. Every code point
+/// is a valid argument.
 
 bool is_white_space(char32_t c); ///< the Unicode property White_Space
 bool is_word(char32_t c);        ///< letters, marks, decimal digits, connectors: matched by \w

@@ -18,9 +18,9 @@ public:
 
     [[nodiscard]] std::string_view text() const { return changed_ ? std::string_view(owned_) : source_; }
 
-    /// Converts offsets to source offsets. Requested offsets must not decrease. source_offset maps [0,
-    /// text().size()] monotonically onto [0, source size], so spans of neighbouring tokens have no overlap
-    /// and no gap. Removed text belongs to the next character, or at the end of the text to the last
+    /// Converts offsets to source offsets. From call to call, offsets must not decrease. source_offset maps
+    /// [0, text().size()] monotonically onto [0, source size], so spans of neighbouring tokens have no
+    /// overlap and no gap. Removed text belongs to the next character, or at the end of the text to the last
     /// character. Inside a replacement, offsets are proportional.
     class Cursor {
     public:

@@ -66,7 +66,7 @@ void each_component(const std::optional<JsonObject>& component, const std::strin
     }
 }
 
-/// \p text, the value of \p key. InputError unless it is one character.
+/// Returns \p text, the value of \p key. InputError: \p text is not one character.
 std::string one_character(const JsonObject& object, std::string_view key, std::string text);
 
 } // namespace ponderscope

@@ -19,8 +19,8 @@ struct Piece {
 
 /// The "pre_tokenizer" of a tokenizer.json: ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace,
 /// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. InputError names any other
-/// type. ByteLevel does not change the text, because TokenTexts has bytes, not the alphabet's letters.
-/// Patterns of later steps in a sequence still match the alphabet's letters.
+/// type. ByteLevel does not change the text, because TokenTexts has bytes, not letters of the byte-level
+/// alphabet (byte_level.h). But patterns after ByteLevel in a sequence match these letters.
 class PreTokenizer {
 public:
     PreTokenizer() = default;                                         ///< leaves the text in one piece
@@ -45,7 +45,7 @@ private:
         Kind kind = Kind::pattern;
         Behavior behavior = Behavior::isolated;
         bool invert = false;
-        bool on_alphabet = false;       // sees letters of ByteLevel's alphabet
+        bool on_alphabet = false;       // the pattern matches byte-level letters
         std::optional<Pattern> pattern; // Kind::pattern
         std::string replacement;        // Kind::metaspace
         Prepend prepend = Prepend::always;

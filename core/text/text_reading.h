@@ -18,7 +18,7 @@ struct TextReading {
         every_window ///< a start token before every window of the text
     };
     Bos bos = Bos::automatic;
-    bool parse_special = true; ///< special tokens in the text are encoded as such
+    bool parse_special = true; ///< false: special tokens in the text are plain text
 
     /// "auto", "always", "never" or "every-window"; InputError for other text.
     static Bos parse_bos(const std::string& text);
@@ -29,7 +29,7 @@ struct TextReading {
     friend bool operator==(const TextReading&, const TextReading&) = default;
 };
 
-/// The start token that the tokenizer adds, else the one in its files. InputError: there is none.
+/// The start token that the tokenizer adds, else the start token in its files. InputError: there is none.
 std::int32_t require_start_token(const Tokenizer& tokenizer);
 
 } // namespace ponderscope

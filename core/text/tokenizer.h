@@ -34,7 +34,7 @@ struct Encoding {
 /// several threads.
 class Tokenizer {
 public:
-    /// Throws InputError; names unsupported parts.
+    /// InputError: also names unsupported parts.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
     /// Loads the tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt.
     /// Includes the tokens that tokenizer_config.json and similar files add to the vocabulary or around a
@@ -54,7 +54,7 @@ public:
     /// without a token (in a padded vocabulary) decode to no bytes. Invalid UTF-8 bytes stay, where Hugging
     /// Face writes U+FFFD.
     [[nodiscard]] std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
-    /// The bytes of one token, possibly a part of a character. For candidates and lists.
+    /// The bytes of one token, possibly a part of a character.
     [[nodiscard]] std::string token_bytes(std::int32_t id) const;
     /// The token's text in the vocabulary ("Ġthe", "▁the", "<0x0A>"); empty for ids without a token. The
     /// result is valid while this object lives.
@@ -74,7 +74,7 @@ public:
 
     /// Digest of the rules that split a text, independent of the form of the files (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
-    /// The files of the tokenizer. Their copies in another folder give the same tokenizer.
+    /// The files of the tokenizer. Copies of these files in another folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
     /// InputError: the id of a token in the vocabulary, or of a token added to every text, is beyond the

@@ -36,10 +36,10 @@ private:
 };
 
 /// The tokenizer settings of a folder besides the vocabulary: tokenizer_config.json. If it has no
-/// "added_tokens_decoder", also special_tokens_map.json and added_tokens.json (before 2023).
+/// "added_tokens_decoder", also special_tokens_map.json and added_tokens.json (files from before 2023).
 class TokenizerConfig {
 public:
-    /// \p usual: the default start, end and unknown tokens. InputError.
+    /// \p usual: the default of the start, end and unknown token. InputError.
     explicit TokenizerConfig(const std::filesystem::path& folder, const std::string& usual = {});
     [[nodiscard]] JsonObject config() const { return {config_, config_file_}; }
 
@@ -49,8 +49,8 @@ public:
     /// closes gaps), and named tokens without an id are not added (transformers gives them ids beyond the
     /// model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
-    /// Adds the tokens around a text for add_bos_token and add_eos_token. Call it after add_to, if no
-    /// tokenizer.json has a post-processor. InputError.
+    /// Adds the start token before a text (add_bos_token) and the end token after it (add_eos_token). Call it
+    /// after add_to, if no tokenizer.json has a post-processor. InputError.
     void put_around(TokenizerParts& parts) const;
     /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
     /// tokenizer class. Call it after add_to.

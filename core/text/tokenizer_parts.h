@@ -32,8 +32,8 @@ struct TokenizerParts {
     std::vector<std::int32_t> prefix; ///< tokens that the post-processor adds before a text
     std::vector<std::int32_t> suffix; ///< tokens that the post-processor adds after a text
     std::optional<std::int32_t> bos;  ///< the start token that the files name, even if no text gets it
-    std::optional<std::int32_t> eos;  ///< the end token by name
-    Notices notices;                  ///< for the user: for example, differences from other libraries
+    std::optional<std::int32_t> eos;  ///< the end token that the files name
+    Notices notices;                  ///< for the user, for example differences from other libraries
 
     [[nodiscard]] const TokenTexts& texts() const { return unigram ? unigram->texts() : model.texts(); }
     /// Writes the tokens of a word to workspace.tokens.

@@ -23,8 +23,8 @@ public:
 
     [[nodiscard]] const TokenTexts& texts() const { return texts_; }
 
-    /// Tokens of \p word, valid UTF-8. Adjacent unknown characters become the tokens of their bytes
-    /// (byte_fallback), or one unknown token. InputError: the vocabulary has neither for them.
+    /// Writes the tokens of \p word (valid UTF-8). Adjacent unknown characters become the tokens of their
+    /// bytes (byte_fallback), or one unknown token. InputError: the vocabulary has no such tokens.
     void encode(std::string_view word, std::vector<Bpe::Token>& tokens) const;
 
 private:
