@@ -24,7 +24,7 @@ struct IntervalOptions {
     void add_to(CLI::App& verb);
     /// Applies the flags. Call it before the first use of `bootstrap`.
     void begin(ProgressPrinter& printer);
-    /// Adds the settings of the intervals to a report's JSON keys.
+    /// Adds the settings of the intervals to a JSON report.
     void write_to(nlohmann::json& report, const Resampling& resampling) const;
     /// "95 % intervals, paired bootstrap: 1,200 clusters drawn whole, 10,000 replicates"
     [[nodiscard]] std::string sentence(const Resampling& resampling) const;

@@ -61,7 +61,7 @@ struct InputOptions {
     TextReading reading;
 
     void add_to(CLI::App& verb, bool with_ids);
-    /// InputError unless exactly one kind is given.
+    /// InputError unless exactly one kind of input is given.
     void check() const;
     [[nodiscard]] std::vector<SequenceInput> read(const Tokenizer* tokenizer,
                                                   const Checkpoint& checkpoint) const;
@@ -75,7 +75,7 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model has rows
 /// (\p vocabulary_size).
 Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer has no value.
+/// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer is null.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// Adds --bos and --parse-special.

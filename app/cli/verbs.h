@@ -15,8 +15,8 @@
 namespace ponderscope::cli {
 
 /// Each verb has its own file. add_NAME adds the verb's subcommand to the program. The subcommand's callback
-/// does the work. It may throw ponderscope::Error, CheckFailed or Cancelled, which run_program turns into a
-/// message and an exit code.
+/// does the work. It may throw ponderscope::Error, CheckFailed or Cancelled. run_program turns these
+/// exceptions into a message and an exit code.
 #define PONDERSCOPE_VERB(name, where, description) void add_##name(CLI::App& program);
 #include "app/cli/verbs.def"
 #undef PONDERSCOPE_VERB
@@ -32,8 +32,8 @@ std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
     return {app, *verb};
 }
 /// Formats the help of the program and its verbs, 80 columns wide. `--help` of a verb fits on a screen of 80
-/// x 50: purpose, usage, the most important options with a clause each, one example. `--help-all` describes
-/// every option.
+/// x 50: purpose, usage, the most important options with a few words each, one example. `--help-all`
+/// describes every option.
 void format_help(CLI::App& program);
 /// A check for options with an output file that the verb may replace. Refuses traces and weights of
 /// checkpoints, which a mistyped name would destroy.

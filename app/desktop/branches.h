@@ -15,7 +15,7 @@ class QTreeWidgetItem;
 
 namespace ponderscope {
 
-/// A run of a tree of generations.
+/// A run in a tree of generations.
 struct BranchNode {
     RunKey run;
     int parent = -1; ///< index of the run that this run continues; -1: the root
@@ -67,7 +67,7 @@ private:
     QTreeWidget* candidates_ = new QTreeWidget(this);
     QTreeWidget* tree_ = new QTreeWidget(this);
     QPushButton* save_;
-    qint64 at_ = -1; ///< token of the candidates
+    qint64 at_ = -1; ///< the position that the candidates are for
     std::vector<BranchNode> nodes_;
     bool running_ = false;
 };

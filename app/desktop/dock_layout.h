@@ -35,7 +35,7 @@ public:
     /// Applies the default layout for this window size: in low windows the docks below the text become tabs,
     /// in narrow windows the inspector is beside the library.
     void arrange();
-    void fitPanels(); ///< after a resize, moves panels that are at their default place to the new default
+    void fitPanels(); ///< after a resize, moves panels at their default place to the new default place
     /// Maximizes a panel; a second call restores the layout.
     void maximise(QDockWidget* dock);
     void leaveMaximised();
@@ -54,7 +54,7 @@ private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
     /// Moves these panels, by number, to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
-    /// Ends a dock drag, because the layout must not change during a drag: Qt refers to parts of it.
+    /// Ends a dock drag: during a drag Qt refers to parts of the layout, so the layout must not change.
     void endDockDrag();
 
     std::vector<QDockWidget*> docks_;

@@ -66,7 +66,7 @@ struct EngineCommand {
     QString program;
     QStringList arguments;
     QString machine; ///< "ssh://HOST"; empty: this machine
-    QString problem; ///< why it cannot start, one sentence
+    QString problem; ///< why the program cannot start, one sentence
 };
 
 EngineCommand engine_command(const QString& program, const QStringList& arguments);

@@ -26,7 +26,7 @@ public Q_SLOTS:
     void showAbout();
     /// Shows help on the focused panel, or on the text if no panel has the focus.
     void showHelp();
-    /// Copies the command that reproduces \p panel. A message confirms it, or says why there is no command.
+    /// Copies the command that reproduces \p panel. A message confirms this, or says why there is no command.
     void copyCommand(QWidget* panel);
     void showTextMenu(qint64 token, const QPoint& place);
 

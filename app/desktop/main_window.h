@@ -62,7 +62,7 @@ public:
     [[nodiscard]] SessionState& session() const { return *session_; }
     [[nodiscard]] Greeting& greeting() const { return *greeting_; }
     [[nodiscard]] MainMenu& menu() const { return *menu_; }
-    /// The panel with a known class.
+    /// The panel of the class \p View.
     template <class View>
     [[nodiscard]] View& panel() const {
         return *findChild<View*>();

@@ -15,7 +15,7 @@ class Theme;
 class MessageBar : public QWidget {
     Q_OBJECT
 public:
-    /// Errors and notices stay until the user closes them. A success fades, or goes with the next message.
+    /// Errors and notices stay until the user closes them. A success fades, or ends with the next message.
     enum class Kind { success, notice, error };
     explicit MessageBar(Theme& theme, QWidget* parent);
     /// \p id identifies the kind of event ("trace.removed"). Ignores a message that is already shown. The bar

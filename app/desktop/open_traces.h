@@ -43,7 +43,7 @@ public:
     QList<Change> check(const QStringList& traces, const Looks& looks);
     /// Drops the known state of \p trace, so that earlier changes are not reported.
     void forget(const QString& trace) { seen_.erase(trace); }
-    /// Whether an expected file exists and is not empty. False for another machine until its first answer.
+    /// Whether an expected file exists and is not empty. On another machine: false until its first answer.
     [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
     /// The reason for a missing connection to the trace's machine, one sentence.
     [[nodiscard]] QString machineFault(const QString& trace) const;
@@ -74,7 +74,7 @@ public:
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }
-    /// Calls \p call once, when the next trace is opened or refused and no other is being opened.
+    /// Calls \p call once, when the next trace is opened or refused and no further trace is being opened.
     void then(std::function<void()> call) { then_.push_back(std::move(call)); }
 
 Q_SIGNALS:
@@ -90,7 +90,7 @@ Q_SIGNALS:
 private:
     struct Found {
         remote::Looked looked;
-        bool shards = false; ///< a folder, a pattern, or the name of a trace that shards make
+        bool shards = false; ///< a folder, a pattern, or the name of a trace that consists of shards
     };
     static Found look(const QString& place); ///< thread-safe
     void follow(const QString& path, const Found& found);
@@ -149,7 +149,7 @@ private:
     Opener opener_{data_, selection_};
     RunFollower follower_{data_, selection_, opener_};
     RunKey lastB_;
-    bool withoutB_ = false; ///< the user removed B, so none is chosen automatically
+    bool withoutB_ = false; ///< the user removed B, so no B is chosen automatically
     std::function<bool()> isRecording_ = [] { return false; };
     QTimer poll_;
     QString unwatched_; ///< a trace whose file this program replaces

@@ -63,7 +63,7 @@ struct ThinkRequest {
     int tokens = 40; ///< largest number of new tokens; 0: only read the prompt
     double temperature = 0;
     int topK = 0;    ///< number of most probable tokens to sample from; 0: all
-    double topP = 1; ///< then sample only from the smallest set of tokens with this probability
+    double topP = 1; ///< sample only from the smallest set of tokens with this total probability
     int seed = 0;
     QString policy;   ///< empty: the method's own rule
     QStringList more; ///< further options as words

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] Recorder& recorder() { return recorder_; }
     [[nodiscard]] Thinker& thinker() { return thinker_; }
     /// The file of temporary runs: what-ifs, reruns, generations. One for each window, in the user's cache.
-    /// It may not exist yet. Files of earlier sessions are removed after two weeks.
+    /// The file may not exist yet. Files of earlier sessions are removed after two weeks.
     [[nodiscard]] const QString& scratch() const { return scratch_; }
     [[nodiscard]] RecordDialog* recordDialog() const; ///< null: not open
     [[nodiscard]] ThinkPanel& thinkPanel() { return *think_; }
@@ -50,7 +50,7 @@ public:
     /// A request that repeats run A over its tokens with the same settings, without forced steps. No value: A
     /// is not recorded yet (with a message), or a dialog asks for A's checkpoint and then calls \p again.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
-    /// Records a what-if about run \p question into the trace of temporary runs, and shows both.
+    /// Records a what-if about run \p question into the trace of temporary runs, and shows both runs.
     void ask(RecordRequest request, const RunKey& question);
 
 public Q_SLOTS:
@@ -70,7 +70,7 @@ Q_SIGNALS:
     void rerunEnded(bool done);
 
 private:
-    /// Checkpoint folders: of the shown runs, of the samples, then recently used ones.
+    /// Checkpoint folders of the shown runs, then of the samples, then recently used folders.
     [[nodiscard]] QStringList offeredCheckpoints();
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,

@@ -34,7 +34,7 @@ private:
     /// and calls \p then.
     using RunEdit = std::function<QString(const std::stop_token&, const Task::Tell&)>;
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
-    /// Asks for a trace and copies runs into it. \p then: called when all are copied.
+    /// Asks for a trace and copies runs into it. \p then: called when all runs are copied.
     void keep(const QString& title, const std::vector<RunKey>& keys, const std::function<void()>& then);
     [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary, not copied
 

@@ -45,7 +45,8 @@ public:
     /// \p parent: the run that the generation continues, shown as B. Invalid: none.
     void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A. B becomes \p before, else the first run of the same text: previous A, B, others.
+    /// Shows a run as A. B becomes \p before, else a run with the same text: previous A, previous B, or
+    /// others.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Updates the remembered selection after the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

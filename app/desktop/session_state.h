@@ -62,7 +62,7 @@ struct Session {
 QString save_session(const Session& session, const QString& file);
 /// \p problem: why there is no result.
 std::optional<Session> load_session(const QString& file, QString& problem);
-/// Whether the file's name is a session's. load_session() checks the content.
+/// Whether the name is that of a session file. load_session() checks the content.
 bool is_session_file(const QString& path);
 
 /// Handles views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
@@ -95,7 +95,7 @@ public Q_SLOTS:
 Q_SIGNALS:
     void historyChanged();
     void presentationStarted();
-    void statusShown(bool on); ///< the caption of a slide replaces the status line
+    void statusShown(bool on); ///< false: the caption of a slide replaces the status line
     void failed(const QString& sentence);
 
 private:

@@ -32,7 +32,7 @@ public:
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
     [[nodiscard]] ThinkRequest request() const; ///< without a trace
-    /// During a run the newest token is pinned, unless the user pinned another one.
+    /// During a run the newest token is pinned, unless the user pinned another token.
     void setRunning(bool running);
     void setStatus(const QString& text);
     [[nodiscard]] QString status() const;
