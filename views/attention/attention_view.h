@@ -17,9 +17,9 @@ class MapHeader;
 class StepMapCanvas;
 
 /// The attention of the selected token to every earlier token, by layer (mean over heads) or by head of one
-/// layer. Shows run A; without `record --attention`, shows a hint. Reads only the shown row.
+/// layer. Shows run A, or a hint if run A has no recorded attention. Reads only the shown row.
 ///
-/// The map shows the pinned token, so hovering over the map does not change it.
+/// The map shows the pinned token, so hovering over the map does not change the map.
 class AttentionView : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -37,11 +37,11 @@ private:
     void renew() override; ///< reads the signal of run A
     void refreshToken();
     void showRow();
-    void showReach(); ///< zooms the map to the tokens that this token could read
+    void showReach(); ///< zooms the map to the tokens that the shown token can attend to
     void showCell(qint64 token, int row);
     void nothing(const QString& hint);
     [[nodiscard]] QString tokenName(qint64 row) const;
-    [[nodiscard]] std::int64_t step() const; ///< the shown step: the selected one, or the last that ran
+    [[nodiscard]] std::int64_t step() const; ///< the selected step, or the last step that ran
 
     TraceData& data_;
     Selection& selection_;

@@ -23,8 +23,8 @@ struct Chart {
         line,  ///< through (x, y) in the given order; a NaN interrupts the line
         point, ///< a point, with whiskers from low to high if both are given
         bar,   ///< a bar from 0 to y, centred at x
-        band,  ///< between low and high along x; a NaN interrupts the band; one x alone gives an upright bar
-        cell,  ///< dx × dy around (x, y), coloured by value (NaN: not drawn), or without values by ink
+        band,  ///< between low and high along x; a NaN interrupts the band; with one x, an upright bar
+        cell,  ///< dx × dy around (x, y), coloured by value (NaN: not drawn); without values, by ink
     };
     /// A colour by role: run A, run B, further runs in a fixed order, halting rules by their number in
     /// policy_kinds(), text, soft text, and the grey of steps that did not run.
@@ -38,7 +38,7 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: not in the legend, which lists another series of this colour
+        bool listed = true; ///< false: the legend lists another series of this colour instead
         Mark mark = Mark::line;
         int ink = a; ///< an Ink; other + n: a further run; rule + n: a halting rule
         bool dashed = false;
@@ -46,7 +46,7 @@ struct Chart {
         bool strong = false; ///< a larger point with a ring in the paper's colour
         std::vector<double> x, y;
         std::vector<double> low, high; ///< ends of bands and whiskers
-        std::vector<double> value; ///< value of each cell: on the chart's scale; without a scale from 0 to 1
+        std::vector<double> value; ///< value of each cell, on the chart's scale; without a scale, from 0 to 1
         std::vector<QString> labels; ///< a label for each mark, shown at the cursor
         /// The target of a click on each mark: "policy:SPEC", "type:ID", or "token:SEQUENCE#ROW" with the
         /// row that predicts the token. Empty: no targets.
@@ -86,7 +86,7 @@ struct Chart {
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1;      ///< size of cells; dx: also the width of bars; below 1: bars side by side
+    double dx = 1, dy = 1;      ///< size of cells; dx is also the width of bars (below 1: side by side)
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
@@ -101,13 +101,13 @@ struct ChartInks {
     std::vector<QColor> runs;  ///< one for each run: A, B, and the others
     std::vector<QColor> rules; ///< one for each halting rule
 };
-/// Colours of runs in a palette: "okabe_ito", "grey"; empty for "default", where the theme's colours apply.
+/// Colours of runs in a palette: "okabe_ito", "grey". Empty for "default": the theme's colours apply.
 std::vector<QColor> palette_colours(const std::string& name, bool dark);
 /// Colours of halting rules by their number in policy_kinds(). Distinguishable for colour-blind readers.
 const std::vector<QColor>& rule_colours(bool dark);
 ChartInks chart_inks(const Theme& theme);
 
-/// Gives runs the palette's colours with these numbers. Further runs get the remaining colours.
+/// Run i gets colour \p numbers[i] of the palette. Further runs get the remaining colours.
 void number_run_colours(ChartInks& inks, const std::vector<std::int64_t>& numbers);
 
 /// The colour of a series. Colours repeat after the end of the palette; round_of counts the repetitions.

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] const std::vector<double>& ticks() const { return ticks_; }
     [[nodiscard]] QString label(double tick) const;
     [[nodiscard]] QString title() const;
-    /// The position of \p value: 0 at the low end, 1 at the high end, the opposite on a reversed axis. On a
+    /// The position of \p value: 0 at the low end and 1 at the high end; on a reversed axis, 1 and 0. On a
     /// logarithmic axis, values that are not positive lie below the low end.
     [[nodiscard]] double share(double value) const;
     [[nodiscard]] const AxisRange& range() const { return range_; }

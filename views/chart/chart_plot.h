@@ -22,10 +22,10 @@ class Readout;
 
 /// A chart in the window. QCustomPlot draws it with the ranges, ticks and colours of the printed figure.
 ///
-/// The wheel and a dragged rectangle zoom, Shift and dragging move the plot, a double click shows everything.
+/// The wheel and a dragged rectangle zoom, a drag with Shift moves the plot, a double click shows everything.
 /// A tooltip names the mark under the cursor; a click on a mark emits its link. A click on a legend entry
-/// hides its series. Keys: arrows go from mark to mark, Enter clicks the mark, + and − zoom, Shift and arrows
-/// move, Home shows everything. Screen readers get the numbers as a table.
+/// hides its series. Keys: arrows go from mark to mark, Enter clicks the mark, + and − zoom, Shift with
+/// arrows moves the plot, Home shows everything. Screen readers get the numbers as a table.
 ///
 /// The plot keeps at least 60 % of the widget. A title or note that does not fit becomes the tooltip.
 class ChartPlot : public QWidget {

@@ -23,9 +23,9 @@ class ColourMap {
 public:
     /// Grey is even in lightness: CIE L* from 0 to 100.
     static ColourMap magnitude(MagnitudeMap name);
-    /// For backgrounds of text: the panel's colour at 0, orange at 1, always light enough for readable text.
+    /// For backgrounds of text: the panel's colour at 0, orange at 1. Text on every colour is readable.
     static ColourMap text(bool dark);
-    /// For differences: teal below, the panel's colour at 0.5, orange above. Text on it is readable.
+    /// For differences behind readable text: teal below, the panel's colour at 0.5, orange above.
     static ColourMap diverging(bool dark);
     /// For classes behind text: entry i is the colour of class i; neighbouring classes have distant hues.
     static ColourMap classes(bool dark);

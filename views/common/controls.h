@@ -50,8 +50,8 @@ struct ChooserEntry {
     std::vector<std::pair<int, QVariant>> more = {}; ///< values of further item roles
 };
 
-/// Fills \p box with \p entries and selects the entry with \p chosen (or none). Changes only different
-/// entries and emits no signal, so an open list keeps its position and marked entry.
+/// Fills \p box with \p entries and selects the entry with \p chosen (or none). Changes only entries that
+/// differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
 /// A label for sentences: plain text in the soft colour, which wraps.
@@ -124,8 +124,8 @@ private:
     std::vector<std::unique_ptr<QLayoutItem>> items_;
 };
 
-/// Counts the notches of a wheel that zooms. Adds up the many small events of a touchpad. Horizontal events
-/// and events without a distance do not count.
+/// Counts the notches of a wheel that zooms. Adds up the many small events of a touchpad. Ignores horizontal
+/// events and events without a distance.
 class WheelNotches {
 public:
     /// Notches since the last call; positive: away from the user.

@@ -24,9 +24,9 @@ inline constexpr char16_t no_value[] = u"–";
 QString format_nats(double value, int decimals = 2);
 /// A number that always has a sign: "+0.21", "−0.03".
 QString format_difference(double value, int decimals = 2);
-/// 2 decimals; below 0.005 two significant digits ("0.0012"), below 1e-4 "<0.0001".
+/// 2 decimals. Below 0.005: two significant digits ("0.0012"). Below 1e-4: "<0.0001".
 QString format_probability(double value);
-/// A number of unknown kind with significant digits and a real minus: "0.0159", "−7.34e−07".
+/// A number of unknown kind with \p digits significant digits and a real minus sign: "0.0159", "−7.34e−07".
 QString format_number(double value, int digits = 4);
 /// Three significant digits and a unit prefix: "950", "19.1 M", "1.2 G". For FLOPs and approximate counts.
 QString format_si(double value);
@@ -55,7 +55,7 @@ std::string_view token_bytes(const TokenColumns& tokens, std::string_view text, 
 /// finite number, or an ambiguous comma as in "1,500".
 std::optional<double> typed_number(const QString& text);
 
-/// Text for a tooltip that Qt does not read as markup: `<s>` is a token.
+/// A tooltip that shows \p text literally, because Qt would take a token such as `<s>` for markup.
 QString plain_tip(const QString& text);
 
 /// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that the line below stays
@@ -82,9 +82,9 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, with a
-/// shared character whole. False: adds the rest of a character that the previous token began. Empty if
-/// token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: the previous token is shown directly before this
+/// token and includes a shared character. False: the result begins with the rest of a shared character. Empty
+/// if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
 /// A token as in visible_token(). For a part of a character, also names the whole character: "‹BC› of 今".

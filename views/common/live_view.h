@@ -10,13 +10,13 @@ namespace ponderscope {
 
 /// A panel that shows selection and data, and does no work while hidden. This class subscribes to the changes
 /// that affect the panel. It calls renew() at once if the panel is on the screen, otherwise once when the
-/// panel appears. A poll of the trace files makes no call if the panel's runs have not changed.
+/// panel appears. A poll of the trace files does not call renew() if the panel's runs have not changed.
 ///
 /// The window reports which panels are on the screen, because Qt does not count tabs behind others as hidden.
 /// A view outside a dock always counts as on the screen.
 class LiveView : public ShowsCommand {
 public:
-    /// Whether the panel is computing. Screenshots wait until no panel is.
+    /// Whether the panel is computing. Screenshots wait until no panel is computing.
     [[nodiscard]] virtual bool isBusy() const = 0;
     void setOnScreen(bool on);
     [[nodiscard]] bool onScreen() const { return onScreen_; }
@@ -24,7 +24,7 @@ public:
 protected:
     /// The runs whose changes the panel follows.
     enum class Follows { a, both, all };
-    /// Call it once, in the constructor of \p self, which is this object.
+    /// Call this once, in the constructor. \p self: this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
     /// Calls \p read, a slot of seen(), in two cases. First: the selection shows another sequence or
     /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals for

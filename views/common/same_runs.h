@@ -10,7 +10,7 @@ namespace ponderscope {
 using Qt::StringLiterals::operator""_s;
 
 /// A stamp that changes if the run grows, or if another run takes its place. Run numbers and token counts are
-/// not enough, because a replaced file may have equal ones.
+/// not enough, because a file that replaces the trace may have the same numbers and counts.
 inline QString run_stamp(const RunInfo& run) {
     return u"%1 %2 %3"_s.arg(run.scored_tokens)
         .arg(run.nll_sum, 0, 'g', 17)

@@ -54,7 +54,7 @@ public:
     [[nodiscard]] qint64 shown() const {
         return hover_ >= 0 ? hover_ : token_;
     }                                                  ///< the token that the inspectors show
-    [[nodiscard]] int step() const { return step_; }   ///< -1 = last that ran
+    [[nodiscard]] int step() const { return step_; }   ///< -1 = last step that ran
     [[nodiscard]] int layer() const { return layer_; } ///< -1 = none
     [[nodiscard]] int head() const { return head_; }   ///< -1 = mean
 

@@ -24,7 +24,7 @@ enum class TableForm {
     csv,     ///< csv_of (core/stats/data_table.h)
     markdown ///< numbers as on the screen
 };
-/// All rows in the order of \p model: a DataTableModel, or a proxy that sorts or filters one.
+/// All rows of \p model, in its order. \p model: a DataTableModel, or a proxy of a DataTableModel.
 QString table_text(const QAbstractItemModel& model, TableForm form);
 
 /// "3.214 ± 0.041" for a symmetric interval, else both ends. \p difference: numbers have signs.

@@ -74,17 +74,17 @@ public:
     void setMagnitude(MagnitudeMap map) { set(magnitude_, map); }
     /// For heatmaps.
     [[nodiscard]] const ColourMap& magnitudeMap() const { return magnitudeMap_; }
-    /// Behind text; 0 is the panel's colour.
+    /// For backgrounds of text; 0 is the panel's colour.
     [[nodiscard]] const ColourMap& textMap() const { return textMap_; }
-    /// Behind text, by the number of the class.
+    /// For backgrounds of text, by the number of the class.
     [[nodiscard]] const ColourMap& classMap() const { return classMap_; }
-    /// Behind text and in heatmaps; 0.5 is the panel's colour.
+    /// For backgrounds of text and for heatmaps; 0.5 is the panel's colour.
     [[nodiscard]] const ColourMap& differenceMap() const { return differenceMap_; }
 
     /// The colour of a run in text, plots, lists and figures: teal for A, orange for B. Another run gets a
     /// fixed colour on the first call.
     [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
-    /// Colours for runs other than A and B, in the order of assignment. After the last, they repeat.
+    /// Colours for runs other than A and B, in the order of assignment. Then the colours repeat.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
     /// Calls \p set now and after each change, until \p owner is destroyed.

@@ -15,10 +15,10 @@ class QLabel;
 
 namespace ponderscope {
 
-/// Found tokens of a run. Panels can be restricted to them.
+/// Found tokens of a run. Panels can be restricted to these tokens.
 struct TokenSubset {
     RunKey run;    ///< the searched run; other runs over the same text have the same tokens
-    QString query; ///< the query that found them
+    QString query; ///< the query that found the tokens
     QString where; ///< the searched part: "in sequence 3", "in the whole run"
     /// For each sequence, the trace rows of these tokens' values, ascending, according to the window's
     /// attribution. Sequences without such rows are left out.

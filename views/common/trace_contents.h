@@ -55,7 +55,7 @@ struct ReadSignal {
     bool stopped = false;
     std::shared_ptr<const SignalChunk> chunk; ///< null: the sequence has no values of the signal
 };
-/// Reads a signal of a sequence in the same way. InputError also if the signal's chunks do not fit together.
+/// Reads a signal of a sequence, like read_sequence. InputError also if the chunks do not fit together.
 ReadSignal read_signal(const TraceReader& reader, const RunKey& run, qint64 sequence, const std::string& name,
                        const std::shared_ptr<const SignalChunk>& old, const std::atomic<bool>& stopped);
 

@@ -20,7 +20,7 @@ struct ValueKind {
     double known_end = 0; ///< the known end of a count, such as the run's largest number of steps; 0: unknown
 };
 ValueKind kind_of_signal(const SignalInfo& info);
-/// A name that contains "_minus_" is a difference, because the program names derived columns so.
+/// A name that contains "_minus_" is a difference, because the program gives such names to derived columns.
 ValueKind kind_of_annotation(const QString& name, bool category);
 
 struct ValueSpread {
@@ -46,7 +46,7 @@ struct ValueLook {
     /// A number in tooltips and tables, with at most 4 significant digits.
     [[nodiscard]] QString text(double value) const;
     [[nodiscard]] QString end(double value) const; ///< a number beside the colour bar
-    /// Applies fixed ends. A diverging scale reaches the larger end on both sides. Categories ignore them.
+    /// Applies fixed ends, except to categories. A diverging scale reaches the larger end on both sides.
     void hold(const HeldRange& range);
 };
 ValueLook look_of(const ValueKind& kind, const ValueSpread& spread);

@@ -20,7 +20,7 @@ struct ViewCommand {
     QString text;
 };
 
-/// The interface of panels, which all have such a command or a reason why not.
+/// The interface of panels. Every panel has a command, or a reason why there is no command.
 class ShowsCommand {
 public:
     ShowsCommand() = default;

@@ -92,8 +92,7 @@ private:
     bool cancelled_ = false; ///< the user cancelled, and has not chosen other runs since
     bool again_ = false;     ///< the runs grew during the computation
     std::shared_ptr<const RunComparison> shown_;
-    std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may be restricted to
-                                               ///< a part
+    std::shared_ptr<const RunComparison> all_; ///< the comparison of all tokens; shown_ may cover a subset
     std::vector<RunKey> keys_;                 ///< keys of the shown runs
     SubsetChip* chip_;
     TokenSubset subset_;

@@ -33,7 +33,7 @@ struct AblatedSource {
 /// The removed sources of a recorded run, from its notices (`record --ablate-source`). Thread-safe.
 std::vector<AblatedSource> ablated_sources(const RunInfo& run);
 
-/// The weight of a source, and the effect of its removal on the NLL. These may disagree (arXiv 2606.13168).
+/// Weight of a source, and effect of its removal on the NLL. The two may disagree (arXiv 2606.13168).
 struct AblationEffect {
     std::string run; ///< name of the run without the source
     AblatedSource what;

@@ -18,21 +18,21 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// \p chunk: of a signal that fits, as TraceReader returns it. \p executed: the last step of each row.
+    /// \p chunk: of a signal that fits, from TraceReader. \p executed: the last step of each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens
     [[nodiscard]] std::int64_t layers() const { return layers_; }
     [[nodiscard]] std::int64_t sources() const { return sources_; }
-    [[nodiscard]] std::int64_t heads() const { return heads_; }                   ///< 1 without such an axis
-    [[nodiscard]] std::int64_t steps() const { return steps_; }                   ///< 1 without such an axis
-    [[nodiscard]] const std::string& layer_name() const { return layer_name_; }   ///< "layer", "sublayer"
+    [[nodiscard]] std::int64_t heads() const { return heads_; }                 ///< 1 without an axis `head`
+    [[nodiscard]] std::int64_t steps() const { return steps_; }                 ///< 1 without an axis `step`
+    [[nodiscard]] const std::string& layer_name() const { return layer_name_; } ///< "layer", "sublayer"
     [[nodiscard]] const std::string& source_name() const { return source_name_; } ///< "source", "stream"
     /// The label of each source column: from the signal's description, or else its number.
     [[nodiscard]] const std::vector<std::string>& source_labels() const { return source_labels_; }
     /// Whether the layer reads the source for some token.
     [[nodiscard]] bool reads(std::int64_t layer, std::int64_t source) const;
-    /// The weight in a row. \p head -1: the mean over the heads. NaN outside of the map or if not read.
+    /// The weight in a row. \p head -1: the mean over the heads. NaN: outside of the map, or source not read.
     [[nodiscard]] float at(std::int64_t row, std::int64_t step, std::int64_t layer, std::int64_t source,
                            std::int64_t head) const;
     /// The weights in one row, [layer * sources + source]; all NaN outside of the map.
@@ -43,11 +43,10 @@ public:
 
     /// Mean and spread over tokens, from at most `most_rows` evenly spaced tokens.
     struct Averages {
-        std::vector<float> mean; ///< [layer * sources + source]; NaN if no token has a value
-        std::vector<float>
-            deviation; ///< standard deviation over tokens, and over heads if heads are averaged
-        /// [layer] The share of the variance of a layer's weights that is between tokens, over sources and
-        /// heads (TokenDependence). NaN for a layer with a single source, which offers no choice.
+        std::vector<float> mean;      ///< [layer * sources + source]; NaN if no token has a value
+        std::vector<float> deviation; ///< standard deviation over tokens (and averaged heads)
+        /// [layer]: the share of the variance of a layer's weights that is variance between tokens, over
+        /// sources and heads (TokenDependence). NaN for a layer with a single source, which offers no choice.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };

@@ -69,7 +69,7 @@ private:
     ScaleBar* mapScale_;
     StepMapCanvas* map_;
     QWidget* right_;
-    QString sampleOf_; ///< names the run, sequence and signal of depth_, or of the running task
+    QString sampleOf_; ///< names the run, sequence and signal of depth_, or of the running sampling
     QString problem_;  ///< why there is no sample
     Task sampling_;
     std::optional<DepthMap> row_; ///< the row of the shown token

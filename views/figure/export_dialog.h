@@ -81,7 +81,7 @@ private:
     figure::FigureSpec initial_;
     std::vector<figure::FigureSpec> panels_;
     Task reading_{this};
-    std::shared_ptr<const figure::FigureData> gathered_; ///< the figure's data, kept to change only its look
+    std::shared_ptr<const figure::FigureData> gathered_; ///< the data, reused if only the look changes
     std::optional<figure::FigureSpec> gatheredOf_;
     std::unique_ptr<figure::Fonts> fonts_;
     std::unique_ptr<figure::Figure> figure_;

@@ -72,7 +72,7 @@ struct Gathering {
     GatherCache& shared;
 };
 
-/// Reads and computes. InputErrors: those of load_rows and load_step_map. \p stop throws Cancelled.
+/// Computes the content of a figure. InputErrors of load_rows and load_step_map. \p stop throws Cancelled.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 
@@ -90,7 +90,7 @@ Chart step_heatmap_chart(const FigureSpec& spec, FigureData& data);
 /// The values of step_heatmap_chart() as CSV, with a row for each step of each token.
 std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 
-/// Applies the keys of limits, colours, names, omissions, legend. Adds notices and entries to \p figure.
+/// Applies the keys for axis ends, colours, series and legend. Adds notices and entries to \p figure.
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);

@@ -29,10 +29,10 @@ namespace figure {
 class FigurePreview;
 }
 
-/// A figure in a panel: the figure of a specification for the shown runs, computed in the background while
-/// visible, with a form of the specification's keys. Charts are interactive plots; other kinds are shown as a
-/// page. A page of panels is a row of charts. A click on a token's mark selects the token; the selected
-/// token's mark has a ring. The command and the exported figure use the same specification.
+/// The figure of a specification in a panel, for the shown runs. It is computed in the background while the
+/// panel is visible. A form edits the specification's keys. Charts are interactive plots, the kind `panels`
+/// is a row of charts, other kinds are shown as a page. A click on a token's mark selects the token; the
+/// selected token's mark has a ring. The command and the exported figure use the same specification.
 class FigurePanel : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -59,9 +59,9 @@ public:
     void cancel();
     /// Replaces the keys; the kind must stay the same.
     void setSpec(figure::FigureSpec spec);
-    /// Calls \p change for the shown charts now, and for each later chart before the panel shows it.
+    /// Calls \p change for the shown charts now, and for each later chart before the panel shows the chart.
     void decorate(std::function<void(Chart&)> change);
-    /// Draws only the selected token. For a kind that reads "tokens".
+    /// Draws only the selected token. Only for kinds that read the key "tokens".
     void followToken();
     /// Hides all but the charts, because the surrounding panel shows the shared keys and notices.
     void embed();

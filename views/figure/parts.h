@@ -21,9 +21,9 @@ struct Style : ChartInks {
 
     const Fonts& fonts;
     double size;     ///< points
-    TextStyle body;  ///< size, text colour
-    TextStyle soft;  ///< size, in the colour of labels
-    TextStyle small; ///< 7/8 of size, for numbers at axes
+    TextStyle body;  ///< text of `size`
+    TextStyle soft;  ///< labels of `size`
+    TextStyle small; ///< numbers at axes, 7/8 of `size`
     ColourMap cells; ///< map for magnitudes
     bool dark = false;
     double hairline = 0.5;
@@ -41,9 +41,9 @@ struct ScaleLegend {
     ColourMap map;
     ColourScale scale;
     bool signs = false;        ///< the colours meet at 0: draw both ends with signs
-    bool clipped_low = false;  ///< values below the scale exist: "≤"
-    bool clipped_high = false; ///< values above the scale exist: "≥"
-    double bar = 56;           ///< points
+    bool clipped_low = false;  ///< values below the scale exist: draw "≤"
+    bool clipped_high = false; ///< values above the scale exist: draw "≥"
+    double bar = 56;           ///< length of the colour bar in points
 };
 /// Draws label, low end, colour bar and high end on one baseline. Returns the width.
 double draw_scale_legend(DisplayList& list, const Style& style, QPointF baseline, const ScaleLegend& legend);

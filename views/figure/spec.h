@@ -70,7 +70,7 @@ struct RunName {
     friend bool operator==(const RunName&, const RunName&) = default;
 };
 
-/// The look of a chart's series, or of a run. The legend has the order of the list.
+/// The look of a chart's series, or of a run. The legend lists the series in the order of FigureSpec::series.
 struct SeriesSpec {
     std::string name;
     std::string as;   ///< new name; empty: unchanged
@@ -97,7 +97,7 @@ struct FigureSpec {
     std::optional<std::array<double, 2>> range;      ///< ends of the colour scale; empty: from the values
     MagnitudeMap colour_map = MagnitudeMap::viridis; ///< colours of cells
     std::string theme = "light";                     ///< "light" for paper, "dark" for slides
-    bool step_ticks = true; ///< token_text: the steps below each token, if a method has steps
+    bool step_ticks = true; ///< token_text: draw the steps of each token, if the method has steps
     bool scatter = true; ///< nll_comparison with two runs: draw token against token; token_pairs: draw points
     std::vector<std::string> policies; ///< names of policies; empty: the default of the kind
     std::string by = "class";          ///< steps_by_type, winners: class, type, position, difficulty
@@ -111,12 +111,12 @@ struct FigureSpec {
     std::string legend = "auto";       ///< charts: "auto", "above", "right", "none"
     std::optional<std::array<double, 2>> x_range,
         y_range;                     ///< charts: ends of the axes; empty: from the values
-    std::vector<SeriesSpec> series;  ///< entries of a chart; in tables, names of runs
+    std::vector<SeriesSpec> series;  ///< charts: series in the legend; tables: names of runs
     std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
     /// The palette numbers of `runs`: 0 is A's colour, 1 is B's. Runs without an entry get the next colours.
     std::vector<std::int64_t> colours;
     std::vector<FigureSpec> panels; ///< panels: each with its own settings, except for the width
-    std::int64_t columns = 2;       ///< panels: number side by side
+    std::int64_t columns = 2;       ///< panels: number of figures side by side
     bool letters = true;            ///< panels: label them a, b, c
     std::string title;              ///< empty: no title, because the paper has a caption
     std::int64_t block = 0;         ///< tokens per block of the bootstrap; 0: chosen from the data
@@ -161,7 +161,7 @@ void reset_unread_keys(FigureSpec& spec);
 
 /// The displayed name of a series or run.
 const std::string& shown_name(const FigureSpec& spec, const std::string& name);
-/// Whether two specifications need the same numbers, so that they differ only in looks.
+/// Whether two specifications need the same numbers, so that they differ at most in their looks.
 bool same_numbers(const FigureSpec& a, const FigureSpec& b);
 
 std::string_view name_of(TokenColour colour);

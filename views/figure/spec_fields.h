@@ -17,8 +17,8 @@ struct Field {
     enum Writes : unsigned {
         always = 0,
         changed = 1, ///< written only if it differs from its default
-        read = 2,    ///< written by kinds that read the key
-        charts = 4   ///< written by charts
+        read = 2,    ///< written only for kinds that read the key
+        charts = 4   ///< written only for charts
     };
     FieldForm form;
     unsigned writes;

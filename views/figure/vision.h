@@ -20,7 +20,7 @@ QImage as_seen(const QImage& image, Vision vision);
 /// The smallest distance between two of the colours, as CIE 1976 Delta E. Black and white have a distance of
 /// 100. About 2 is just visible side by side. Infinite for fewer than two colours.
 double least_difference(const std::vector<QColor>& colours, Vision vision);
-/// Lines of a plot whose colours have a smaller distance are hard to distinguish. Our own threshold.
+/// Our own threshold: lines of a plot whose colours have a smaller distance are hard to distinguish.
 inline constexpr double readable_difference = 12;
 
 } // namespace ponderscope::figure

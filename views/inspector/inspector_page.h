@@ -11,9 +11,9 @@ class QTextDocument;
 namespace ponderscope {
 
 /// Writes \p report into \p page. An empty report gives an empty page. Links: "step:K", and "more" at the
-/// candidates. \p width: of the page, margins included. \p ratio: pixels of a picture per pixel of the page.
-void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width, bool expanded,
-                  qreal ratio);
+/// candidates. \p width: of the page, with margins. \p ratio: pixels of a picture per pixel of the page.
+void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width,
+                  bool expanded, qreal ratio);
 
 /// A line through a signal by step, with the ends of its axis.
 QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QSize& size, qreal ratio);

@@ -10,7 +10,7 @@
 namespace ponderscope {
 
 /// The panel at the right: the results of runs A and B at the shown token (Selection::shown). Candidates and
-/// curves need per-step signals. Follows hover within a frame. Text can be selected and copied.
+/// curves need per-step signals. Follows the hovered token within a frame. Text can be selected and copied.
 class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:
@@ -32,7 +32,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    void renew() override { pending_.start(); } ///< one refresh() in a turn of the event loop
+    void renew() override { pending_.start(); } ///< at most one refresh() in a turn of the event loop
 
     TraceData& data_;
     Selection& selection_;

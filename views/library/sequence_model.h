@@ -18,7 +18,7 @@ public:
     enum Role {
         SequenceRole = Qt::UserRole, ///< index in the trace, from 0
         NllRole,                     ///< mean, double; NaN if no token was scored
-        BarcodeRole,                 ///< QList<float> of 0..1, NaN = no value; starts to read the sequence
+        BarcodeRole,                 ///< QList<float> of 0..1, NaN = no value; a request reads the sequence
     };
     static constexpr int bars = 72; ///< number of bars in a strip
 

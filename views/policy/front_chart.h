@@ -23,8 +23,8 @@ struct RunPoint {
 
 struct FrontLook {
     std::string cost = "compute"; ///< "compute" (mean steps if FLOPs are unknown), "steps" or "time"
-    bool bands = false;           ///< 95 % bands of the loss minus that of `full`, if the points have bands
-    std::string log = "none";     ///< logarithmic axes: "none", "x", "y" or "both"
+    bool bands = false;       ///< 95 % bands of the loss minus the loss of `full`, if the points have bands
+    std::string log = "none"; ///< logarithmic axes: "none", "x", "y" or "both"
 };
 
 /// Perplexity against cost. The chart's series are the fronts, then the runs.

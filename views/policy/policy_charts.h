@@ -35,7 +35,7 @@ Chart policy_comparison_chart(const ReplayTable& table, const std::string& polic
 Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& policies, Quantity quantity,
                   const std::stop_token& stop);
 
-/// The model's own rule if the run has its signals, else entropy.
+/// The default policy: the model's own rule if the run has the rule's signals, else entropy.
 std::string usual_policy(const ReplayTable& table);
 
 } // namespace ponderscope

@@ -113,7 +113,7 @@ private:
     std::unique_ptr<ReplayResult> result_;
     QString spec_;
     Task comparing_;
-    RunKey rerunKey_; ///< the rerun of difference_, or of its running computation
+    RunKey rerunKey_; ///< the rerun of difference_, or of the running comparison
     QString rerunSpec_;
     std::unique_ptr<RerunDifference> difference_;
     QString rerunProblem_;

@@ -39,7 +39,7 @@ public:
 
 Q_SIGNALS:
     void zoomedIn(); ///< the user zoomed in beyond the largest pixel
-    /// The user clicked a token; the selection has it already.
+    /// The user clicked a token, which is now selected.
     void chosen();
 
 protected:

@@ -68,7 +68,7 @@ std::vector<qint64> find_where(const SequenceData& data, const Condition& condit
 struct FoundInRun {
     std::map<qint64, qint64> counts; ///< number of found tokens for each sequence with hits
     std::map<std::int64_t, std::vector<std::int64_t>> rows; ///< TokenSubset::rows
-    bool more = false;                                      ///< the list has only a part of the hits
+    bool more = false;                                      ///< `rows` has only a part of the hits
 
     [[nodiscard]] qint64 size() const;
 };

@@ -24,7 +24,7 @@ std::optional<Quantity> quantity_called(const QString& name);
 ValueKind kind_of(Quantity quantity, qint64 maxSteps = 0);
 /// A short explanation of a token's colour, beside the scale.
 QString quantity_meaning(Quantity quantity, Attribution attribution);
-/// \p value as in lists and tooltips.
+/// The text of \p value in lists and tooltips.
 QString format_quantity(Quantity quantity, double value);
 /// The quantity in one row of the trace; NaN: not scored or not read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
@@ -54,14 +54,14 @@ TokenValues token_values(Quantity quantity, const SequenceData& a, qint64 maxSte
 /// The values for a look: its annotation, A − B, or its quantity.
 TokenValues shown_values(const TextLook& look, const SequenceData& a, const SequenceData* b, qint64 maxSteps,
                          Attribution attribution);
-/// Values from replayed steps: \p steps for each row under \p policy.
+/// Values from replayed steps. \p steps: the steps of each row under \p policy.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// An annotation, which belongs to the tokens under both attributions. If it is missing, gives a notice.
+/// The values of an annotation, at the same tokens under both attributions. Missing: `notice` says so.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
-/// The value as in a condition: "VERB", "0.25"; empty: no value.
+/// The value of a token, as written in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
-/// For tooltips: at most 4 significant digits, and the sign of a difference.
+/// The same for tooltips: at most 4 significant digits, and the sign of a difference.
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// The colour map for values behind text.
 const ColourMap& map_of(const ValueLook& look, const Theme& theme);

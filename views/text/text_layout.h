@@ -116,7 +116,7 @@ private:
     };
     /// The pieces of a line in the order of the text, with their positions.
     [[nodiscard]] std::vector<Piece> pieces(qint64 line) const;
-    /// The direction of the first letter of \p word with a direction.
+    /// The direction of the first letter in \p word that has a direction.
     [[nodiscard]] static Direction directionOf(const QString& word);
     /// Places the pieces of a line with right-to-left words. Applies Unicode's bidirectional algorithm (UAX
     /// 9, rules N1, N2, L2) to words and gaps instead of characters.

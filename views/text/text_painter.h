@@ -13,8 +13,8 @@ using Qt::StringLiterals::operator""_s;
 /// The annotation that holds notes and bookmarks.
 inline const QString note_annotation = u"note"_s;
 
-/// Draws the lines of a text: a background for each token by its value, ticks of steps or a bar below it, its
-/// letters, flags of notes, and outlines of found, hovered and selected tokens.
+/// Draws the lines of a text: each token's letters, on a background by its value, above ticks of steps or a
+/// bar. Also draws flags of notes, and outlines of found, hovered and selected tokens.
 struct TextPainter {
     static constexpr int margin_left = 24;
     const TextLayout& layout; ///< layout of a sequence

@@ -41,7 +41,7 @@ public:
     /// A figure of the text's content: its tokens, its colour, A and B.
     [[nodiscard]] figure::FigureSpec figureSpec(figure::FigureKind kind) const;
     [[nodiscard]] TextView& view() { return *view_; }
-    /// Why the text has no colour, as shown over the text; else empty.
+    /// Why the text has no colour (shown over the text); else empty.
     [[nodiscard]] QString notice() const;
     [[nodiscard]] FindBar& findBar() { return *find_; }
     [[nodiscard]] Legend& legend() { return *legend_; }

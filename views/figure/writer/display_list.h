@@ -20,7 +20,7 @@ constexpr double points_per_mm = 72.0 / 25.4;
 
 enum class Align { left, center, right };
 
-/// Without a valid colour there is no stroke.
+/// A stroke. Without a valid colour it is not drawn.
 struct Stroke {
     QColor color;
     double width = 0.5;

@@ -28,9 +28,9 @@ public:
 
     [[nodiscard]] const QString& family() const;
     [[nodiscard]] const FontFace& face(bool bold) const;
-    /// Valid until the next call.
+    /// The result is valid until the next call.
     [[nodiscard]] const ShapedText& shape(const QString& text, bool bold) const;
-    // In points.
+    // Lengths in points.
     [[nodiscard]] double width(const QString& text, const TextStyle& style) const {
         return shape(text, style.bold).width * style.size;
     }

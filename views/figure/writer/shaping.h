@@ -35,7 +35,7 @@ struct ShapedText {
     std::vector<ShapedGlyph> glyphs;
     std::vector<ShapedCluster> clusters; ///< from left to right, like the glyphs
     double width = 0;                    ///< em
-    bool right_to_left = false;          ///< direction of the first word that has one
+    bool right_to_left = false;          ///< direction of the first word with a direction
 
     /// Left and right end, in em, of the text between two positions (UTF-16; fractions are parts of a
     /// character). A cluster is divided evenly.
