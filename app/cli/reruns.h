@@ -32,7 +32,7 @@ struct RerunOptions {
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {
         return output.empty() ? reader.path() : output;
     }
-    /// The reruns of \p specs in trace(), in this order. Computes missing reruns.
+    /// The reruns in trace(), in the order of \p specs. Computes missing reruns.
     [[nodiscard]] std::vector<RunInfo> make(const TraceReader& reader, const RunInfo& source,
                                             const ReplayTable& table, const std::vector<PolicySpec>& specs,
                                             ProgressPrinter& printer, const std::stop_token& stop) const;

@@ -11,7 +11,7 @@
 namespace ponderscope {
 
 /// The command line program as a child process, so that the window survives if the program runs out of memory
-/// or crashes. With paths on another machine (ssh://…), the program runs there and survives a lost
+/// or crashes. If the paths are on another machine (ssh://…), the program runs there and survives a lost
 /// connection. Splits both streams into lines and reports the end of the process. GUI thread only.
 class EngineProcess : public QObject {
     Q_OBJECT

@@ -26,7 +26,7 @@ namespace ponderscope {
 class TraceWatch {
 public:
     enum class Event {
-        moved,    ///< first check, or new time stamp of the file, its WAL or its annotations: read it again
+        moved,    ///< first check, or new time stamp of the file, its WAL or its annotations: read again
         gone,     ///< no file with this name; loaded data stays
         replaced, ///< another file has this name
         shrunk,   ///< truncated: the file has fewer pages than its header says

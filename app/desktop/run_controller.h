@@ -84,7 +84,7 @@ private:
     RunEdits& edits_;
     DockLayout& docks_;
     Recorder recorder_;
-    bool rerunning_ = false; ///< the current recording is a rerun for the lab
+    bool rerunning_ = false; ///< the current recording is a rerun for the policy lab
     Thinker thinker_;
     RunKey parent_;   ///< run that the generation continues; invalid: a prompt
     QString scratch_; ///< absolute

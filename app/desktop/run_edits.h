@@ -36,7 +36,7 @@ private:
     void editRuns(RunEdit edit, const QString& trace, const std::function<void()>& then = {});
     /// Asks for a trace and copies runs into it. \p then: called when all runs are copied.
     void keep(const QString& title, const std::vector<RunKey>& keys, const std::function<void()>& then);
-    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary, not copied
+    [[nodiscard]] std::vector<RunKey> runsNotKept() const; ///< temporary runs that were not copied
 
     OpenTraces& traces_;
     std::set<RunKey> kept_;     ///< temporary runs that were copied elsewhere

@@ -45,8 +45,8 @@ public:
     /// \p parent: the run that the generation continues, shown as B. Invalid: none.
     void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A. B becomes \p before, else a run with the same text: previous A, previous B, or
-    /// others.
+    /// Shows a run as A. B becomes \p before, else the first run with the same text: the previous A, the
+    /// previous B, or another open run.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Updates the remembered selection after the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

@@ -62,7 +62,7 @@ struct Session {
 QString save_session(const Session& session, const QString& file);
 /// \p problem: why there is no result.
 std::optional<Session> load_session(const QString& file, QString& problem);
-/// Whether the name is that of a session file. load_session() checks the content.
+/// Whether the name belongs to a session file. load_session() checks the content.
 bool is_session_file(const QString& path);
 
 /// Handles views (selection, search, zoom): undo and redo, saved views, presentation, and session files.
