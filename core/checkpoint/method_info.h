@@ -42,7 +42,7 @@ struct PublicKeys {
 };
 
 /// A method in the config format of PonderLM (arXiv 2505.20674) and PonderLM-2 (2509.23184). Several methods
-/// share its keys.
+/// share the keys of this format.
 struct PublicForm {
     /// The certainty that the keys of a config mean this method. `surely` excludes all other methods.
     /// `likely` methods come first in the list of candidates.

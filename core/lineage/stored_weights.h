@@ -31,7 +31,7 @@ public:
     [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;
 
     enum class Matrix : std::uint8_t { query, key, value, output, up, gate, down };
-    /// Undefined if the layer lacks the matrix. [out, in]; grouped keys and values are not repeated.
+    /// [out, in]; undefined if the layer lacks the matrix. Grouped keys and values are not repeated.
     [[nodiscard]] at::Tensor matrix(std::int64_t layer, Matrix which) const;
     /// Keys or values with each head repeated for all query heads that read it.
     [[nodiscard]] at::Tensor repeated(const at::Tensor& heads) const;

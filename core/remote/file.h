@@ -43,9 +43,9 @@ struct FileState {
 /// sees new content only after all older snapshots have ended. Thread-safe.
 class File {
 public:
-    /// The File of \p url (ssh://…). Makes it if no reader has it open.
+    /// The File of \p url (ssh://…). Creates the File if no reader has one open.
     static std::shared_ptr<File> of(const std::string& url);
-    /// The open File of \p url; nullptr: it is not open.
+    /// The open File of \p url; nullptr: not open.
     static std::shared_ptr<File> opened(const std::string& url);
 
     /// Reads during one snapshot are consistent, or throw Moved if the server could not keep the content.

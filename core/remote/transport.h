@@ -26,7 +26,7 @@ public:
     /// Appends the available bytes; false at the end of the stream.
     bool read(std::string& out) const;
     bool read_errors(std::string& out);
-    /// Writes as much as possible and removes it from \p from; false if the reader has closed the pipe.
+    /// Writes and removes as many bytes of \p from as possible. False: the reader has closed the pipe.
     bool write(std::string& from) const;
     void interrupt() const; ///< the effect of Ctrl+C
     /// Waits up to 1.5 s for the process to end, then kills it. Returns the exit code, or 128 + the signal.

@@ -19,11 +19,11 @@ public:
 
     /// Decodes token texts of the vocabulary.
     [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
-    /// Decodes a single token, without changes at the beginning and end of a text.
+    /// Decodes a single token, without the steps that change the beginning or end of a text.
     [[nodiscard]] std::string decode_one(std::string_view token) const;
 
 private:
-    /// \p whole_text: also make the changes at the beginning and end of a text.
+    /// \p whole_text: include the steps that change the beginning or end of a text.
     using Step = std::function<void(std::vector<std::string>& tokens, bool whole_text)>;
     void add(const JsonObject& object, const std::string& type);
     [[nodiscard]] std::vector<std::string> run(std::vector<std::string> tokens, bool whole_text) const;

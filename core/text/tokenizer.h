@@ -34,7 +34,7 @@ struct Encoding {
 /// several threads.
 class Tokenizer {
 public:
-    /// InputError: also names unsupported parts.
+    /// Throws InputError, which names unsupported parts.
     static Tokenizer load(const std::filesystem::path& tokenizer_json);
     /// Loads the tokenizer of a checkpoint folder: tokenizer.json, or else vocab.json with merges.txt.
     /// Includes the tokens that tokenizer_config.json and similar files add to the vocabulary or around a
@@ -46,8 +46,8 @@ public:
     ~Tokenizer();
 
     /// \p text must be valid UTF-8 (otherwise InputError with the byte offset). \p add_special: add the
-    /// tokens that the post-processor adds by default (for example a start token). \p parse_special: encode
-    /// special tokens in the text as such; otherwise they are plain text.
+    /// tokens that the post-processor adds by default (for example a start token). \p parse_special: find
+    /// special tokens in the text; false: they are plain text.
     [[nodiscard]] Encoding encode(std::string_view text, bool add_special = true,
                                   bool parse_special = true) const;
     /// The bytes of the tokens, as in Hugging Face's decode. \p skip_special: without special tokens. Ids

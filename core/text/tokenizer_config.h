@@ -22,7 +22,7 @@ class AddedTokens {
 public:
     explicit AddedTokens(TokenizerParts& parts); ///< \p parts must outlive the object
     [[nodiscard]] AddedToken* find(const std::string& content);
-    /// Adds a token with its id. InputError names \p file: the token conflicts with another one.
+    /// Adds a token with its id. InputError names \p file: the token conflicts with another token.
     void add(AddedToken token, const std::filesystem::path& file);
     /// Adds a token with the id that the library `tokenizers` assigns: the vocabulary's id, or the next free
     /// id. Ignores the token's own id. A repeated text gets the later flags.
@@ -59,7 +59,7 @@ public:
     /// transformers 5. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops start
     /// and end tokens of a template. add_bos_token and add_eos_token have no effect if a tokenizer.json
     /// exists. For some classes transformers 5 builds its own normalizer and pre-tokenizer; this function
-    /// keeps those of tokenizer.json.
+    /// keeps the parts of tokenizer.json.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:
