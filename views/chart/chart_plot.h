@@ -47,7 +47,7 @@ public:
     /// Draws rings around marks that another view hovers or selects.
     void setHovered(Mark mark);
     void setSelected(Mark mark);
-    /// The widget that shows the plot and receives the mouse. Positions are in its pixels.
+    /// The widget that shows the plot and receives the mouse. Positions are in pixels of this widget.
     [[nodiscard]] QWidget* canvas() const;
     /// The shown mark under or nearest to \p position.
     [[nodiscard]] Mark markAt(QPointF position) const {

@@ -60,11 +60,11 @@ public:
 
     [[nodiscard]] const TextLook& look() const { return look_; }
     [[nodiscard]] Attribution attribution() const { return attribution_; }
-    /// The row of TokenColumns and of signals that a token of the window shows; -1 = none.
+    /// The row of TokenColumns and of signals whose values a token shows; -1 = none.
     [[nodiscard]] qint64 rowOf(qint64 token) const {
         return attribution_ == Attribution::predicted ? token - 1 : token;
     }
-    /// The token of the window that shows a row. May be one past the last token.
+    /// The token that shows the values of a row. May be one past the last token.
     [[nodiscard]] qint64 tokenOf(qint64 row) const {
         return attribution_ == Attribution::predicted ? row + 1 : row;
     }

@@ -95,8 +95,7 @@ public:
     [[nodiscard]] const RunInfo* run(const RunKey& key) const; ///< null: unknown; valid until the next event
     /// The sequences by index. Valid until the next event, like the results of the next two functions.
     [[nodiscard]] std::span<const SequenceInfo> sequences(const RunKey& key) const;
-    [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key,
-                                                   qint64 sequence) const; ///< or null
+    [[nodiscard]] const SequenceInfo* sequenceInfo(const RunKey& key, qint64 sequence) const; ///< or null
     [[nodiscard]] std::span<const SignalInfo> signalsOf(const RunKey& key) const;
     /// The contents of a run as an immutable object, replaced when the run grows. Null: unknown.
     [[nodiscard]] std::shared_ptr<const RunContents> contents(const RunKey& key) const;

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] FigurePanel* winners() const { return winners_; } ///< figure of winners
     [[nodiscard]] TaskAnswers* tasks() const { return tasks_; }
     [[nodiscard]] bool isBusy() const override;
-    /// The shown comparison; null before the first one has ended.
+    /// The shown comparison; null before the first comparison has ended.
     [[nodiscard]] std::shared_ptr<const RunComparison> comparison() const { return shown_; }
     [[nodiscard]] SubsetChip* chip() const { return chip_; }
     /// Restricts the table to \p subset (empty: no restriction), until another text is compared. The figures
@@ -97,7 +97,7 @@ private:
     SubsetChip* chip_;
     TokenSubset subset_;
     std::vector<RunKey> wanted_; ///< runs of the running or shown comparison
-    QString stamp_;              ///< contents stamps of these runs
+    QString stamp_;              ///< stamps of the contents of these runs
 };
 
 } // namespace ponderscope

@@ -64,7 +64,7 @@ private:
     [[nodiscard]] std::vector<figure::SeriesSpec> namedSeries() const;
     [[nodiscard]] QWidget* buildForm();
     void fillRuns();
-    void fillEntries(); ///< lists the entries of the current figure
+    void fillEntries(); ///< lists the legend entries of the current figure
     void fillChoices();
     void apply(const figure::FigureSpec& spec);
     void kindChanged();

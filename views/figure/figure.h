@@ -94,7 +94,7 @@ std::string step_heatmap_table(const FigureSpec& spec, const FigureData& data);
 void dress_chart(Chart& chart, const FigureSpec& spec, Figure& figure);
 
 BootstrapOptions bootstrap_of(const FigureSpec& spec, const std::stop_token& stop);
-/// The replay table of the first run, with a notice if the run halted.
+/// The replay table of the first run, with a notice if tokens of the run halted.
 ReplayTable replay_of(const Gathering& figure);
 void gather_policy_table(const Gathering& figure);
 

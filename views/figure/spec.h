@@ -113,7 +113,7 @@ struct FigureSpec {
         y_range;                     ///< charts: ends of the axes; empty: from the values
     std::vector<SeriesSpec> series;  ///< charts: series in the legend; tables: names of runs
     std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
-    /// The palette numbers of `runs`: 0 is A's colour, 1 is B's. Runs without an entry get the next colours.
+    /// The palette numbers of `runs`. 0: A's colour, 1: B's colour. Runs without a number get the next ones.
     std::vector<std::int64_t> colours;
     std::vector<FigureSpec> panels; ///< panels: each with its own settings, except for the width
     std::int64_t columns = 2;       ///< panels: number of figures side by side
@@ -133,7 +133,7 @@ std::size_t most_runs(const FigureSpec& spec);
 /// Reads a specification; "-" is standard input. Relative trace paths start at the file's folder. InputError
 /// names file, key, value and the possible values; for an unknown key also the nearest known key.
 FigureSpec read_figure_spec(const std::filesystem::path& path);
-/// The same from memory. \p source is the name in messages, and its folder is the start of relative paths.
+/// The same from memory. \p source: the name in messages. Relative paths start at its folder.
 FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path& source);
 /// JSON for read_figure_spec, with the kind's keys. Traces in or beside \p folder get relative paths.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);
@@ -144,8 +144,8 @@ struct FieldForm {
     std::string_view key = {};
     const char* title = "";
     Editor editor = none;
-    std::vector<std::string_view> choices = {}; ///< for a choice
-    double low = 0, high = 0;                   ///< for numbers
+    std::vector<std::string_view> choices = {}; ///< the values of Editor::choice
+    double low = 0, high = 0;                   ///< limits of a number
     const char* unit = "";
     bool look = false; ///< the key changes only the look, not the numbers
 };
@@ -156,7 +156,7 @@ std::string field_json(const FigureSpec& spec, std::string_view key);
 /// Sets a key from JSON; null sets the default. InputError: invalid value.
 void set_field(FigureSpec& spec, std::string_view key, const std::string& value);
 
-/// Sets keys that the kind does not read to their defaults.
+/// Resets the keys that the kind does not read to their defaults.
 void reset_unread_keys(FigureSpec& spec);
 
 /// The displayed name of a series or run.

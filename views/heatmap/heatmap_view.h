@@ -19,8 +19,8 @@ class StepMapCanvas;
 
 /// The step × token heatmap of any signal with a value for each token and step: a chooser of the signal, the
 /// map, its scale with unit, and the numbers under the cursor. Shows run A and the sequence of the selection;
-/// follows a run that is being recorded. Long sequences are read in the background. Needs per-step signals
-/// in the trace (`record --record steps`, or the method's own, such as gates).
+/// follows a run that is being recorded. Long sequences are read in the background. Needs per-step signals in
+/// the trace (from `record --record steps`, or the method's own signals, such as gates).
 class HeatmapView : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -55,7 +55,7 @@ private:
     FigurePanel* layers_;
     QComboBox* chooser_;
     MapLoader loader_;
-    double scaledFor_ = 0; ///< number of visible tokens
+    double scaledFor_ = 0; ///< number of visible tokens when the scale was fitted
     qint64 wholeCells_ = qint64{1} << 20;
     QString signal_;
     QString unreadable_; ///< name of a signal that could not be read

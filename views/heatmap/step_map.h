@@ -12,8 +12,8 @@
 
 namespace ponderscope {
 
-/// The content of a heatmap for a signal with a value for each token and step: columns are tokens of the
-/// window, rows are steps. An immutable value; needs no window.
+/// The content of a heatmap for a signal with a value for each token and step: columns are tokens, rows are
+/// steps. An immutable value, also for programs without a window.
 class StepMap {
 public:
     enum class Kind : std::uint8_t {
@@ -38,7 +38,7 @@ public:
 
     [[nodiscard]] bool isEmpty() const { return tokens_ == 0 || steps_ == 0; }
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    [[nodiscard]] std::int64_t steps() const { return steps_; } ///< rows: steps or layers
+    [[nodiscard]] std::int64_t steps() const { return steps_; } ///< number of rows: steps, layers, experts
     [[nodiscard]] Rows rows() const { return rows_; }
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.

@@ -38,7 +38,7 @@ struct TokenReport {
         QString title;
         QString unit;
         std::vector<double> a;
-        std::vector<double> b; ///< a single value belongs to a run with one step and is drawn as a level
+        std::vector<double> b; ///< a single value belongs to a run with one step and is drawn as a level line
     };
 
     qint64 token = -1; ///< -1: empty report; the hint says what to do

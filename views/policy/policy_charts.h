@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-// Charts of policies other than fronts. Replays are labelled as replays.
+// Charts of policies, except fronts. Replays are labelled as replays.
 
 /// Options of matched_rules_chart().
 struct MatchedLook {

@@ -64,7 +64,7 @@ public:
     /// Progress of a requested rerun; negative: none is running.
     void setRerunProgress(int perMille);
     /// Completes a figure's specification. A policy table gets every policy at its slider's position and the
-    /// existing reruns. A front gets the bands of the window.
+    /// existing reruns. A front gets bands, as in the window.
     void fillFigure(figure::FigureSpec& spec) const;
 
 public Q_SLOTS:
@@ -82,7 +82,7 @@ private:
     void renew() override; ///< shows the current table
     void screenChanged() override;
     void choosePolicy();  ///< chooses another kind with its thresholds
-    void replayNow();     ///< replays another threshold
+    void replayNow();     ///< replays the policy with the current threshold
     void remember();      ///< stores the slider's position
     void takeThreshold(); ///< uses the typed threshold
     void drawFront();

@@ -38,7 +38,7 @@ public:
     [[nodiscard]] QRgb colourOf(qint64 sequence, qint64 token) const;
 
 Q_SIGNALS:
-    void zoomedIn(); ///< the user zoomed in beyond the largest pixel
+    void zoomedIn(); ///< the user zoomed in beyond the largest pixel size
     /// The user clicked a token, which is now selected.
     void chosen();
 

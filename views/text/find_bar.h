@@ -26,8 +26,8 @@ class TextView;
 
 /// The find bar (Ctrl+F): finds text, a /pattern/ or a condition in the shown sequence, or in all sequences
 /// of the run. Enter goes to the next hit, Shift+Enter to the previous one (also in other sequences), Escape
-/// closes. Hits have outlines in the text and ticks on the minimap. On request, a list shows hits with the
-/// words around them. The user can restrict Compare to the hits.
+/// closes the bar. Hits have outlines in the text and ticks on the minimap. On request, a list shows hits
+/// with the words around them. The user can restrict Compare to the hits.
 class FindBar : public QWidget {
     Q_OBJECT
 public:

@@ -41,8 +41,8 @@ public:
                                           const std::vector<TokenAnnotation>& annotations = {},
                                           QString* problem = nullptr, bool isCondition = false);
 
-    /// Whether a token of the window meets the condition. Values are from the row that the token shows. Id,
-    /// position and annotations are the token's own. A missing value meets no comparison, not even !=.
+    /// Whether a token meets the condition. Values are from the row that the token shows. Id, position and
+    /// annotations are the token's own. A missing value meets no comparison, not even !=.
     [[nodiscard]] bool holds(const SequenceData& data, std::size_t token, Attribution attribution) const;
 
 private:
@@ -60,7 +60,7 @@ private:
     std::vector<std::vector<Comparison>> any_of_all_; ///< disjunction of conjunctions
 };
 
-/// Tokens of the window that meet the condition, ascending, at most \p limit.
+/// Tokens that meet the condition, ascending, at most \p limit.
 std::vector<qint64> find_where(const SequenceData& data, const Condition& condition, Attribution attribution,
                                std::size_t limit = 100'000);
 

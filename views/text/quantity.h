@@ -29,12 +29,12 @@ QString format_quantity(Quantity quantity, double value);
 /// The quantity in one row of the trace; NaN: not scored or not read out.
 double quantity_of(Quantity quantity, const TokenColumns& tokens, std::size_t row);
 
-/// Values of every token of the window, and how to draw them.
+/// The values of all tokens of a sequence, and how to draw them.
 struct TokenValues : ValueLook {
     Quantity quantity = Quantity::nll;
     bool difference = false; ///< A − B
     Attribution attribution = Attribution::predicted;
-    std::vector<float> values; ///< value of each token of the window (attribution applied); NaN: no value
+    std::vector<float> values; ///< value that each token shows (attribution applied); NaN: no value
     QString annotation;        ///< name of the annotation; empty: the values are a quantity
     QStringList classes;       ///< classes of a category: the values are indices in this list
     QString replay;            ///< policy of replayed steps; empty: recorded steps

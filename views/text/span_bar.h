@@ -35,7 +35,7 @@ public:
 
 Q_SIGNALS:
     void figureWanted();
-    void sent(const ponderscope::TokenSubset& subset); ///< for Compare
+    void sent(const ponderscope::TokenSubset& subset); ///< the user sent the span to Compare
     void failed(const QString& sentence);
 
 protected:

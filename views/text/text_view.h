@@ -70,7 +70,7 @@ public:
 
 Q_SIGNALS:
     void valuesChanged();  ///< colours, scale or data
-    void contentChanged(); ///< another sequence, or more tokens of this one
+    void contentChanged(); ///< another sequence, or more tokens of the same sequence
     void otherChanged();   ///< another run B, or B's tokens were loaded
     void spanChanged();
     /// The user opened the context menu for a token; -1: outside of all tokens.

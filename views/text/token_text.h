@@ -12,8 +12,7 @@ namespace ponderscope {
 struct TokenText {
     QString text;             ///< the text to draw; never empty
     bool spaceBefore = false; ///< one leading space became a gap
-    bool special =
-        false; ///< drawn softly: control characters, only white space, bytes of a split character, ids
+    bool special = false;     ///< soft colour: control characters, only blanks, parts of characters, ids
     bool breakAfter = false;  ///< contains a newline, so the line ends here
     bool breakBefore = false; ///< a line may begin here without a space (scripts without spaces)
     bool ideograph = false;   ///< begins with an ideograph: a line may break before it

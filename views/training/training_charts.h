@@ -45,16 +45,16 @@ struct TrainingChartOptions {
 };
 
 /// A chart of trainings. \p what is "loss" (with the held-out NLL), "mean_steps" (with the held-out mean
-/// steps), or another quantity of a training. A quantity with an axis has one line for each place of the
+/// steps), or another quantity of a training. A quantity with an axis has one line for each index along the
 /// axis. Other names give an empty chart. Each training has its own colour. In a chart of one training, each
-/// place has its own colour. The note gives the progress of unfinished trainings.
+/// index has its own colour. The note gives the progress of unfinished trainings.
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
 /// The quantities that "loss" and "mean_steps" do not show, each quantity once, gates and shares first.
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
-/// The progress of a training, or the reason of its failure; empty: the training has ended.
+/// The progress of a training, or the reason for its failure; empty: the training has ended.
 QString training_state(const TrainingInfo& training);
 
 /// A running mean without bias towards the first values: m_i = Σ_j w^(i-j) x_j / Σ_j w^(i-j). NaN stays NaN.

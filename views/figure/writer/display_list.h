@@ -28,7 +28,7 @@ struct Stroke {
     bool round = false;       ///< round caps and joins; false: butt caps and mitred joins
 };
 
-/// Size, weight and colour of text. The typeface is always the figure's.
+/// Size, weight and colour of text. All text has the figure's typeface.
 struct TextStyle {
     double size = 8;
     bool bold = false;
