@@ -21,8 +21,8 @@ class ResidualStructure;
 struct Pass;
 
 /// K and V of every layer as rows that outlive a pass: the last entries of halted tokens, or the past of a
-/// generation. Each layer has [rows, g, d_h]. With gradients, put() replaces the rows instead of overwriting
-/// them, so that earlier passes stay differentiable.
+/// generation. Each layer has [rows, g, d_h]. With gradients, put() makes new tensors instead of overwriting
+/// rows, so that earlier passes stay differentiable.
 class KvRows {
 public:
     /// \p rows: number of rows for each layer.
@@ -50,8 +50,7 @@ public:
     virtual ~ValueMixer() = default;
     /// Called before the first layer of every pass.
     virtual void begin_pass(const Pass& pass) = 0;
-    /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation; returns the value rows [n, g,
-    /// d_h].
+    /// q [n, n_q, d_h], k and v [n, g, d_h] of layer \p layer after rotation. Returns the mixed v.
     virtual at::Tensor mix(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                            const Pass& pass) = 0;
 };
@@ -104,8 +103,8 @@ public:
     [[nodiscard]] const ModelConfig& config() const { return config_; }
     /// The largest number of tokens in a sequence. Learned positions have a limit, rotations have none.
     [[nodiscard]] std::int64_t longest_sequence() const;
-    /// The embeddings of \p ids: int64 [n] -> [n, d], with the backbone's own scale. The method may add its
-    /// own.
+    /// The embeddings of \p ids: int64 [n] -> [n, d], with the backbone's scale. The method multiplies by its
+    /// own scale (Method::embed_scale).
     [[nodiscard]] at::Tensor embed(const at::Tensor& ids) const;
     // Stacks of prelude, core and coda (methods-released.md section 1), if config().recurs(). run() runs the
     // core alone and returns the state after its blocks.
@@ -128,7 +127,7 @@ public:
     [[nodiscard]] at::Tensor run(const at::Tensor& x, const Pass& pass) const;
     /// The parts of run(), for callers that stop between blocks. enter() makes the first block's input from
     /// the slots' inputs. block() runs only block \p l: [n, d] -> the residual stream of the pass's queries
-    /// [m, d], in new memory. final_norm() returns h for a residual stream. Only for the usual residual.
+    /// [m, d], in new memory. final_norm() returns h for a residual stream. Only for the residual x + F(x).
     [[nodiscard]] virtual at::Tensor enter(const at::Tensor& x, const Pass& pass) const;
     at::Tensor block(std::int64_t l, const at::Tensor& x, const Pass& pass) const;
     [[nodiscard]] virtual at::Tensor final_norm(const at::Tensor& x) const = 0;

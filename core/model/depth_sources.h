@@ -21,9 +21,9 @@ struct DepthSourceId {
 /// sources.
 bool sources_cross_passes(const ModelConfig& config);
 
-/// The sources S(l) that \p layer mixes, in order and without the layer itself: anchors (layers that the
-/// stride divides) and the recent window, without ablated sources. \p pass has an effect only if sources
-/// cross passes.
+/// The sources S(l) that \p layer mixes, in order and without the layer itself: anchors (layers whose number
+/// is a multiple of the stride) and the config's recent_window layers before \p layer, without ablated
+/// sources. \p pass has an effect only if sources cross passes.
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
 /// Removes a source from a model's depth attention, as an intervention. \p spec is SOURCE (in all layers that

@@ -24,10 +24,10 @@ at::Device device_for(const std::string& name, std::int64_t bytes);
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
-/// Sets the precision of matrix products on GPUs while the object lives: fp32 factors are rounded for tf32,
-/// otherwise exact. LibTorch's switch is global: while several objects live, products of any thread may use
-/// either precision. The first object also sets fp32 sums for products in half precision for the rest of the
-/// process; LibTorch's default may round partial sums to half precision.
+/// Sets the precision of matrix products on GPUs while the object lives: with tf32, fp32 factors are rounded;
+/// else they are exact. LibTorch's switch is global: while several objects live, products of any thread may
+/// use either precision. The first object also sets fp32 sums for products in half precision for the rest of
+/// the process; LibTorch's default may round partial sums to half precision.
 class GpuProducts {
 public:
     explicit GpuProducts(Precision precision);
@@ -45,7 +45,7 @@ std::string device_hint(at::Device device, Precision precision);
 /// The error for a full device, without a remedy. First frees cached memory for the caller's next attempt.
 MemoryExhausted memory_exhausted(at::Device device);
 
-/// Copies numbers to a device from pinned memory, asynchronously. int64 [n].
+/// Copies numbers to a device from pinned memory, asynchronously. Returns int64 [n].
 at::Tensor send(std::span<const std::int64_t> values, at::Device device);
 
 /// Copies tensors to the host: one copy, on a separate stream, into pinned memory. On the CPU the tensors are

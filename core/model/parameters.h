@@ -44,7 +44,7 @@ struct ParameterLayout {
     std::string embedding;             ///< name of the input table
     std::string head;                  ///< name of the output table, which `tensors` has even if it is tied
     bool tied = false;                 ///< the config ties embedding and head
-    bool first_layers = false;         ///< ignore further layers in the file (--layers)
+    bool first_layers = false;         ///< the file has more layers, which are not read (--layers)
     std::vector<std::string> prefixes; ///< possible prefixes of names in files
     std::vector<std::string> other_parts; ///< parts of tensor names that mark an unused part of the model
     bool strict = false;                  ///< unused tensors are an error
