@@ -29,9 +29,9 @@ struct HeadStatistics {
 };
 
 /// The functions of core/kernels/cuda, in a separate library, libponderscope_cuda.so. Loading LibTorch's CUDA
-/// libraries takes half a gigabyte of memory and a second, which a run on the CPU saves. Each *_fits returns
-/// whether the functions after it accept these arguments. Without a CUDA compiler all *_fits return false,
-/// and plain LibTorch operations run.
+/// libraries takes half a gigabyte of memory and a second, which a run on the CPU saves. attend_fits,
+/// rotate_fits and head_fits return whether attend, rotate and head_* accept these arguments. Without a CUDA
+/// compiler they return false, and plain LibTorch operations run.
 struct CudaKernels {
     std::string (*name_of)(at::Device) = nullptr; ///< "NVIDIA H200"
     int (*capability_of)(at::Device) = nullptr;   ///< 90: compute capability 9.0

@@ -20,7 +20,7 @@ struct HeadWeights {
 
 /// The requested results of one pass over the vocabulary. No other result is computed.
 struct HeadRequest {
-    at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: neither NLL nor rank.
+    at::Tensor targets;          ///< int64 [n]; -1: no target. Undefined: no NLL and no rank
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
     std::int64_t candidates = 0; ///< number of most likely tokens to list; ties by ascending id
     at::Tensor previous;         ///< [n, d] previous states, for the divergences; costs another product
@@ -67,7 +67,7 @@ at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, d
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);
 
-/// Logits [n, V] in fp32, for the signal `logits`.
+/// Logits [n, V] in fp32.
 at::Tensor full_logits(const at::Tensor& h, const HeadWeights& weights);
 
 } // namespace ponderscope

@@ -13,8 +13,8 @@ namespace ponderscope {
 struct QueryBlock {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< ascending, without overlap
-    std::int64_t rows = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> pieces; ///< ranges of rows, ascending, without overlap
+    std::int64_t rows = 0;                                     ///< number of these rows
     /// With one range for each query: the rows that all queries see. Empty: unknown.
     std::pair<std::int64_t, std::int64_t> common;
 

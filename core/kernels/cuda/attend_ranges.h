@@ -22,7 +22,7 @@ struct AttendRanges {
     std::int64_t query_heads = 0;
     std::int64_t kv_heads = 0;
     std::int64_t head_size = 0; ///< 8, 16 .. 256
-    std::int64_t window = 0;
+    std::int64_t window = 0;    ///< as in Visibility
     std::int64_t q_stride = 0, q_head_stride = 0;
     std::int64_t k_stride = 0, k_head_stride = 0;
     std::int64_t v_stride = 0, v_head_stride = 0;
@@ -36,7 +36,7 @@ struct AttendRanges {
 };
 
 /// The kernel sums a query's rows in segments of 128, then sums the segments in order. So the number of warps
-/// does not change the result. most_segments() is the most segments of a query that sees `rows` rows.
+/// does not change the result. most_segments() is their largest number if a query sees `rows` rows.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
@@ -53,7 +53,7 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
-/// Lines in a block of attend_tiles_cuda: queries times the query heads that share a K/V head.
+/// Lines of a thread block in attend_tiles_cuda: one per pair of query and query head of a K/V head.
 constexpr std::int64_t attend_tile_lines = 64;
 
 /// Whether attend_tiles_cuda runs these arguments. The registers hold heads of up to 128 elements.

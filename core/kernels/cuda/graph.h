@@ -5,8 +5,7 @@
 
 namespace ponderscope {
 
-/// CudaKernels::capture by LibTorch's CUDA graph. Tensors that the capture makes come from a separate memory
-/// pool.
+/// CudaKernels::capture by a CUDA graph of LibTorch. Tensors of the capture have a memory pool of their own.
 std::unique_ptr<DeviceGraph> capture_cuda(at::Device device, const std::function<void()>& work);
 
 } // namespace ponderscope

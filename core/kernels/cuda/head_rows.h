@@ -14,10 +14,10 @@ struct HeadRows {
     std::int64_t rows = 0;
     std::int64_t vocabulary = 0;
     const std::int64_t* targets = nullptr; ///< negative: no target
-    float* maximum = nullptr;              ///< log p(v) = (logit(v) - maximum) - log(sum), so a maximum
-    float* sum = nullptr;                  ///< of -1e35 loses no digits; NaN: no distribution
-    float* nll = nullptr;                  ///< NLL of the target; NaN: no target, or no distribution
-    std::int64_t* rank = nullptr;          ///< rank of the target; 0: no target
+    float* maximum = nullptr;     ///< log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
+    float* sum = nullptr;         ///< separate from `maximum`, so a maximum of -1e35 loses no digits
+    float* nll = nullptr;         ///< NLL of the target; NaN: no target, or no distribution
+    std::int64_t* rank = nullptr; ///< rank of the target; 0: no target
     float* entropy = nullptr;
     std::int64_t list_length = 0; ///< at most longest_head_list and the vocabulary
     float* list_values = nullptr; ///< [rows, list_length], the largest logits, falling; ties by ascending id

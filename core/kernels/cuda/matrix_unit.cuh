@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The matrix unit of a GPU (sm_80 and later), used by a whole warp: loads fragments of half precision from
 // shared memory and adds their products in fp32. PTX defines the elements of each lane ("Matrix fragments for
-// mma.m16n8k16", "ldmatrix"). With group = lane / 4 and pair = 2 (lane % 4), a lane has in
-//     a, 16 x 16: word 0 row group, word 1 row group + 8, at columns pair and pair + 1;
+// mma.m16n8k16", "ldmatrix"). With `group` = lane / 4 and `pair` = 2 (lane % 4), a lane has in
+//     a, 16 x 16: word 0 row `group`, word 1 row `group + 8`, at columns `pair` and `pair + 1`;
 //                 words 2 and 3 the same rows, 8 columns further
-//     b, 16 x 8:  word 0 rows pair and pair + 1, word 1 the rows 8 further, at column group
-//     c, 16 x 8:  numbers 0 and 1 row group, numbers 2 and 3 row group + 8, at columns pair and pair + 1
+//     b, 16 x 8:  word 0 rows `pair` and `pair + 1`, word 1 the rows 8 further, at column `group`
+//     c, 16 x 8:  numbers 0 and 1 row `group`, 2 and 3 row `group + 8`, at columns `pair` and `pair + 1`
 // So two adjacent c, rounded to half precision, form an a.
 #pragma once
 
@@ -29,8 +29,8 @@ __device__ __forceinline__ std::uint32_t pair_of(float first, float second) {
 }
 
 /// Loads four matrices of 8 x 8 elements from shared memory. Lane 8 m + r passes the address of row r of
-/// matrix m, a multiple of 16 bytes. Each lane receives, of every matrix, row group at columns pair and pair
-/// + 1 (Turned: of the transposed matrix). All lanes must call it.
+/// matrix m, a multiple of 16 bytes. From every matrix (Turned: from its transpose) each lane receives row
+/// `group` at columns `pair` and `pair + 1`. All lanes must call it.
 template <bool Turned>
 __device__ __forceinline__ void load_matrices(const void* row, std::uint32_t (&to)[4]) {
 #if defined(__CUDACC__)

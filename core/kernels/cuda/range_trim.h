@@ -11,8 +11,8 @@
 
 namespace ponderscope::kernels {
 
-/// Applies a sliding window to the ranges of one query. Call first() for the ranges in order. `hidden` counts
-/// the visible rows before the window that remain to be skipped.
+/// Applies a sliding window to the ranges of one query. Call first() for the ranges in order. `hidden`:
+/// number of rows before the window that are still to be skipped.
 struct RangeTrim {
     std::int64_t hidden = 0;
 
