@@ -13,7 +13,7 @@ namespace ponderscope {
 /// gate.
 inline constexpr const char* exit_gate = "exit_gate";
 
-/// The signals of \p given (those of the engine) that a run stores.
+/// Selects the signals that a run stores. \p given: the engine's signals.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
 /// Removes the signals that are not kept from a window's result.
 void keep(WindowResult& result, const KeptSignals& kept);

@@ -30,8 +30,8 @@ nlohmann::json to_json(const std::vector<PlannedPatch>& patches);
 void check_places(const Engine& engine, const std::vector<PlannedPatch>& patches,
                   const std::vector<SequenceInput>& sequences);
 
-/// Computes the states from windows of \p sequences without patches, \p batch windows together. InputError: a
-/// step that did not run. \p stop throws Cancelled.
+/// Computes the source states in runs of \p sequences without patches, \p batch windows together. InputError:
+/// a step that did not run. \p stop throws Cancelled.
 std::vector<StatePatch> take_states(const Engine& engine, const std::vector<PlannedPatch>& patches,
                                     const std::vector<SequenceInput>& sequences, const WindowShape& shape,
                                     std::int64_t batch, const ProgressSink& progress = {},

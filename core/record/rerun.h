@@ -11,15 +11,15 @@ namespace ponderscope {
 
 /// InputError: the weights of \p checkpoint differ from those of \p run. \p digest: the checkpoint's digest.
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
-/// The same. InputError also: \p run had changed states or depth sources, which a rerun does not repeat.
+/// The same, and InputError if \p run had changed states or depth sources, which a rerun does not repeat.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The
 /// policy replaces the model's own rule and reads signals of the rerun itself (methods.md section 9). The
-/// oracle, which needs the next token, runs to the steps of its replay. The rerun is a new run, named "RUN
-/// POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run. \p table: the
-/// run's table. Replaces context, stride, run_name, text_source, text_digest and seed of \p options by values
-/// for the rerun. Throws the errors of record().
+/// oracle needs the next token, so its rerun takes the steps of its replay. The rerun is a new run, named
+/// "RUN POLICY", whose `policy` is the spec's text. \p sequences: recorded_sequences of the run. \p table:
+/// the run's table. Replaces context, stride, run_name, text_source, text_digest and seed of \p options by
+/// values for the rerun. Throws the errors of record().
 RecordReport rerun(Engine& engine, const Checkpoint& checkpoint, const RunInfo& run, const ReplayTable& table,
                    const std::vector<SequenceInput>& sequences, const Tokenizer* tokenizer,
                    const PolicySpec& spec, TraceWriter& writer, RecordOptions options,

@@ -40,7 +40,7 @@ public:
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
     /// Adds choices that the text digest does not cover to RunInfo::choices: the reading options of the
-    /// texts, and the planned lengths if a sequence is shorter. All shards of a run and resumes need equal
+    /// texts, and planned lengths that exceed a sequence's length. All shards of a run and resumes need equal
     /// choices.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };

@@ -98,7 +98,7 @@ struct RecordOptions {
     /// the signals from scoring.
     std::vector<std::pair<SignalInfo, SignalChunk>> generated = {};
     Notices notices = {};   ///< the run's notices, besides the engine's
-    std::int64_t rank = 0;  ///< rank of this process in the world that records the run together
+    std::int64_t rank = 0;  ///< rank of this process among the processes that record the run
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
     /// The writer's trace, to resume its run after the last finished sequence. A complete run stays
     /// unchanged. Without a run to resume, a new run begins.
@@ -115,7 +115,7 @@ struct RecordReport {
     std::int64_t sequences = 0; ///< number of begun sequences
     std::int64_t tokens = 0;
     std::int64_t scored_tokens = 0;
-    std::int64_t lost = 0;       ///< tokens with NaN logits and a next token
+    std::int64_t lost = 0;       ///< tokens that have a next token, but NaN logits
     double mean_nll = 0;         ///< nats; NaN if no token was scored
     double seconds = 0;          ///< computing and writing, without loading
     bool found_complete = false; ///< the run to resume was already complete

@@ -9,7 +9,7 @@
 
 namespace ponderscope {
 
-/// Counts the last steps of the tokens of some forward passes, and averages their gates.
+/// Statistics over forward passes: counts of the tokens' last steps, and mean gates.
 class StepCensus {
 public:
     /// \p threshold: PonderConfig::threshold. If \p method runs every slot in training (see
@@ -33,7 +33,7 @@ private:
     double threshold_ = 0;
     bool gated_ = false;
     std::int64_t tokens_ = 0;
-    std::vector<std::int64_t> reached_; ///< [K + 1], number of tokens whose slot (t, k) ran
+    std::vector<std::int64_t> reached_; ///< [K + 1], number of tokens whose step k ran
     std::vector<double> gate_sum_;      ///< [K + 1], sum over these tokens
 };
 

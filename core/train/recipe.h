@@ -74,15 +74,15 @@ struct Recipe {
     [[nodiscard]] std::int64_t tokens_per_step() const { return context * batch; }
     /// k_s at a step: k_max clamp((step - S0) / (S1 - S0), 0, 1) (methods.md section 5).
     [[nodiscard]] double gate_share_at(std::int64_t step) const;
-    /// Linear warm-up: step i of w, counted from 0, has peak * (i + 1) / w. Then half a cosine (Loshchilov
-    /// and Hutter 2017, without restarts): from the peak at the last step of the warm-up to peak *
-    /// final_fraction at the last step of the training and at all later steps.
+    /// Step i of the w warm-up steps, counted from 0, has the rate peak * (i + 1) / w. Then the rate falls
+    /// along half a cosine (Loshchilov and Hutter 2017, without restarts), from the peak at the last warm-up
+    /// step to peak * final_fraction at the last step of the training. Later steps keep this rate.
     [[nodiscard]] double learning_rate_at(std::int64_t step) const;
 };
 
 /// Reads and checks a recipe. InputError names the file, the key and the found value; for an unknown key also
-/// the nearest known key. `"extends": "other.json"` applies this recipe to a recipe of the same folder (RFC
-/// 7396: objects are merged, null removes). \p changes are applied last, each SECTION.KEY=VALUE:
+/// the nearest known key. `"extends": "other.json"`: the file's keys change other.json, a recipe in the same
+/// folder (RFC 7396: objects are merged, null removes). \p changes are applied last, each SECTION.KEY=VALUE:
 /// "training.seed=2". A value that is not JSON is a string. InputError: a change without a known key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 

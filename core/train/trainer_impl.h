@@ -117,7 +117,7 @@ private:
         double mean_steps = 0;
     };
     [[nodiscard]] StepNumbers forward_backward();
-    /// The form of forward passes in training and in its evaluations.
+    /// Options of the forward passes in training and in its evaluations.
     [[nodiscard]] ForwardForm training_form() const {
         ForwardForm form;
         form.training = true;
@@ -145,7 +145,7 @@ private:
     [[noreturn]] void memory_is_full();
     void train_on();
     void finish();
-    /// Step of the last log row that a resumed training keeps. It writes the row of the last step again.
+    /// Step of the last log row that a resumed training keeps. The training's last row is written again.
     [[nodiscard]] std::int64_t last_logged() const { return std::min(counters_.step, recipe_.steps - 1); }
     [[nodiscard]] std::int64_t tokens() const { return counters_.windows * recipe_.context; }
     void notice(const std::string& sentence) const {

@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// training.ponder: the log of a training as a trace with curves and no runs. Other processes can read every
-/// row at once. A later call throws a disk error as EnvironmentError, as in TraceWriter.
+/// training.ponder: the log of a training as a trace without runs. Other processes can read every row at
+/// once. A later call throws a disk error as EnvironmentError, as in TraceWriter.
 class TrainingTrace {
 public:
     /// \p info: id and totals are ignored. \p resume_after: continue the existing file and remove its rows
@@ -35,7 +35,7 @@ private:
     std::int64_t training_ = 0;
 };
 
-/// Descriptions of a training's curves for a model with K = \p max_steps.
+/// Descriptions of the quantities in a log row, for a model with K = \p max_steps.
 std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool halts, bool penalty,
                                                   bool held_out);
 
