@@ -41,8 +41,7 @@ struct PolicyContext {
     std::optional<std::int64_t> exit_step = std::nullopt;
     /// The condition of the model's own rule (method_info.h).
     OwnRule::Stops own_rule = OwnRule::Stops::below;
-    /// Mean steps of the policy `learned` at own_threshold, over tokens with a target. NaN: the model has no
-    /// threshold.
+    /// Mean steps of policy `learned` at own_threshold, over tokens with a target. NaN: no threshold.
     double learned_rate = std::numeric_limits<double>::quiet_NaN();
 
     /// Whether the policy `learned` works without its parameter theta.

@@ -30,8 +30,7 @@ struct Slots {
     std::vector<at::Tensor> blocks; ///< [n, d] each: outputs of the blocks in wanted_blocks()
 };
 
-/// A method's decision after slot (t, k): whether (t, k+1) runs, and the mass of h^k in the output in each
-/// case.
+/// A method's decision after slot (t, k): whether slot (t, k+1) runs, and the mass of h^k in the output.
 struct Decision {
     at::Tensor value;     ///< fp32 [n], the recorded gate or router value; undefined: none
     at::Tensor compared;  ///< fp32 [n], number that is compared with the threshold; undefined: `value`
@@ -43,8 +42,8 @@ struct Decision {
     at::Tensor next_key_bias;
     at::Tensor
         expected_mass; ///< fp32 [n], weight of h^k in the mean state of `expected_nll`; undefined: none
-    /// Additional recorded numbers with the names that signals() declares: fp32 [n] for this step, or [n, K +
-    /// 1] for all steps at once.
+    /// Additional recorded numbers with the names that signals() declares: fp32 [n] for this step, or for all
+    /// steps at once [n, K + 1].
     std::vector<std::pair<const char*, at::Tensor>> notes;
 };
 

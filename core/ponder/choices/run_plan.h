@@ -45,8 +45,7 @@ struct AttentionChoice {
     [[nodiscard]] std::string text() const; ///< "layers 0, 3-5; heads 1, 2"
 };
 
-/// States that a run records: after these layers at every step, or at the end of each step if `layers` is
-/// empty.
+/// States that a run records: after `layers` at every step; empty `layers`: at the end of each step.
 struct StateChoice {
     std::vector<std::int64_t> layers; ///< ascending, without repeats; only layers that every step runs
 

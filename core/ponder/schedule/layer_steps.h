@@ -17,7 +17,7 @@ public:
     [[nodiscard]] bool layers_are_steps() const override { return true; }
 };
 
-/// Runs the blocks one by one over the tokens that have not exited, and makes keys and values for the others.
+/// Runs the blocks one by one over the tokens that have not exited. Exited tokens get only keys and values.
 /// Called by run_steps.
 StepsResult run_layers(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                        const StepsOptions& options);
