@@ -41,8 +41,8 @@ public:
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
-    /// Restores the result of layoutState(). Before the window is shown, stores it for showPending(), because
-    /// Qt restores its own copy when it maximizes a window. False: the layout has another version.
+    /// Restores the result of layoutState(). Before the window is shown, stores \p layout for showPending(),
+    /// because Qt restores its own copy when it maximizes a window. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 
@@ -66,7 +66,8 @@ private:
     QByteArray layoutToCome_;    ///< layout to restore when the window is shown
 };
 
-/// Limits a window to a share of the screen and moves it into the screen; unchanged if it already fits.
+/// Limits a window to a share of the screen and moves the window into the screen. A window that fits is
+/// unchanged.
 void fit_window(QWidget& window, const QRect& screen);
 
 } // namespace ponderscope

@@ -50,9 +50,9 @@ struct SavedView {
     friend bool operator==(const SavedView&, const SavedView&) = default;
 };
 
-/// A session: open traces, view and layout, as a small JSON file. Trace paths are relative if possible.
+/// A session: open traces, view and layout, as a small JSON file with relative trace paths if possible.
 struct Session {
-    QStringList traces; ///< absolute
+    QStringList traces; ///< absolute paths
     ViewState view;
     QByteArray layout;
     std::vector<SavedView> views = {};

@@ -51,7 +51,7 @@ ViewCommand shell_view(const QList<QStringList>& lines);
 QString run_a_reference(const TraceData& data, const Selection& selection);
 /// Why there is no command for run A (no run is shown, or it is not on disk yet); empty: there is a command.
 QString why_no_run(const TraceData& data, const Selection& selection);
-/// Why run A has no data of the chosen sequence: it does not exist, is damaged, or is being read.
+/// Why run A has no data of the chosen sequence: the sequence is missing, damaged, or being read.
 QString why_no_sequence(const TraceData& data, const Selection& selection);
 /// Python code that opens run A as `a`, then \p lines. With \p withB, also opens run B (if any) as `b`. If
 /// why_no_run() has a reason: no command, with this reason.

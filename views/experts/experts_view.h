@@ -39,7 +39,7 @@ private:
     void nothing(const QString& hint);
     void showCell(qint64 token, int expert);
     void sayToken();                         ///< shows the experts of the selected token
-    void showLayer();                        ///< shows the window's layer, if it has experts
+    void showLayer();                        ///< shows the selected layer, if this layer has experts
     [[nodiscard]] std::size_t layer() const; ///< index among the layers with experts
     [[nodiscard]] QString layerName() const;
 

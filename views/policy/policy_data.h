@@ -16,7 +16,7 @@ namespace ponderscope {
 struct PolicyRerun;
 struct ReplayTable;
 
-/// The replay table of run A, read when the policy lab shows it, and the reruns in open traces. GUI thread.
+/// The replay table of run A, read when a view needs the table, and the reruns in open traces. GUI thread.
 class PolicyData : public QObject {
     Q_OBJECT
 public:

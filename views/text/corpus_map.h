@@ -16,7 +16,7 @@
 namespace ponderscope {
 
 /// All sequences of run A at once, or A − B, one pixel (or a few) for each token, in the colours of the text.
-/// Keeps two bytes for each token. Reads sequences one after the other while it is on the screen.
+/// Keeps two bytes for each token. Reads sequences one after the other while the map is on the screen.
 class CorpusMap : public QAbstractScrollArea {
     Q_OBJECT
 public:

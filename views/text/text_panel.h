@@ -69,14 +69,14 @@ public Q_SLOTS:
     void setBars(std::optional<ponderscope::Quantity> quantity);
     void setZoom(ponderscope::TextZoom zoom);
     void zoomIn() { zoomBy(1); }   ///< larger text, then one line a token
-    void zoomOut() { zoomBy(-1); } ///< smaller text, then the map
+    void zoomOut() { zoomBy(-1); } ///< smaller text, then the corpus map
 
 Q_SIGNALS:
     void replayDismissed(); ///< the user chose a recorded quantity while the text showed a replay
     void helpRequested();
     void figureWanted(); ///< the user wants a figure of the chosen span
     void failed(const QString& sentence);
-    void viewChanged(); ///< quantity, bars, difference, zoom or search query
+    void viewChanged(); ///< quantity, bars, difference, zoom or search query changed
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;

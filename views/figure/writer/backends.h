@@ -40,7 +40,7 @@ void paint(const DisplayList& list, const Fonts& fonts, QPainter& painter);
 
 /// "12.5", "0", "-3.125": at most \p decimals decimals, no trailing zeros, a decimal point in every locale.
 QByteArray number(double value, int decimals = 3);
-/// All operations of a path. \p operation writes one, from its letter (m, l or c) and points "x y x y".
+/// All operations of a path. \p operation writes each from its letter (m, l or c) and points "x y x y".
 QByteArray path_data(const QPainterPath& path,
                      const std::function<QByteArray(char letter, const QByteArray& points)>& operation);
 
