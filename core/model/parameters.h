@@ -38,7 +38,7 @@ struct TensorSpec {
     std::string remedy = {}; ///< remedy in the error for a missing tensor; empty: the usual remedy
 };
 
-/// All tensors of a model in the order of saving, and the pair that may be tied.
+/// All tensors of a model in the order of saving, and the two tables that may be tied.
 struct ParameterLayout {
     std::vector<TensorSpec> tensors;
     std::string embedding;             ///< name of the input table

@@ -33,9 +33,9 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which it holds
 };
 
-/// The front of the best blind rule, then of every kind whose signals the run has (replayed at \p thresholds
-/// values of its threshold), then of the oracle for steps and for FLOPs. \p only restricts the kinds; empty:
-/// all. Takes seconds for millions of tokens. \p stop throws Cancelled.
+/// Returns, in this order, the fronts of the best blind rule; of every kind whose signals the run has,
+/// replayed at \p thresholds values of its threshold; of the oracle for steps and for FLOPs. \p only
+/// restricts the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 

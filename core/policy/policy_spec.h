@@ -26,7 +26,7 @@ struct PolicySpec {
     /// repeated or missing key; a value that is missing, not a number, or out of range.
     static PolicySpec parse(std::string_view text);
 
-    /// The kind that a text names. Keys with numbers may be missing. InputError: unknown.
+    /// The kind that a text names. Keys with numbers may be missing. InputError: unknown name.
     static const PolicyKind& named_kind(std::string_view text);
     /// The kind of a recorded run's policy, whose text is untrusted; nullptr: unknown.
     static const PolicyKind* kind_of(std::string_view text);

@@ -8,8 +8,8 @@
 namespace ponderscope {
 
 /// Useful thresholds for a kind's first parameter on this run, ascending, rounded to five digits, at most
-/// \p most. For signals: quantiles of the recorded values, so that each threshold separates about equally
-/// many tokens. For steps: all integers. For rates: even distances. For `learned`, the model's own threshold
+/// \p most. For signals: quantiles of the recorded values, so that about equally many tokens lie between two
+/// thresholds. For steps: all integers. For rates: even distances. For `learned`, the model's own threshold
 /// is added. Empty for kinds without a parameter.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
 

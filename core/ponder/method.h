@@ -40,8 +40,7 @@ struct Decision {
     at::Tensor carry;     ///< [n, ...], becomes Slots::carry at the next step
     /// fp32 [n], added to the attention logits of the next slot's key, for every query; undefined: none
     at::Tensor next_key_bias;
-    at::Tensor
-        expected_mass; ///< fp32 [n], weight of h^k in the mean state of `expected_nll`; undefined: none
+    at::Tensor expected_mass; ///< fp32 [n], weight of h^k for `expected_nll`; undefined: none
     /// Additional recorded numbers with the names that signals() declares: fp32 [n] for this step, or for all
     /// steps at once [n, K + 1].
     std::vector<std::pair<const char*, at::Tensor>> notes;

@@ -16,7 +16,7 @@ namespace ponderscope {
 /// while the results of the previous batch are copied and packed.
 ///
 /// \p reach(begin, size) loads the tasks of the batch that begins at task `begin` and returns the batch's
-/// end: at most begin + size, or `begin` if no tasks remain. Task `begin` is never a collected task.
+/// end: at most begin + size, or `begin` if no tasks remain. It is not called again for collected tasks.
 ///
 /// \p submit(begin, end) starts a batch and returns its handle. \p collect(pending, begin, end) waits for the
 /// batch and keeps its results. If either throws MemoryExhausted, the batch runs again in halves, finally

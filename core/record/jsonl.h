@@ -27,9 +27,9 @@ struct JsonlOptions {
     std::int64_t limit_tokens = 0; ///< stop after the text that reaches this number of tokens; 0: all
 };
 
-/// Sequences from JSON Lines. A plain file is read once before the recording, so that its errors are reported
-/// first. A stream is read during the recording. InputError: "FILE: line 17: ..." for a line that is not a
-/// JSON object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
+/// Sequences from JSON Lines. A regular file is read once before the recording, so that its errors are
+/// reported first. A stream is read during the recording. InputError: "FILE: line 17: ..." for a line that is
+/// not a JSON object, lacks a field, or has a text that is empty, not UTF-8 or shorter than two tokens.
 class JsonlSource final : public TextSource {
 public:
     /// \p tokenizer must outlive the object. \p stop during the first reading throws Cancelled.

@@ -15,7 +15,7 @@ inline constexpr const char* exit_gate = "exit_gate";
 
 /// Selects the signals that a run stores. \p given: the engine's signals.
 std::vector<SignalInfo> kept_signals(const std::vector<SignalInfo>& given, const KeptSignals& kept);
-/// Removes the signals that are not kept from a window's result.
+/// Removes from a window's result the signals that a run does not store.
 void keep(WindowResult& result, const KeptSignals& kept);
 
 /// Approximate bytes per token in the trace for a text of \p tokens tokens, uncompressed and without the

@@ -49,7 +49,7 @@ public:
 /// the recording. Then digest and amount are known from the beginning, and rewind() works.
 class TextSource : public SequenceSource {
 public:
-    /// InputError also: the texts changed after the first reading.
+    /// Also throws InputError if the texts changed after the first reading.
     std::shared_ptr<const SequenceInput> next() final;
     /// Returns to the first text. Call this only if the digest is known.
     void rewind();

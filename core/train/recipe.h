@@ -55,8 +55,8 @@ struct Recipe {
     std::int64_t warmup_steps = 0;
     double final_fraction = 0.1;
 
-    /// Refreshes of the interleaved rule in training (PonderLM-2's schedule); absent: the config's number,
-    /// else 3.
+    /// Number of Jacobi refreshes of the interleaved rule in training (PonderLM-2's schedule); absent: the
+    /// config's number, else 3.
     std::optional<std::int64_t> jacobi_iterations;
     double penalty_weight = 0.1; ///< lambda, the weight of the method's penalty on steps
     double penalty_beta = 0;     ///< for adaptive latent CoT

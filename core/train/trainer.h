@@ -17,7 +17,7 @@ namespace ponderscope {
 /// What train() does with an output folder that is not empty.
 enum class ExistingOutput : std::uint8_t {
     refuse,   ///< InputError; no file changes
-    resume,   ///< continue; a finished training stays as it is, an empty folder starts one
+    resume,   ///< continue; a finished training is not changed, and an empty folder gets a new one
     overwrite ///< start again; replaces only files that a training writes
 };
 

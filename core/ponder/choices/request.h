@@ -16,23 +16,23 @@ namespace ponderscope {
 /// NLL, rank, steps and FLOPs, for a perplexity or as the baseline for the cost of recording.
 enum class RecordLevel : std::uint8_t { basic, steps, nll };
 
-/// Consecutive tokens of one sequence that the model sees at once. Position 0 is ids[0].
+/// Consecutive tokens of one sequence that the model sees at once. A token's target is the next id.
 struct Window {
     std::span<const std::int32_t> ids;
-    std::int64_t report_begin = 0; ///< tokens [report_begin, report_end) are read out; others are context
+    std::int64_t report_begin = 0; ///< ids [report_begin, report_end) are read out; the others are context
     std::int64_t report_end = 0;
     // The window's location in its text, for start states, patches and halting rules that read positions.
     std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: its index in the call
     std::int64_t first = 0;           ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
-    std::int32_t next = -1;           ///< id after the window; a token's target is the next id. -1: none
+    std::int32_t next = -1;           ///< id after the window, the last token's target; -1: none
 };
 
 /// Appends rows [first, first + count) of \p chunk to \p all, which is empty or has the same type and shape.
 void append_rows(SignalChunk& all, const SignalChunk& chunk, std::size_t first, std::size_t count);
 
 /// The results of a window's reported tokens. `tokens.begin/end` are empty, because only the caller knows the
-/// spans.
+/// byte spans.
 struct WindowResult {
     TokenColumns tokens;
     std::vector<std::pair<std::string, SignalChunk>> signals;

@@ -34,7 +34,7 @@ std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
 /// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10).
 /// Each layer and head costs an extra product. While a batch is scored, the weights of all its windows are in
-/// memory, those of each window as wide as the longest window.
+/// memory, padded to the longest window.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
@@ -63,7 +63,7 @@ void require_single_stream(const ModelConfig& config, const std::string& what);
 /// the router. `probabilities`: also the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
-/// Choices of an engine's computation and of data to record beyond the level. Engine::use checks a plan.
+/// How an engine computes, and what it records beyond the level. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< halting rule; nullptr: the method's own rule
     /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.

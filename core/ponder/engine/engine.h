@@ -55,7 +55,7 @@ struct GenerateOptions {
     /// A random number depends on the seed, the sequence's number in the run and the position (token_draw).
     /// The composition of batches has no effect.
     std::uint64_t seed = 0;
-    std::int64_t first_sequence = 0;        ///< number of the first prompt in the run; the others follow
+    std::int64_t first_sequence = 0; ///< number of the first prompt in the run; the other prompts follow
     std::vector<std::int64_t> numbers = {}; ///< the prompts' numbers in the run, if not consecutive
     std::vector<std::int64_t> stop_ids = {};
     /// Called after every new token with the prompt's index in the call and all new tokens so far. If it

@@ -44,7 +44,7 @@ public:
     void on_tensor(std::string_view, std::int64_t, std::int64_t, const at::Tensor&) override {}
 
 protected:
-    /// The rows of \p rows that are recorded.
+    /// The recorded rows of a tensor that has a row for each slot.
     [[nodiscard]] at::Tensor recorded(const at::Tensor& rows) const;
     /// Writes recorded rows to their indices in \p column, [M, ...].
     void put(at::Tensor column, const at::Tensor& values) const;

@@ -87,7 +87,8 @@ struct StepsOptions {
     bool chunks = false; ///< under KvPolicy::shared: the tokens of a run go through each step together
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
-    /// int64 [N]: each token's index in the larger run of listener and patches. Undefined: the same index.
+    /// int64 [N]: if the batch is a part of a larger run, the tokens' indices in the run, for listener and
+    /// patches. Undefined: the same indices.
     at::Tensor numbers = {};
 };
 

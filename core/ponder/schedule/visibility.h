@@ -78,12 +78,12 @@ private:
 };
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule, ordered by token, then
-/// step. \p slots: int64 [N], K_t + 1 for each token. The slots' rows are first_row + 0, 1, 2, ...
-/// \p rows_in_all: the number of rows, if the host knows the number. Otherwise waits for the device.
+/// step. \p slots: int64 [N], K_t + 1 for each token. The slots have consecutive rows. \p rows_in_all: the
+/// number of rows, if the host knows the number. Otherwise waits for the device.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]
-    at::Tensor ranges; ///< int32 [n, 1, 2], rows relative to first_row
+    at::Tensor ranges; ///< int32 [n, 1, 2], in rows counted from the first slot's row
 };
 InterleavedRows interleaved_rows(const at::Tensor& slots, const at::Tensor& sequence,
                                  std::optional<std::int64_t> rows_in_all = {});

@@ -67,7 +67,7 @@ struct WalkParts {
     /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
     bool selects = false; ///< a stopped token runs on, but is read out at the step of its stop
-    /// int64 [N]: the index of each token in the listener's larger run. Undefined: the same index.
+    /// int64 [N]: StepsOptions::numbers.
     at::Tensor numbers = {};
 };
 
