@@ -75,10 +75,10 @@ struct Pass {
                           ///< undefined: all tokens in order
     ValueMixer* mixer = nullptr;  ///< from make_mixer(); nullptr: run() makes one if needed
     at::Tensor* stream = nullptr; ///< if not null: receives the residual stream before the final norm
-    /// If not null: receives the outputs of these blocks, in their order, [n, d] each.
+    /// If not null: block_outputs receives the outputs of wanted_blocks, in their order, [n, d] each.
     const std::vector<std::int64_t>* wanted_blocks = nullptr;
     std::vector<at::Tensor>* block_outputs = nullptr;
-    /// If set: may replace the output of a layer, [n, d]. Only for the usual residual.
+    /// If set: may replace the output of a layer, [n, d]. Only for the residual x + F(x).
     std::function<at::Tensor(std::int64_t layer, const at::Tensor& stream)> edit = {};
     bool adapted = false; ///< use the weights with adapters, if the model has them (Think-at-Hard)
     const std::stop_token* stop = nullptr; ///< if not null: a request ends the pass before the next block

@@ -32,7 +32,7 @@ private:
     /// Weights of all experts.
     struct Projection {
         std::vector<at::Tensor> each; ///< [out, in] for each expert; empty for gpt_oss
-        at::Tensor all;               ///< [E, in, out], the same memory; undefined: the tensors are separate
+        at::Tensor all;               ///< [E, in, out], a view of all experts; undefined: separate memory
         at::Tensor bias;              ///< [E, out]; undefined: none
     };
     /// Rows in the order of their experts; expert e has rows [ends[e - 1], ends[e]).

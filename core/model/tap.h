@@ -46,7 +46,7 @@ public:
     /// Receives a tensor. \p layer is -1 if the tensor belongs to no layer.
     virtual void on_tensor(std::string_view name, std::int64_t step, std::int64_t layer,
                            const at::Tensor& tensor) = 0;
-    /// Receives the inputs of a layer's attention before it is computed. Called only if the listener wants
+    /// Receives the inputs of a layer's attention before attention runs. Called only if the listener wants
     /// "attention".
     virtual void attends(const Attending& attending) { (void)attending; }
 };

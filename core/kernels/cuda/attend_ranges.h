@@ -28,8 +28,7 @@ struct AttendRanges {
     std::int64_t v_stride = 0, v_head_stride = 0;
     float scale = 1;
     Element element = Element::f32;
-    // For few queries over many rows: several warps share the rows of one query. The result is identical bit
-    // for bit.
+    // For few queries over many rows: several warps share the rows of one query.
     std::int64_t splits = 1;   ///< warps for each query head
     std::int64_t segments = 0; ///< if splits > 1: result of most_segments()
     float* parts = nullptr; ///< if splits > 1: partial sums [queries, query_heads, segments, 2 + head_size]

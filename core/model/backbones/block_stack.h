@@ -30,8 +30,8 @@ protected:
         /// undefined: 1.
         blocks::Linear attention_gate;
         at::Tensor attention_gate_scale;
-        /// v += 2·sigmoid(value_gate · x[0:columns])_g · value_table[id]_g, where x is the input of
-        /// attention.
+        /// For each KV head g: v_g += 2·sigmoid(value_gate · x[0:columns])_g · value_table[id]_g, where x is
+        /// the input of attention.
         at::Tensor value_gate, value_table; ///< [heads, columns], [V, d]
         bool parallel = false;              ///< the MLP reads the residual stream before attention is added
         blocks::Linear gate, up, down;      ///< without a gate: down(act(up(x)))

@@ -24,7 +24,7 @@ struct LlamaTraits {
     const char* after_mlp = nullptr;
     bool sinks = false;      ///< self_attn.sinks: see ScoreExtras
     bool entry_norm = false; ///< a norm before the first block
-    bool fused = false;      ///< self_attn.qkv_proj replaces q, k and v; mlp.gate_up_proj gate and up
+    bool fused = false;      ///< self_attn.qkv_proj replaces q, k, v; mlp.gate_up_proj replaces gate, up
     bool gated = true;       ///< false: mlp.fc1 and mlp.fc2, fc2(act(fc1 x))
     bool strict = false;     ///< an unused tensor in the file is an error
     std::vector<std::string> prefixes = {};    ///< see ParameterLayout

@@ -171,7 +171,7 @@ public:
     /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
     /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
     /// are the prompt's index in \p prompts, the new id, and the read-out that chose the token, with the
-    /// token's NLL and rank. If it returns false, the generation ends. generate() returns the new ids without
+    /// token's NLL and rank. If \p on_token returns false, the generation ends. Returns the new ids without
     /// the prompts.
     using TokenCallback =
         std::function<bool(std::int64_t sequence, std::int32_t id, const WindowResult& readout)>;

@@ -63,7 +63,7 @@ struct EngineParts {
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
     /// Number of first tokens of a prompt that see each other.
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
-    /// InputError: an id outside of the vocabulary, or a sequence without tokens.
+    /// InputError: an id outside of the vocabulary, or a sequence without tokens or with too many.
     void check_ids(std::span<const std::int32_t> ids) const;
     /// Engine::submit. \p listen may change the options, for example replace the recorder by another
     /// listener. \p result receives the result of the run.
