@@ -25,7 +25,7 @@ namespace ponderscope::cli {
 namespace {
 
 constexpr const char* header =
-    "a header with the columns sequence,token or document,begin,end, and one a name of an annotation";
+    "a header with the columns sequence,token or document,begin,end and a column for each annotation";
 
 std::string_view without_blanks(std::string_view text) {
     const auto begin = std::min(text.find_first_not_of(" \t"), text.size());
@@ -69,8 +69,9 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
             by_row.push_back(not_a_number);
         } else if (!one.category) {
             if (std::isinf(*number)) {
-                throw InputError(ErrorId::text_line, line(i) + "expected a finite number of " + one.name +
-                                                         ", found \"" + printable(field, 40) + "\".");
+                throw InputError(ErrorId::text_line, line(i) + "expected a finite number in column " +
+                                                         one.name + ", found \"" + printable(field, 40) +
+                                                         "\".");
             }
             by_row.push_back(*number);
         } else {
@@ -87,7 +88,7 @@ Annotation column_of(const PlacedTable& table, std::size_t column, bool category
     const auto is_number = [](const std::string& field) { return number_in(field).has_value(); };
     if (words && !category && std::ranges::any_of(fields, is_number)) {
         notice += line(static_cast<std::size_t>(word - fields.begin())) + "\"" + printable(*word, 40) +
-                  "\" is no number, so " + one.name + " is a category, its numbers are classes, too.\n";
+                  "\" is not a number, so " + one.name + " becomes a category and its numbers classes.\n";
     }
     return one;
 }
@@ -97,9 +98,8 @@ std::vector<Annotation> annotations_in(const PlacedTable& table, const TraceRead
                                        std::string& notices) {
     for (const std::string& name : categories) {
         if (std::ranges::find(table.names, name) == table.names.end()) {
-            throw InputError(ErrorId::annotation_table, table.file,
-                             "a column " + name + ", which --category names", "none",
-                             "name one of the columns");
+            throw InputError(ErrorId::annotation_table, table.file, "a column " + name + " for --category",
+                             "no column of this name", "name a column of the table with --category");
         }
     }
     const std::vector<SequenceInfo> sequences = reader.sequences(run.id);
@@ -187,7 +187,7 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
         const std::size_t equals = one.find('=');
         if (equals == std::string::npos) {
             throw InputError(ErrorId::usage_value,
-                             "expected NAME=COLUMN with --derive, such as gain=nll@0-nll@last, found \"" +
+                             "--derive: expected NAME=COLUMN, such as gain=nll@0-nll@last, found \"" +
                                  printable(one) + "\".");
         }
         const StepColumn column = StepColumn::parse(one.substr(equals + 1));
@@ -207,8 +207,9 @@ std::vector<Annotation> derived_columns(const std::vector<std::string>& wanted, 
 void AnnotateVerb::run() const {
     RunReference where = parse_run_reference(reference);
     if (!named.empty() && !where.run.empty() && named != where.run) {
-        throw InputError(ErrorId::usage_conflict, "expected one run, found " + where.run + " after # and " +
-                                                      named + " with --run; name the run once.");
+        throw InputError(ErrorId::usage_conflict, "expected the name of one run, found " + where.run +
+                                                      " after # and " + named +
+                                                      " with --run; give the name once.");
     }
     where.run = named.empty() ? where.run : named;
     const bool changes = !csv.empty() || !removed.empty() || !derived.empty();
@@ -249,23 +250,22 @@ void add_annotate(CLI::App& program) {
     app.add_option("--run", verb.named, "Name of the run, if not given by #")->type_name("NAME");
     app.add_option(
            "--csv", verb.csv,
-           "Table with a header: sequence,token and a column a name, or document,begin,end (bytes of "
-           "the text) and a column a name; sequence is a number from 0, else a title, document a title, else "
-           "a number; both "
-           "may be left out where there is one. A column of numbers is one of numbers, any other one "
-           "of categories; an empty field says nothing, nor does NaN among numbers. Names that are there "
-           "are replaced")
+           "Table with a header: sequence,token or document,begin,end (bytes of the text), then a column for "
+           "each annotation. sequence is a number from 0 or a title, document a title or a number; a run "
+           "with one sequence needs neither. A column with a text is a category, any other column has "
+           "numbers. An empty field, or NaN among numbers, is no value. Annotations of the same name are "
+           "replaced")
         ->type_name("FILE.csv");
-    app.add_option("--category", verb.categories, "Columns of numbers that are categories")
+    app.add_option("--category", verb.categories, "Columns whose numbers are classes of a category")
         ->needs("--csv")
         ->type_name("NAME");
     app.add_option(
            "--derive", verb.derived,
-           "A column worked out of what the run recorded by step: a signal at a step (nll@0, gate@last), "
-           "a difference (nll@0-nll@last: what pondering gained), or a signal with one value a token "
-           "(prediction_depth, answer_flips). It stands at the token that was predicted")
+           "A column computed from signals of the run: a signal at a step (nll@0, gate@last), a difference "
+           "of two (nll@0-nll@last is the gain from pondering), or a signal with one value a token "
+           "(prediction_depth, answer_flips). Each value belongs to the predicted token")
         ->type_name("NAME=COLUMN");
-    app.add_option("--from", verb.from, "Derive the column from this run, over the same tokens")
+    app.add_option("--from", verb.from, "Derive the columns from this run, which must have the same tokens")
         ->needs("--derive")
         ->type_name("TRACE.ponder#RUN");
     app.add_option("--remove", verb.removed, "Annotations to remove")
@@ -273,14 +273,14 @@ void add_annotate(CLI::App& program) {
         ->excludes("--derive")
         ->type_name("NAME");
     app.add_flag("--json", verb.json, "Print the list as JSON");
-    app.footer("Without --csv, --derive and --remove it lists what there is. The trace stays as it is: "
-               "annotations lie "
-               "beside it, in TRACE.ponder.annotations.\n"
-               "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
-               "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
-               "  ponderscope annotate 'story.ponder#learned' --derive gain=nll@0-nll@last --from "
-               "'story.ponder#full'\n"
-               "  ponderscope stats story.ponder --by part_of_speech");
+    app.footer(
+        "Without --csv, --derive and --remove, annotate lists the annotations. The trace does not change: "
+        "annotations are stored beside it, in TRACE.ponder.annotations.\n"
+        "Example:\n  ponderscope annotate story.ponder --csv parts-of-speech.csv\n"
+        "  ponderscope annotate story.ponder --derive gain=nll@0-nll@last\n"
+        "  ponderscope annotate 'story.ponder#learned' --derive gain=nll@0-nll@last --from "
+        "'story.ponder#full'\n"
+        "  ponderscope stats story.ponder --by part_of_speech");
 }
 
 } // namespace ponderscope::cli

@@ -75,13 +75,13 @@ void find_libtorch() {
             return;
         }
         looked += (looked.empty() ? "" : ", ") + place.string() +
-                  (is_there(libraries / "libtorch_cpu.so") ? ", which is of another version" : "");
+                  (is_there(libraries / "libtorch_cpu.so") ? " (another version)" : "");
     }
-    throw InputError(ErrorId::environment_program,
-                     "LibTorch " PONDERSCOPE_TORCH_VERSION " was not found (looked in " + looked +
-                         "). This verb needs LibTorch. Set Torch_DIR to the folder of an unpacked LibTorch, "
-                         "or install the wheel torch==" PONDERSCOPE_TORCH_VERSION
-                         " and set Torch_DIR to its folder torch.");
+    throw InputError(
+        ErrorId::environment_program,
+        "This verb needs LibTorch " PONDERSCOPE_TORCH_VERSION ", which was not found (searched: " + looked +
+            "). Set Torch_DIR to the folder of an unpacked LibTorch, or install the wheel "
+            "torch==" PONDERSCOPE_TORCH_VERSION " and set Torch_DIR to its folder torch.");
 }
 
 } // namespace
@@ -113,7 +113,8 @@ void become_engine(char** argv) {
         if (is_there(engine)) {
             find_libtorch();
             ::execv(engine.c_str(), argv);
-            throw InputError(ErrorId::environment_program, engine, "the engine", std::strerror(errno),
+            throw InputError(ErrorId::environment_program, engine, "an engine that can be started",
+                             std::string("the error: ") + std::strerror(errno),
                              "install or build the engine again");
         }
     }

@@ -44,13 +44,11 @@ void print(const std::filesystem::path& trace, const TraceCheck& result, const s
     std::cout << trace.string() << ": " << result.runs << (result.runs == 1 ? " run, " : " runs, ")
               << with_separators(result.sequences) << (result.sequences == 1 ? " sequence, " : " sequences, ")
               << with_separators(result.tokens) << " tokens, " << with_separators(result.chunks)
-              << " packed arrays: "
-              << (result.faults.empty() ? "every promise of the schema is kept" : faults) << ".\n";
+              << " packed arrays: " << (result.faults.empty() ? "no faults" : faults) << ".\n";
     if (result.without_digest > 0) {
         std::cout << with_separators(result.without_digest)
-                  << " texts, sequences of tokens and packed arrays were written without a CRC-32, so "
-                     "that changed bytes in them cannot be noticed in full; a trace that is recorded "
-                     "anew has them.\n";
+                  << " texts, sequences of tokens and packed arrays have no CRC-32, so some changed bytes in "
+                     "them cannot be detected. Record the run again to add checksums.\n";
     }
 }
 
@@ -93,13 +91,13 @@ void add_check(CLI::App& program) {
         }
     };
     auto [app, verb] = add_verb<Verb>(program, "check");
-    app.add_option("trace", verb.named, "Trace, or several shards, each of which is checked")
+    app.add_option("trace", verb.named, "Trace or set of shards; every shard is checked")
         ->required()
         ->type_name("TRACE.ponder");
     add_number(app, "--most", verb.most, "Stop after this many faults", 1, 1'000'000'000);
     verb.progress.add_to(app);
     app.add_flag("--json", verb.json, "Print the result as JSON");
-    app.footer("One line a fault; exit code 1 where there is one. What is promised: "
+    app.footer("Prints one line a fault. The exit code is 1 if there is a fault. The rules: "
                "resources/docs/trace-schema.md.\n"
                "Example:\n  ponderscope check mine.ponder");
 }

@@ -166,10 +166,10 @@ std::vector<OpenedRun> open_method(const std::string& text) {
 void CompareVerb::run_seeds(ProgressPrinter& printer) const {
     const BootstrapOptions& bootstrap = intervals.bootstrap;
     if (references.size() < 2) {
-        throw InputError(ErrorId::usage_missing,
-                         "compare --seeds: expected at least two methods, found " +
-                             std::to_string(references.size()) +
-                             "; name the runs of each joined by commas, or a trace with all of them.");
+        throw InputError(
+            ErrorId::usage_missing,
+            "compare --seeds: expected at least two methods, found " + std::to_string(references.size()) +
+                "; give each method as its runs joined by commas, or as a trace with all its runs.");
     }
     std::vector<std::vector<SeedRun>> methods;
     for (const std::string& text : references) {
@@ -208,7 +208,7 @@ void CompareVerb::run() {
     if (runs.size() < 2) {
         throw InputError(ErrorId::usage_missing,
                          "compare: expected at least two runs, found " + std::to_string(runs.size()) +
-                             "; name them as TRACE.ponder#RUN, or a trace with several.");
+                             "; name runs as TRACE.ponder#RUN, or a trace with several runs.");
     }
     const OpenedRun& a = runs.front();
     const std::vector<Pair> found =
@@ -228,8 +228,8 @@ void CompareVerb::run() {
     intervals.write_to(report, found.front().resampling);
     print(a.reference, others, found, std::move(report));
     if (!json) {
-        std::cout << "Runs are single checkpoints: the intervals hold for these, not for their methods "
-                     "(--seeds).\n";
+        std::cout << "Each run is one checkpoint: the intervals hold for these checkpoints, not for their "
+                     "methods (--seeds compares methods).\n";
     }
 }
 
@@ -238,7 +238,7 @@ void CompareVerb::run() {
 void add_compare(CLI::App& program) {
     auto [app, verb] = add_verb<CompareVerb>(program, "compare");
     app.add_option("run", verb.references,
-                   "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds a method, its runs "
+                   "TRACE.ponder#RUN, or TRACE.ponder for all its runs; with --seeds, the runs of a method "
                    "joined by commas")
         ->required();
     app.add_flag(

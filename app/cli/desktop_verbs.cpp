@@ -38,7 +38,7 @@ void add_open(CLI::App& program) {
                 if (!remote::is_remote(file) && !std::filesystem::exists(file, error) &&
                     find_shards(file).empty()) {
                     throw InputError(ErrorId::file_missing, file, "a trace or a checkpoint folder",
-                                     "nothing there", "check the path");
+                                     "no such file or folder", "check the path");
                 }
             }
             become_desktop(paths);

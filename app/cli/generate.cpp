@@ -252,18 +252,18 @@ void GenerateVerb::run() {
     const std::int64_t prompt_tokens = text.length();
     if (prompt_tokens == 0 || prompt_tokens + generate.max_new_tokens < 2) {
         throw InputError(ErrorId::text_empty,
-                         "The prompt: expected at least two tokens including the generated ones, found " +
+                         "generate: expected at least two tokens in the prompt and its continuation, found " +
                              std::to_string(prompt_tokens + generate.max_new_tokens) +
                              "; give a longer prompt or raise --tokens.");
     }
     const std::int64_t room = checkpoint.config.max_positions;
     if (prompt_tokens + generate.max_new_tokens > room) {
-        throw InputError(ErrorId::usage_value,
-                         "--tokens: this model has positions for " + std::to_string(room) +
-                             " tokens and the prompt has " + std::to_string(prompt_tokens) +
-                             "; expected at most " +
-                             std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
-                             " new tokens, found " + std::to_string(generate.max_new_tokens) + ".");
+        throw InputError(
+            ErrorId::usage_value,
+            "--tokens: expected at most " + std::to_string(std::max<std::int64_t>(room - prompt_tokens, 0)) +
+                " new tokens (the model has " + std::to_string(room) + " positions and the prompt " +
+                std::to_string(prompt_tokens) + " tokens), found " + std::to_string(generate.max_new_tokens) +
+                "; generate fewer tokens.");
     }
     Engine engine = model.load(checkpoint, printer, stop);
     if (how.jacobi.empty()) {
@@ -361,17 +361,16 @@ void add_generate(CLI::App& program) {
     verb.model.add_to(app);
     verb.how.add_to(app);
     app.add_option("--prompt", verb.prompt, "Text to continue")->type_name("STR");
-    app.add_option("--from", verb.from, "Continue the token ids of this run, of the same checkpoint")
+    app.add_option("--from", verb.from, "Run to continue, recorded from the same checkpoint")
         ->excludes("--prompt")
         ->type_name("TRACE.ponder[#RUN]");
-    app.add_option("--sequence", verb.number, "With --from: number of the sequence, from 0")
+    app.add_option("--sequence", verb.number, "Sequence of --from to continue, by number from 0")
         ->needs("--from")
         ->type_name("N");
-    app.add_option("--at", verb.at,
-                   "With --from: keep the tokens before this position (default: all of them)")
+    app.add_option("--at", verb.at, "Keep the tokens of --from before this position (default: all tokens)")
         ->needs("--from")
         ->type_name("POSITION");
-    app.add_option("--force", verb.forced, "With --from: the id of the token at that position")
+    app.add_option("--force", verb.forced, "Id of the token to put after the kept tokens of --from")
         ->needs("--from")
         ->type_name("ID");
     verb.generate.max_new_tokens = 64;
@@ -386,13 +385,13 @@ void add_generate(CLI::App& program) {
         ->capture_default_str();
     app.add_option("--name", verb.run_name, "Name of the run (default: the folder's name)");
     app.add_option("--ablate-source", verb.ablated_sources,
-                   "Remove the value of layer S from the depth attention of all layers, or of one")
+                   "Remove the value of layer S from the depth attention of all layers, or of LAYER")
         ->type_name("S[:LAYER]");
     add_sampling(app, verb.generate);
     add_reading(app, verb.reading, false);
     verb.progress.add_to(app);
     app.add_flag("--json", verb.json,
-                 "Print one JSON object a line at once: start, each token with its numbers, recorded");
+                 "Print JSON objects, one a line: start, each token as soon as it is known, recorded");
     app.footer("Example:\n  ponderscope generate sample_models/ponderlm-neox-1m --prompt \"The ferry was\" "
                "--tokens 20\n"
                "  ponderscope generate sample_models/ponderlm-neox-1m --from ferry.ponder --at 6 --force 345 "

@@ -329,8 +329,8 @@ struct InspectVerb {
         std::error_code error;
         if (!std::filesystem::exists(path, error) && !error &&
             (path.extension() == ".ponder" || !is_hub_name(path.native()))) {
-            throw InputError(ErrorId::file_missing, path, "a checkpoint folder or a trace", "nothing there",
-                             "check the path");
+            throw InputError(ErrorId::file_missing, path, "a checkpoint folder or a trace",
+                             "no such file or folder", "check the path");
         }
         nlohmann::json about;
         if (!method.empty()) {

@@ -27,7 +27,7 @@ void IntervalOptions::add_to(CLI::App& verb) {
     add_number(verb, "--block", bootstrap.block,
                "Tokens of a bootstrap block; 0: chosen from the data (Politis-White)", 0);
     add_number(verb, "--replicates", bootstrap.replicates, "Bootstrap replicates", 100, 10'000'000);
-    add_number(verb, "--level", bootstrap.level, "Level of the intervals", 0.5, 0.9999);
+    add_number(verb, "--level", bootstrap.level, "Confidence level of the intervals", 0.5, 0.9999);
     add_number(verb, "--seed", bootstrap.seed, "Seed of the bootstrap", 0);
 }
 

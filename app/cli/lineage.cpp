@@ -81,14 +81,14 @@ nlohmann::json to_json(const InvariantTerms& huref) {
 std::string sentence_of(LineageVerdict verdict) {
     switch (verdict) {
     case LineageVerdict::common_origin:
-        return "One is derived from the other, or both from the same start: the same random numbers at the "
-               "beginning are enough. Which came first is not said.";
+        return "One model is derived from the other, or both have the same initial weights; the same random "
+               "seed is enough. The test does not tell which model came first.";
     case LineageVerdict::undecided:
-        return "More alike than chance makes likely, less than related models are.";
+        return "The models are more alike than chance makes likely, but less than related models are.";
     case LineageVerdict::none_found:
         break;
     }
-    return "No more alike than independent models are; that does not prove that they are.";
+    return "The models are no more alike than independent models. This does not prove independence.";
 }
 
 void print(const AttentionMatch& awm) {
@@ -113,7 +113,7 @@ void print(const AttentionMatch& awm) {
 
 void print(const InvariantTerms& huref) {
     std::cout << "  HuRef  ICS " << fixed(huref.ics, 4) << " over " << with_separators(huref.tokens)
-              << " tokens; it is shown beside and decides nothing (a low one proves nothing)\n"
+              << " tokens; ICS does not decide the verdict (a low value proves nothing)\n"
               << "         layer A  layer B     Wq Wk     Wv Wo     Wu Wd\n";
     for (std::size_t i = 0; i < huref.layers.size(); ++i) {
         std::cout << "         " << right(std::to_string(huref.layers[i].a), 7)
@@ -176,13 +176,13 @@ void add_lineage(CLI::App& program) {
         ->required()
         ->type_name("CHECKPOINT");
     add_number(app, "--tokens", verb.options.tokens,
-               "Largest number of shared tokens for HuRef, those with the highest ids", 2,
+               "Maximum number of shared tokens for HuRef, taken from the highest ids", 2,
                std::int64_t{1} << 24);
     verb.progress.add_to(app);
     app.add_flag("--json", verb.json, "Print the result as JSON");
     app.footer(
-        "AWM (arXiv 2510.06738) decides; HuRef (arXiv 2312.04828) is shown beside it. Layers, similarity\n"
-        "and what they are judged by are explained in resources/docs/lineage.md.\n"
+        "AWM (arXiv 2510.06738) decides; HuRef (arXiv 2312.04828) is shown for comparison.\n"
+        "resources/docs/lineage.md explains the layers, similarities and thresholds.\n"
         "Example:\n  ponderscope lineage sample_models/vanilla-neox-1m sample_models/ponderlm-neox-1m");
 }
 

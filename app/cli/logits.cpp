@@ -23,8 +23,8 @@ struct LogitsVerb {
         std::error_code error;
         if (std::filesystem::exists(output, error) &&
             std::filesystem::equivalent(output.parent_path() / ".", checkpoint.folder, error)) {
-            throw InputError(ErrorId::file_exists, output, "a file outside of the checkpoint's folder",
-                             "a file of the checkpoint", "choose another name");
+            throw InputError(ErrorId::file_exists, output, "a file outside the folder of the checkpoint",
+                             "an existing file of the checkpoint", "choose another name");
         }
         const std::vector<std::vector<std::int32_t>> rows = read_ids(ids);
         Engine engine = model.load(checkpoint, printer, stop_on_interrupt());
@@ -63,7 +63,7 @@ void add_logits(CLI::App& program) {
     verb.model.add_to(app);
     verb.how.add_to(app);
     app.add_option("--ids", verb.ids,
-                   "Token ids: JSON [[...], ...] or a safetensors file with input_ids; rows of one length")
+                   "Token ids: JSON [[...], ...] or a safetensors file with input_ids; rows of equal length")
         ->required()
         ->type_name("FILE");
     app.add_option("-o,--output", verb.output, "File to write")->required()->type_name("OUT.safetensors");

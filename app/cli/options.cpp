@@ -29,9 +29,9 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
     }
     verb.add_option("--method", method, "Method, if config.json does not name one: " + method_names());
     add_number(verb, "--steps", steps,
-               "Recurrences of a model whose steps share all weights (" +
+               "Number of recurrences of a model whose steps share all weights (" +
                    method_names([](const MethodInfo& info) { return info.any_steps; }) +
-                   "), in the place of the config's; steps are then counted from 0 to N - 1",
+                   "), instead of the config's number; the steps are then 0 to N - 1",
                1)
         ->type_name("N");
     add_number(verb, "--layers", layers, "Run only the first N layers of a plain stack, for a quick look", 1)
@@ -43,7 +43,7 @@ void ModelOptions::add_to(CLI::App& verb, bool positional) {
             "--dtype", dtype,
             "Precision of weights and products, one of float32, tf32, bfloat16, float16: with tf32 a GPU "
             "rounds factors to three digits and is several times as fast; bfloat16 takes half the memory, "
-            "keeps two to three digits and is several times as fast on hardware with units for it")
+            "keeps two to three digits and is several times as fast on hardware that supports it")
         ->capture_default_str();
 }
 
@@ -104,7 +104,7 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
             colon == std::string_view::npos ? -1 : parse_count(entry.substr(colon + 1));
         if (std::min({sequence, position, steps}) < 0) {
             refuse_forced_steps("expected POSITION:STEPS or SEQUENCE/POSITION:STEPS, found '" +
-                                std::string(entry) + "'; write 12:3,17:0");
+                                std::string(entry) + "'; write for example 12:3,17:0");
         }
         if (steps > max_steps) {
             refuse_forced_steps("expected at most the model's " + std::to_string(max_steps) +
@@ -114,7 +114,7 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
         for (const ForcedSteps& other : forced) {
             if (other.sequence == sequence && other.position == position) {
                 refuse_forced_steps("position " + std::to_string(position) +
-                                    " is given twice; give every token once");
+                                    " is given twice; give each position once");
             }
         }
         forced.push_back({sequence, position, steps});
@@ -125,9 +125,10 @@ std::vector<ForcedSteps> forced_steps(const std::string& text, std::int64_t max_
 } // namespace
 
 void RunOptions::add_to(CLI::App& verb) {
-    verb.add_option("--jacobi", jacobi,
-                    "Scoring of models whose slots follow each other, such as PonderLM-2: N refreshes of all "
-                    "slots at once, or exact (default: the number in config.json)")
+    verb.add_option(
+            "--jacobi", jacobi,
+            "How to score models whose steps wait for earlier tokens, such as PonderLM-2: N refreshes "
+            "of all steps at once, or exact (default: the number in config.json)")
         ->type_name("N|exact");
     verb.add_option(
             "--policy", policy,
@@ -136,22 +137,22 @@ void RunOptions::add_to(CLI::App& verb) {
             "the policy decides after which block a token exits")
         ->type_name("SPEC");
     verb.add_option("--force-steps", force_steps,
-                    "Steps of chosen tokens, whatever the policy: POSITION:STEPS, several with commas; "
+                    "Steps of chosen tokens, regardless of the policy: POSITION:STEPS, separated by commas; "
                     "SEQUENCE/POSITION:STEPS for a later sequence")
         ->type_name("12:3,17:0");
     verb.add_option(
             "--kv", kv,
-            "What later tokens see of one that stopped, at each step: full (that step of it: all steps run, "
-            "and an exit only chooses the read-out), per_step (its last step up to that one), shared (its "
-            "last step at every step), skip (that step, if it ran). Default: full where a released model's "
-            "own exits are so (" +
+            "Keys and values of a stopped token that later tokens see at step k: full (those of step k: all "
+            "steps run, and an exit only chooses the read-out), per_step (of its last step up to k), shared "
+            "(of its last step, at every k), skip (of step k, if it ran). Default: full where a released "
+            "model exits in this way (" +
                 method_names([](const MethodInfo& info) { return info.exits_select; }) +
                 "), per_step under any other policy")
         ->type_name("full|per_step|shared|skip");
     verb.add_option("--prefix", prefix,
-                    "First N tokens of each text that see each other in both directions, for a model trained "
-                    "so (HRM-Text). They are not predicted and have no NLL (default: none for a score, the "
-                    "prompt for a generation)")
+                    "Let the first N tokens of each text see each other in both directions, for models "
+                    "trained this way (HRM-Text). These tokens are not predicted and have no NLL (default: "
+                    "none in scoring, the prompt in generation)")
         ->type_name("N");
     verb.add_option("--initial-state", start_state,
                     "Start state of a recurrent stack: random[:SEED], zero, or a safetensors file with "
@@ -161,7 +162,7 @@ void RunOptions::add_to(CLI::App& verb) {
     verb.add_option("--attention", attention,
                     "Also record the sequence attention of these layers and heads: all, or numbers and "
                     "ranges from 0 such as 0,3-5:1,2 (without heads: all heads). The size grows with the "
-                    "square of the text and is printed before the run")
+                    "square of the text length and is printed before the run")
         ->type_name("LAYERS[:HEADS]");
 }
 
@@ -264,11 +265,10 @@ void InputOptions::check() const {
     const int kinds = static_cast<int>(!texts.empty()) + static_cast<int>(!prompt.empty()) +
                       static_cast<int>(!ids.empty()) + static_cast<int>(!from.empty());
     if (kinds != 1) {
-        throw InputError(
-            kinds == 0 ? ErrorId::usage_missing : ErrorId::usage_conflict,
-            kinds == 0 ? "Nothing to read: give --text FILE, --prompt STR, or another of the inputs that "
-                         "--help lists."
-                       : "--text, --prompt, --ids and --from exclude each other; give one of them.");
+        throw InputError(kinds == 0 ? ErrorId::usage_missing : ErrorId::usage_conflict,
+                         kinds == 0
+                             ? "There is no input: give --text FILE, --prompt STR or another input (--help)."
+                             : "--text, --prompt, --ids and --from exclude each other; give one of them.");
     }
 }
 
@@ -336,10 +336,10 @@ Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_si
     Notices notices = tokenizer.notices();
     // Models pad their vocabulary by a few percent, for example to a multiple of 64: no notice.
     if (static_cast<double>(tokenizer.size()) < 0.9 * static_cast<double>(vocabulary_size)) {
-        notices.push_back({NoticeId::tokenizer_size, "The tokenizer has " + std::to_string(tokenizer.size()) +
-                                                         " tokens and the model's embedding " +
-                                                         std::to_string(vocabulary_size) +
-                                                         " rows: it may belong to another model."});
+        notices.push_back({NoticeId::tokenizer_size,
+                           "The tokenizer has " + std::to_string(tokenizer.size()) +
+                               " tokens, but the model's embedding has " + std::to_string(vocabulary_size) +
+                               " rows. The tokenizer may belong to another model."});
     }
     return notices;
 }
@@ -347,8 +347,8 @@ Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_si
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
     if (tokenizer == nullptr) {
         throw InputError(ErrorId::text_tokenizer, checkpoint.folder,
-                         "a tokenizer.json, or vocab.json and merges.txt, to read text with", "none of them",
-                         "put the model's tokenizer there, or give token ids (record --ids)");
+                         "tokenizer.json, or vocab.json and merges.txt, to read text", "none of these files",
+                         "copy the model's tokenizer into this folder, or give token ids (record --ids)");
     }
     return *tokenizer;
 }
@@ -359,7 +359,7 @@ void add_sampling(CLI::App& app, GenerateOptions& options) {
     add_number(app, "--top-k", options.top_k, "Sample from the K most probable tokens; 0: all", 0)
         ->type_name("K");
     app.add_option("--top-p", options.top_p,
-                   "Sample from the smallest set of these tokens that has this share of their probability")
+                   "Of these K tokens, sample from the fewest that have this share of their probability")
         ->check(number_above(0, 1))
         ->capture_default_str();
     add_number(app, "--seed", options.seed,

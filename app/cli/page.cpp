@@ -60,8 +60,8 @@ void add_page(CLI::App& program) {
     auto [app, verb] = add_verb<PageVerb>(program, "page");
     app.add_option("trace", verb.trace, "TRACE.ponder, or TRACE.ponder#RUN")->required();
     app.add_option("--run", verb.runs,
-                   "Run to show, twice for A and B of one text; by default the first run and the next one "
-                   "that can be compared with it")
+                   "Run to show, twice for runs A and B of one text; by default the first run and the "
+                   "next run that can be compared with it")
         ->type_name("RUN");
     app.add_option("-o,--output", verb.output, "File to write")
         ->required()
@@ -73,7 +73,7 @@ void add_page(CLI::App& program) {
     add_number(app, "--max-tokens", verb.page.max_tokens, "Largest number of tokens to show", 0);
     verb.intervals.add_to(app);
     verb.progress.add_to(app);
-    app.add_flag("--json", verb.json, "Print what was written as JSON");
+    app.add_flag("--json", verb.json, "Print the result as JSON");
     app.footer("Example:\n  ponderscope page story.ponder --run vanilla-neox-1m --run ponderlm-neox-1m -o "
                "story.html");
 }

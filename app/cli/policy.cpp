@@ -78,10 +78,10 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
         }
         if (!known) {
             throw InputError(ErrorId::policy_value,
-                             "--sweep " + one.text + ": none of the policies has the key " +
+                             "--sweep " + one.text + ": no policy has the key " +
                                  (one.kind.empty() ? "" : one.kind + ":") + one.over.key +
-                                 "; their keys are " + (keys.empty() ? "none" : joined(keys)) +
-                                 ", or threshold for the first of each.");
+                                 ". The keys of the policies are " + (keys.empty() ? "none" : joined(keys)) +
+                                 "; threshold stands for the first key of each policy.");
         }
     }
     std::vector<PolicySpec> specs{PolicySpec::parse("full")};
@@ -107,9 +107,9 @@ std::vector<PolicySpec> read_policies(const std::vector<std::string>& policies,
             const std::vector<double> values = one.values(*parameter);
             if (values.empty()) {
                 notices.push_back({NoticeId::policy_not_swept,
-                                   kind.name + " is left out of --sweep " + one.text + ": " + parameter->key +
-                                       " is a whole number; add --sweep " + kind.name + ":" + parameter->key +
-                                       "=FIRST:LAST:COUNT."});
+                                   "--sweep " + one.text + " leaves out " + kind.name + ", whose key " +
+                                       parameter->key + " needs whole numbers. Add --sweep " + kind.name +
+                                       ":" + parameter->key + "=FIRST:LAST:COUNT."});
                 continue;
             }
             // Parsing needs a value for the swept key. If \p text has none, use the first value of the sweep.
@@ -196,7 +196,7 @@ void print_difference(const PolicyPoint& point) {
               << "; largest of a token " << fixed(difference.largest, 4) << " at token "
               << difference.largest_row << " of sequence " << difference.largest_sequence << "; "
               << with_separators(difference.steps_changed) << " of " << with_separators(difference.tokens)
-              << " tokens stopped elsewhere; run " << point.exact->run << "\n";
+              << " tokens stopped at another step; run " << point.exact->run << "\n";
 }
 
 DataTable PolicyReport::table() const {
@@ -412,15 +412,12 @@ std::string list_of_policies() {
         usage += bracket ? "]" : "";
         text << "  " << padded(usage, 36) << kind.rule << "\n";
     }
-    text
-        << "  signal:name=...,theta=...[,stops=below]\n"
-        << "                                      the recorded signal of that name is below theta at a step, "
-           "or, with stops=above, has reached it\n";
-    text << "Keys in brackets may be left out: the number that stands there is taken, or, in the place of "
-            "dots, the model's own threshold (learned), the mean steps of its own rule (uniform, geometric), "
-            "0 "
-            "(oracle). The first key is the one that --sweep threshold=... moves, and need not be given "
-            "then.\n"
+    text << "  signal:name=NAME,theta=...[,stops=below]\n"
+         << "                                      the recorded signal NAME is below theta or, with "
+            "stops=above, at least theta\n";
+    text << "Keys in brackets are optional. Their default is the number shown or, for dots, the model's own "
+            "threshold (learned), the mean steps of its own rule (uniform, geometric) or 0 (oracle). --sweep "
+            "threshold=... varies the first key, which is then optional, too.\n"
             "Example:\n"
             "  ponderscope policy story.ponder --policy learned --policy calm_margin:lambda=0.9 --policy "
             "oracle\n"
@@ -441,15 +438,16 @@ void add_policy(CLI::App& program) {
                    "A policy, such as learned or entropy:theta=2.5 (--help-all lists all); may be repeated")
         ->required()
         ->type_name("SPEC");
-    app.add_option("--sweep", verb.sweeps,
-                   "Vary a key, [KIND:]KEY=FIRST:LAST:COUNT or [KIND:]KEY=VALUE,VALUE,... (:log after COUNT "
-                   "for equal ratios). The KEY threshold is the first key of each policy. Without KIND, of "
-                   "every policy that has the key. May be repeated")
+    app.add_option(
+           "--sweep", verb.sweeps,
+           "Vary a key, [KIND:]KEY=FIRST:LAST:COUNT or [KIND:]KEY=VALUE,VALUE,... (:log after COUNT for "
+           "equal ratios). The KEY threshold is the first key of each policy. Without KIND, every policy "
+           "with this key is varied. May be repeated")
         ->type_name("SWEEP")
         ->allow_extra_args(false);
     verb.reruns.add_to(app);
     app.add_option("--per-token", verb.per_token,
-                   "Also write steps and NLL of every token, replayed and rerun")
+                   "Also write steps and NLL of every token in the replay and the rerun")
         ->type_name("FILE.csv")
         ->check(replaces_no_trace());
     verb.add_to(app, "Also write the rows as CSV");

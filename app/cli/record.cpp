@@ -120,7 +120,7 @@ void RecordVerb::check_input() const {
     }
     if (generate.max_new_tokens > 0) {
         throw InputError(ErrorId::usage_conflict,
-                         "--generate continues a prompt, and a corpus has whole texts; give one of them.");
+                         "--generate continues a prompt, but this input is a corpus; leave --generate out.");
     }
     for (const auto& [given, name] :
          {std::pair{!how.force_steps.empty(), "--force-steps"}, std::pair{!patch_file.empty(), "--patch"}}) {
@@ -203,9 +203,9 @@ RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& c
                                        const std::stop_token& stop) {
     if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
         throw InputError(ErrorId::usage_unsuited, options.text_source,
-                         options.world > 1 ? "a file that every process can read" : "a file to resume with",
+                         options.world > 1 ? "a file that every process can read" : "a file to resume from",
                          "a stream, which can be read only once",
-                         "save the stream to a file, and name the file");
+                         "save the stream to a file, and give this file");
     }
     const std::int64_t window = resolve_windows(engine.config(), options.context, options.stride).context;
     (void)windows_that_fit(engine, window, 1);
@@ -256,17 +256,15 @@ void RecordVerb::choose_trace() {
     const std::filesystem::path whole = trace;
     if (world.size > 1) {
         if (whole.extension() != ".ponder") {
-            throw InputError(ErrorId::usage_value, whole,
-                             "a name that ends in .ponder, by which the shards are found again", "another",
-                             "write " + whole.string() + ".ponder");
+            throw InputError(ErrorId::usage_value, whole, "a trace name that ends in .ponder",
+                             "another ending", "write " + whole.string() + ".ponder");
         }
         trace = shard_path(whole, world.rank, world.size);
         options.rank = world.rank;
         options.world = world.size;
         if (!resume && holds_something(trace)) {
-            throw InputError(ErrorId::file_exists, trace, "a name that is free",
-                             "a shard that was recorded before",
-                             "continue it with --resume, or choose another name");
+            throw InputError(ErrorId::file_exists, trace, "a new file", "a shard of an earlier recording",
+                             "continue that recording with --resume, or choose another name");
         }
     }
     if (resume && holds_something(trace)) {
@@ -278,7 +276,7 @@ void RecordVerb::choose_trace() {
                 throw InputError(ErrorId::shard_mixed, whole,
                                  "shards of as many processes as now (" + std::to_string(world.size) + ")",
                                  "shards of " + std::to_string(size) + " processes",
-                                 "start that many processes, or remove the old shards");
+                                 "start " + std::to_string(size) + " processes, or remove the old shards");
             }
         }
     }
@@ -385,11 +383,11 @@ void add_record(CLI::App& program) {
     verb.input.add_to(app, true);
     app.get_option("--text")->description(
         "Text file in UTF-8 (also .gz, .zst, - for standard input); each file is a sequence. A text of more "
-        "than 8 MiB is cut at line ends into several sequences; memory does not grow with it");
+        "than 8 MiB is cut at line ends into several sequences; memory use does not grow with the text");
     CLI::Option* jsonl =
         app.add_option(
                "--jsonl", verb.jsonl.file,
-               "JSON Lines file (also .gz, .zst, - for standard input); each line is a sequence. Memory "
+               "JSON Lines file (also .gz, .zst, - for standard input); each line is a sequence. Memory use "
                "does not grow with the file")
             ->type_name("FILE");
     for (const char* other : {"--text", "--prompt", "--ids", "--from"}) {
@@ -404,56 +402,58 @@ void add_record(CLI::App& program) {
         ->needs(jsonl)
         ->type_name("NAME");
     app.add_option("--label-field", verb.jsonl.label_field,
-                   "Field with the class of a text, or a list of {begin, end, class} by bytes, for stats")
+                   "Field with the class of a text, or a list of {begin, end, class} in bytes, for stats")
         ->needs(jsonl)
         ->type_name("NAME");
-    app.add_flag("--skip-bad", verb.jsonl.skip_bad, "Skip wrong lines of --jsonl and count them")
+    app.add_flag("--skip-bad", verb.jsonl.skip_bad, "Skip invalid lines of --jsonl and count them")
         ->needs(jsonl);
     add_number(app, "--limit-tokens", verb.jsonl.limit_tokens,
-               "End with the text that reaches N tokens (--jsonl, --text)", 1)
+               "Stop after the text that reaches N tokens (--jsonl, --text)", 1)
         ->type_name("N");
     app.add_option("-o,--output", verb.trace,
-                   "Trace to write; an existing trace gets a further run. A name that is taken gets \" "
-                   "(2)\" (--overwrite replaces that run)")
+                   "Trace to write; an existing trace gets another run. A run name that is taken gets "
+                   "\" (2)\" at its end (--overwrite replaces the old run instead)")
         ->required()
         ->type_name("TRACE.ponder");
     app.add_option(
            "--record", verb.level,
            "What to record, one of scalars, basic, steps, layers, then with commas layers, states, experts: "
-           "scalars is NLL, entropy, rank, steps, FLOPs and the gate at exit of each token, a tenth of the "
-           "size of basic; basic is what the method computes anyway; steps adds KL, cosine, latent "
-           "difference and margin at every step, which replays need, for one more head product a step; "
-           "layers is the same after every block of a vanilla model, for early exits. After a comma, layers "
-           "is every layer's read-out at every step; states[:LAYERS] the states in fp16 at the end of each "
-           "step, or after these layers (all, or as in 0,3-5); experts the choices of a mixture's routers; "
-           "experts:probabilities also the probabilities of all experts. The size is printed before the run")
+           "scalars is NLL, entropy, rank, steps, FLOPs and the gate at exit of each token, in a tenth of "
+           "the size of basic. basic is every signal that the method computes anyway. steps adds KL, cosine, "
+           "latent difference and margin at every step, which replays need, and costs one more head product "
+           "a step. layers records the same after every block of a vanilla model, for early exits. After a "
+           "comma, layers adds the read-out of every layer at every step; states[:LAYERS] adds the states in "
+           "fp16 at the end of each step, or after these layers (all, or such as 0,3-5); experts adds the "
+           "choices of the routers, experts:probabilities also the probabilities of all experts. The size is "
+           "printed before the run")
         ->type_name("LEVEL[,layers][,states[:LAYERS]][,experts[:probabilities]]")
         ->capture_default_str();
-    app.add_option("--patch", verb.patch_file,
-                   "Replace states by those of another token, step, layer or text, as this JSON file says "
-                   "(resources/docs/states.md), and record that run beside the unpatched one")
+    app.add_option(
+           "--patch", verb.patch_file,
+           "Replace states by states of another token, step, layer or text, as listed in this JSON file "
+           "(resources/docs/states.md), and record the patched run after the unpatched run")
         ->type_name("FILE");
-    app.add_flag("--patched-only", verb.patched_only, "With --patch: do not record the unpatched run")
+    app.add_flag("--patched-only", verb.patched_only, "Record only the patched run of --patch")
         ->needs("--patch");
     app.add_flag("--no-candidates", verb.no_candidates,
-                 "Omit the ten likeliest tokens of each step, which are most of basic's size");
+                 "Omit the ten likeliest tokens of each step, which take most of the size of basic");
     app.add_flag("--compress", verb.compress,
-                 "Compress signals by zstd if that takes less (scalars and depth-mixing weights always are)");
+                 "Compress signals by zstd if that saves space (scalars and depth-mixing weights always)");
     app.add_flag("--resume", verb.resume,
-                 "Continue an interrupted run after its last finished sequence: the same command line with "
-                 "--resume. Shards need as many processes as before");
+                 "Continue an interrupted run after its last finished sequence: add --resume to the same "
+                 "command line. Shards need as many processes as before");
     app.add_option("--name", verb.options.run_name, "Name of the run (default: the folder's name)");
     app.add_flag("--overwrite", verb.overwrite,
-                 "Replace the run of the same name in the trace once the new one is complete")
+                 "Replace the run of the same name in the trace once the new run is complete")
         ->excludes("--resume");
     add_number(app, "--context", verb.options.context,
-               "Tokens a window (default: what the model was made for, at most 2048)", 1);
+               "Tokens a window (default: the model's maximum, at most 2048)", 1);
     add_number(app, "--stride", verb.options.stride,
                "Tokens from one window to the next (default: half the context)", 1);
     add_number(app, "--batch", verb.options.batch, "Windows computed together", 1, 4096);
     app.add_option("--ablate-source", verb.ablated_sources,
-                   "Remove the value of layer S from the depth attention of all layers, or of one; the "
-                   "other weights are renormalised. Compare the run with one without this option")
+                   "Remove the value of layer S from the depth attention of all layers, or of LAYER; the "
+                   "other weights are renormalised. Compare the run with a run without this option")
         ->type_name("S[:LAYER]");
     add_number(app, "--generate", verb.generate.max_new_tokens,
                "Continue the prompt by N tokens and record prompt and continuation", 0)

@@ -29,7 +29,7 @@ std::string RecordVerb::unreached_patches(const TraceReader& reader, const RunIn
     return unreached == 0 ? ""
                           : with_separators(unreached) + " of " +
                                 with_separators(static_cast<std::int64_t>(patches.size())) +
-                                " patches changed nothing, their steps did not run (" + first + ").";
+                                " patches had no effect because their steps did not run (" + first + ").";
 }
 
 void RecordVerb::print(const RecordReport& report, const Engine& engine) const {

@@ -119,12 +119,12 @@ void RefereeReport::print(const IntervalOptions& intervals) const {
     if (own) {
         std::cout << "the model's own rule: " << own->policy << ", " << point_text(*own) << "\n";
     }
-    std::cout << "NLL, and NLL minus that of " << replayed.reference
+    std::cout << "NLL, and NLL minus the NLL of " << replayed.reference
               << " [simultaneous band], nats a token. Negative: lower NLL than " << replayed.reference
               << " at the same cost\n";
     for_each_table([](const auto&... of) { std::cout << "\n" << text_of(table_of(of...)); });
     std::cout
-        << "\n* : thinks better. The whole band of NLL minus that of the best blind rule lies below 0.\n"
+        << "\n* : thinks better. The whole band of NLL minus the NLL of the best blind rule lies below 0.\n"
         << "- : the rule does not reach this cost.\n"
         << "blind: the best rule that ignores the token: one depth for all tokens, or one of two "
            "depths drawn for each.\n"
@@ -193,9 +193,9 @@ DataTable RefereeReport::cells() const {
 /// Tables for \usepackage{booktabs}: rules as rows, costs as columns, in each cell the NLL and its difference
 /// to the reference.
 std::string RefereeReport::to_latex(const IntervalOptions& intervals) const {
-    std::string text = "% NLL, and NLL minus that of " + replayed.reference +
+    std::string text = "% NLL, and NLL minus the NLL of " + replayed.reference +
                        " at equal cost with simultaneous bands (nats a token), " + visible(run) +
-                       "\n% *: the whole band of NLL minus that of the best blind rule lies below 0\n% " +
+                       "\n% *: the whole band of NLL minus the NLL of the best blind rule lies below 0\n% " +
                        intervals.sentence(replayed.resampling) + "\n";
     if (own) {
         text += "% the model's own rule: " + own->policy + ", " + point_text(*own) + "\n";
@@ -217,14 +217,13 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         if (kind != nullptr && kind->is_signal_rule() && table.can(*kind)) {
             name = kind->name;
         } else if (std::ranges::find(known, name) == known.end()) {
-            throw InputError(
-                ErrorId::policy_unsuited,
-                table.run + ": expected rules that the run can replay (" + joined(known) + "), found \"" +
-                    name +
-                    "\"; name a kind without parameters, name a signal of the run as signal:name=NAME, "
-                    "choose a rule that decides before step " +
-                    std::to_string(table.context.max_steps) +
-                    ", or record the run with --record steps --policy full.");
+            throw InputError(ErrorId::policy_unsuited,
+                             table.run + ": expected a rule that the run can replay (" + joined(known) +
+                                 "), found \"" + name +
+                                 "\". Name a kind without parameters that decides before step " +
+                                 std::to_string(table.context.max_steps) +
+                                 " or a signal as signal:name=NAME, or record the run with --record steps "
+                                 "--policy full.");
         }
     }
     return rules;
@@ -298,7 +297,7 @@ void note_plain_models(RefereeReport& report) {
                 {NoticeId::policy_plain_model, "plain model " + row.name + ": " +
                                                    fixed(row.curve.front().flops / 1e9, 6) +
                                                    " GFLOP a token, NLL " + fixed(row.curve.front().nll, 4) +
-                                                   "; no rule has so few or so many FLOPs."});
+                                                   "; no rule reaches this number of FLOPs."});
         }
     }
 }
@@ -371,18 +370,19 @@ void add_referee(CLI::App& program) {
     verb.add_run(app, "TRACE.ponder#RUN, recorded with --record steps --policy full");
     app.add_option("--policy", verb.policies,
                    "Kinds of policies, such as entropy (not entropy:theta=1) or "
-                   "signal:name=gate,stops=below; by default all that can be replayed")
+                   "signal:name=gate,stops=below; by default all kinds that the run can replay")
         ->type_name("KIND");
-    app.add_option("--steps", verb.costs,
-                   "Mean steps at which to compare; by default a quarter, a half and three quarters of the "
-                   "run's, and those of the model's own rule")
+    app.add_option(
+           "--steps", verb.costs,
+           "Mean steps at which to compare; by default a quarter, a half and three quarters of the mean "
+           "steps of the run, and the mean steps of the model's own rule")
         ->delimiter(',')
         ->check(number_from(0.0));
     app.add_option("--against", verb.against,
                    "Reference rule; blind: the best rule that ignores the token (lower convex hull "
                    "of the fixed depths)")
         ->capture_default_str();
-    add_number(app, "--settings", verb.settings, "Thresholds of each kind", 3, 1000);
+    add_number(app, "--settings", verb.settings, "Number of thresholds of each kind", 3, 1000);
     verb.reruns.add_to(app);
     app.add_option("--tex", verb.tex, "Also write the tables as LaTeX (booktabs)")
         ->type_name("FILE.tex")

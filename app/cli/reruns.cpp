@@ -27,9 +27,9 @@ void RerunOptions::add_to(CLI::App& verb) {
         ->type_name("TRACE.ponder");
     verb.add_option(
             "--kv", kv,
-            "Of reruns: what later tokens see of one that stopped, per_step, shared, skip or full "
-            "(resources/docs/recurrent-depth.md). Default: as in the run; per_step where its exits only "
-            "chose the read-out")
+            "Keys and values of a stopped token that later tokens see in reruns, one of per_step, shared, "
+            "skip, full (resources/docs/recurrent-depth.md). Default: as in the run; per_step if the exits "
+            "of the run only chose the read-out")
         ->needs("--rerun")
         ->type_name("full|per_step|shared|skip");
     add_number(verb, "--batch", batch, "Windows computed together in reruns", 1, 4096);
@@ -82,8 +82,8 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
                 ErrorId::run_unsuited,
                 "Run \"" + source.name + "\" was recorded by a model of your own (" +
                     (own_rule ? "with its own halting rule" : "method " + source.method) +
-                    "), which the engine cannot run; halt in your own code and record that run, or "
-                    "leave --rerun out.");
+                    "), which the engine cannot run; apply the policy in your own code and record that run, "
+                    "or leave --rerun out.");
         }
         options.dtype = source.dtype;
         if (const MethodInfo* info = method_info(options.method); info != nullptr && info->any_steps) {
@@ -120,7 +120,7 @@ std::vector<RunInfo> RerunOptions::make(const TraceReader& reader, const RunInfo
         const RunInfo* one = find(runs, spec);
         if (one == nullptr) {
             throw InputError(ErrorId::trace_run, where, "the rerun of " + spec.text() + ", just recorded",
-                             "no such run", "write the reruns to another trace with --output");
+                             "a trace without that run", "write the reruns to another trace with --output");
         }
         found.push_back(*one);
     }
@@ -137,14 +137,15 @@ Notices notices_of_replays(const ReplayTable& table, const RunInfo& run, const R
         notices.insert(
             notices.begin(),
             Notice{NoticeId::policy_halted,
-                   "tokens of this run halted, so no rule can be seen beyond the steps that ran; record "
-                   "with --policy full to see all of them."});
+                   "tokens of this run stopped early, so a replay ends at the last step that ran; record "
+                   "with --policy full to replay all steps."});
     }
     notices.push_back({NoticeId::policy_replay,
-                       reran ? "a replay assumes that tokens do not affect each other; where it differs from "
-                               "the rerun, the rerun is right."
-                             : "a replay assumes that tokens do not affect each other; single tokens can "
-                               "differ by nats from a rerun (--rerun CHECKPOINT)."});
+                       reran
+                           ? "a replay assumes that tokens do not affect each other; where it differs from "
+                             "the rerun, the rerun is right."
+                           : "a replay assumes that tokens do not affect each other; the NLL of a token can "
+                             "differ from a rerun by more than a nat (--rerun CHECKPOINT)."});
     return notices;
 }
 

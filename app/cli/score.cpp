@@ -111,13 +111,13 @@ void add_score(CLI::App& program) {
     app.add_option("--record", verb.level, "What to record: scalars, basic or steps, as for record")
         ->capture_default_str();
     app.add_option("--name", record.run_name, "Name of the run (default: the folder's name)");
-    add_number(app, "--context", record.context, "Tokens a window (default: what the model was made for)", 2);
+    add_number(app, "--context", record.context, "Tokens a window (default: the model's maximum)", 2);
     record.batch = 64;
     add_number(app, "--batch", record.batch, "Windows computed together", 1, 4096);
     add_reading(app, verb.options.reading, false);
     app.add_flag("--compress", verb.compress, "Compress signals by zstd");
     verb.progress.add_to(app);
-    app.footer("Standard input has a request a line, standard output its answer, in the same order "
+    app.footer("Reads one request a line from standard input and prints the answers in the same order "
                "(resources/docs/tasks.md).\n"
                "Example:\n  ponderscope score sample_models/ponderlm-neox-1m < requests.jsonl\n"
                "with lines such as {\"type\": \"loglikelihood\", \"context\": \"The ferry was\", "

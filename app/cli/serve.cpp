@@ -113,15 +113,14 @@ void add_serve(CLI::App& program) {
     auto [app, verb] = add_verb<Verb>(program, "serve");
     CLI::Option* root =
         app.add_option("--root", verb.options.root, "Serve only this folder")->type_name("DIR");
-    app.add_option(
-           "run", verb.words,
-           "After --, a verb to run for the other machine: any byte on standard input is a Ctrl+C; the verb "
-           "continues if the connection breaks")
+    app.add_option("run", verb.words,
+                   "After --, a verb to run for the other machine: any byte on standard input stops it like "
+                   "Ctrl+C; it continues if the connection breaks")
         ->type_name("VERB ARGUMENT...")
         ->excludes(root);
     app.footer(
-        "The ponderscope of the other machine starts it through ssh. It opens no port and\nasks for no "
-        "password.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
+        "ponderscope on the other machine starts this verb through ssh. The verb opens\nno port and asks for "
+        "no password.\nExample, on the other machine:\n  ponderscope stats ssh://server/runs/story.ponder");
 }
 
 } // namespace ponderscope::cli

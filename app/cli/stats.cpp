@@ -210,7 +210,7 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     if (!study.correlations.empty()) {
         std::cout << "\n"
                   << text_of(table_of(study.correlations))
-                  << "  NLL and entropy are those of the chosen read-out, after the steps: a gate that stops "
+                  << "  NLL and entropy belong to the chosen read-out, after the steps: a gate that stops "
                      "where the\n  loss is already low makes rho negative, whether or not steps pay.\n";
     }
     if (!gains.empty()) {
@@ -233,7 +233,7 @@ void Statistics::print(std::size_t rows, const IntervalOptions& intervals) const
     if (ponders()) {
         std::cout << " drops last: share that stops before step " << run.max_steps
                   << ". elsewhere: mean steps of all other tokens. q: p, adjusted for false discovery "
-                     "(Benjamini-Hochberg), of the test that the mean steps equal those elsewhere, by sign "
+                     "(Benjamini-Hochberg), of the test that the mean steps equal this mean, by sign "
                      "flips of "
                   << (study.groups.joined ? with_separators(study.groups.units) + " groups of " : "")
                   << (study.groups.resampling.unit == ResamplingUnit::blocks ? "blocks" : "clusters") << ".";
@@ -302,7 +302,7 @@ void StatsVerb::run() {
     if (!ponders && !others.empty()) {
         result.study.estimate.notices.push_back(
             {NoticeId::stats_one_step,
-             "every token of the run has one step, so nothing is set against the steps (--against)."});
+             "every token of the run has one step, so --against has no steps to correlate."});
     }
     const LabelPlace place = place_of(label_of);
     const auto group_by = [&](const std::string& name, const Labels& given, bool annotation) {
@@ -340,8 +340,8 @@ void add_stats(CLI::App& program) {
     auto [app, verb] = add_verb<StatsVerb>(program, "stats");
     verb.add_run(app);
     app.add_option("--against", verb.others,
-                   "Runs whose NLL is correlated with the steps. If every step ran (--policy full) over the "
-                   "same tokens, also the gain of the steps: whether steps go where they pay")
+                   "Runs whose NLL is correlated with the steps. If a run over the same tokens ran every "
+                   "step (--policy full), also the gain of the steps: whether steps go where they pay")
         ->type_name("RUN");
     app.add_option("--by", verb.by,
                    "Annotations to group by (see annotate): categories, or numbers in fifths with "
@@ -353,11 +353,11 @@ void add_stats(CLI::App& program) {
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     app.add_option("--types-of", verb.types_of,
-                   "Whose token types to use: of the predicted token, or of the token that ran the steps")
+                   "Token whose type is used: the predicted token, or the token that ran the steps")
         ->check(CLI::IsMember({"prediction", "token"}))
         ->capture_default_str();
     add_number(app, "--least", verb.least, "Omit token types with fewer tokens", 2, 1'000'000'000);
-    add_number(app, "--rows", verb.rows, "Token types to print", 0);
+    add_number(app, "--rows", verb.rows, "Number of token types to print", 0);
     verb.add_to(app, "Also write all tables as CSV");
     app.footer("Example:\n  ponderscope stats story.ponder#adaponderlm-neox-1m --against "
                "story.ponder#vanilla-neox-1m\n"

@@ -54,7 +54,7 @@ std::vector<TaskedRun> read_tasked_runs(const std::vector<std::string>& referenc
         }
     }
     if (all.empty()) {
-        throw InputError(ErrorId::trace_run, references.front(), "a trace with a run", "one without",
+        throw InputError(ErrorId::trace_run, references.front(), "a trace with a run", "a trace without runs",
                          "record a run into it");
     }
     return all;
@@ -242,8 +242,9 @@ void TasksVerb::run() {
     }
     if (runs.front().samples.empty()) {
         throw InputError(ErrorId::run_unsuited, runs.front().reference,
-                         "a run with tasks (groups TASK/DOCUMENT, labels right N and wrong N)", "none",
-                         "record one with ponderscope score or lm-evaluation-harness");
+                         "a run with tasks (groups TASK/DOCUMENT, labels right N and wrong N)",
+                         "a run without tasks",
+                         "record the tasks with ponderscope score or lm-evaluation-harness");
     }
     nlohmann::json all = nlohmann::json::array();
     for (const TaskedRun& run : runs) {

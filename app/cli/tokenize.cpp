@@ -60,7 +60,7 @@ void add_tokenize(CLI::App& program) {
     app.add_option("--decode", verb.decode, "Token ids to turn into text (JSON or safetensors)")
         ->type_name("FILE");
     app.add_flag("--spans", verb.spans, "Also print each token's span in bytes of the text");
-    app.add_flag("--json", verb.json, "Print JSON for --decode, too");
+    app.add_flag("--json", verb.json, "Print the text of --decode as JSON");
     app.footer("Example:\n  ponderscope tokenize sample_models/vanilla-neox-1m --prompt 'The lamp was lit.'");
 }
 

@@ -42,7 +42,7 @@ void add_merge(CLI::App& program) {
     };
     auto [app, verb] = add_verb<Verb>(program, "merge");
     app.add_option("trace", verb.inputs,
-                   "Traces, in the order of their runs; TRACE.ponder#RUN for one run alone")
+                   "Traces, in the order that their runs get; TRACE.ponder#RUN for one run alone")
         ->required();
     app.add_option("-o,--output", verb.output, "Trace to write; must not exist")
         ->required()
@@ -50,7 +50,7 @@ void add_merge(CLI::App& program) {
     verb.progress.add_to(app);
     app.add_flag("--join", verb.join,
                  "Join the shards of one run, given in any order or as their folder, to the run that one "
-                 "process would have recorded. Missing, double and foreign shards are errors");
+                 "process would have recorded. Missing, duplicate and foreign shards are errors");
     app.footer("Example:\n  ponderscope merge story.ponder#full -o full.ponder\n  ponderscope merge "
                "server-a.ponder server-b.ponder -o all.ponder\n"
                "  ponderscope merge --join corpus.r*-of-0016.ponder -o corpus.ponder");
@@ -63,11 +63,11 @@ std::pair<std::filesystem::path, RunInfo> run_to_edit(const std::string& text) {
     const RunReference reference = parse_run_reference(text);
     if (remote::is_remote(reference.trace)) {
         throw InputError(ErrorId::trace_remote, text, "a trace on this machine",
-                         "a trace on another machine, which is read-only", "run ponderscope there");
+                         "a trace on another machine, which is read-only", "run ponderscope on that machine");
     }
     if (reference.run.empty()) {
-        throw InputError(ErrorId::trace_run, text, "a run, TRACE.ponder#RUN", "a trace",
-                         "name the run; ponderscope inspect lists them");
+        throw InputError(ErrorId::trace_run, text, "a run as TRACE.ponder#RUN", "a trace",
+                         "add # and the run's name; ponderscope inspect lists the runs");
     }
     return {reference.trace, find_run(TraceReader::open(reference.trace), reference.run)};
 }
@@ -87,7 +87,7 @@ void add_rename(CLI::App& program) {
     auto [app, verb] = add_verb<Verb>(program, "rename");
     app.add_option("run", verb.reference, "TRACE.ponder#RUN")->required();
     app.add_option("name", verb.name, "New name, which no other run of the trace has")->required();
-    app.footer("Annotations of the run follow it.\nExample:\n  ponderscope rename "
+    app.footer("The run keeps its annotations.\nExample:\n  ponderscope rename "
                "story.ponder#ponderlm-neox-1m first");
 }
 
@@ -106,8 +106,8 @@ void add_remove(CLI::App& program) {
     auto [app, verb] = add_verb<Verb>(program, "remove");
     app.add_option("run", verb.reference, "TRACE.ponder#RUN")->required();
     app.footer(
-        "The trace is written anew without the run, and replaced when it is whole. Annotations of the run "
-        "stay beside it.\nExample:\n  ponderscope remove story.ponder#ponderlm-neox-1m");
+        "Writes a new trace without the run, which then replaces the old trace. Annotations of the run stay "
+        "in the file beside the trace.\nExample:\n  ponderscope remove story.ponder#ponderlm-neox-1m");
 }
 
 void add_export(CLI::App& program) {
@@ -140,8 +140,8 @@ void add_export(CLI::App& program) {
     verb.progress.add_to(app);
     app.footer(
         "runs.csv, sequences.csv, tokens.csv (annotations are columns of it), labels.csv where the text was "
-        "recorded with labels, and signals/NAME.csv. pandas takes words such as NA and null for missing "
-        "values; read with pandas.read_csv(FILE, keep_default_na=False, na_values={\"nll\": \"\"}).\n"
+        "recorded with labels, and signals/NAME.csv. pandas reads words such as NA and null as missing "
+        "values; to keep them, use pandas.read_csv(FILE, keep_default_na=False, na_values={\"nll\": \"\"}).\n"
         "Example:\n  ponderscope export story.ponder -o tables");
 }
 

@@ -31,9 +31,9 @@ struct TrainVerb {
 
 void TrainVerb::run() {
     if (const World world = world_from_environment(); world.size > 1) {
-        throw InputError(ErrorId::usage_unsuited, "train runs in one process, and " + world.launcher +
+        throw InputError(ErrorId::usage_unsuited, "train runs in one process, but " + world.launcher +
                                                       " started " + std::to_string(world.size) +
-                                                      "; start it without " + world.launcher + ".");
+                                                      "; run the command without " + world.launcher + ".");
     }
     options.existing = resume      ? ExistingOutput::resume
                        : overwrite ? ExistingOutput::overwrite
@@ -93,7 +93,7 @@ void add_train(CLI::App& program) {
     app.add_option("-o,--output", verb.options.output, "Checkpoint folder to write")
         ->required()
         ->type_name("DIR");
-    app.add_option("--texts", verb.options.texts, "Folder of the texts, in place of the recipe's")
+    app.add_option("--texts", verb.options.texts, "Folder of the texts, instead of the recipe's folder")
         ->type_name("DIR");
     app.add_option("--set", verb.changes,
                    "Replace a value of the recipe, such as training.seed=2; may be repeated")
@@ -108,7 +108,7 @@ void add_train(CLI::App& program) {
     app.add_flag("--json", verb.json, "Print the result as JSON");
     app.footer(
         "Example:\n  ponderscope train sample_models/recipes/chains/vanilla.json -o build/chains/vanilla\n"
-        "Its texts are first written by:\n"
+        "First write its texts:\n"
         "  python3 sample_models/known_difficulty/chains.py build/chains\n"
         "With texts of your own, which the recipe names by patterns:\n"
         "  ponderscope train RECIPE.json --texts DIR -o build/mine");

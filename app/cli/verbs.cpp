@@ -55,7 +55,7 @@ InputError unknown_verb(const std::string& word) {
         names.emplace_back(verb.name);
     }
     return {ErrorId::usage_verb, "There is no verb '" + word + "'" + did_you_mean(word, names) +
-                                     " ponderscope --help lists them."};
+                                     " ponderscope --help lists the verbs."};
 }
 
 /// Our own message, because CLI11 lists unexpected words in reverse order, includes the values of unknown
@@ -68,9 +68,9 @@ InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
             continue;
         }
         std::string word = unexpected.front();
-        const std::string help = " ponderscope " + verb->get_name() + " --help lists what it takes.";
+        const std::string help = " ponderscope " + verb->get_name() + " --help-all lists its arguments.";
         if (!word.starts_with('-') || word == "-") {
-            return {ErrorId::usage_option, verb->get_name() + ": '" + word + "' was not expected." + help};
+            return {ErrorId::usage_option, verb->get_name() + ": unexpected argument '" + word + "'." + help};
         }
         word.resize(std::min(word.size(), word.find('=')));
         std::vector<std::string> names;
@@ -86,7 +86,7 @@ InputError wrong_use(const CLI::App& program, const CLI::ParseError& error) {
     const std::string kind = error.get_name();
     const bool is_missing = kind == "RequiredError" || kind == "RequiresError";
     if (program.get_subcommands().empty() && is_missing) {
-        return {ErrorId::usage_verb, "Expected a verb, found none; ponderscope --help lists them."};
+        return {ErrorId::usage_verb, "Expected a verb, found none; ponderscope --help lists the verbs."};
     }
     const std::string said = error.what();
     return {is_missing                ? ErrorId::usage_missing
@@ -110,12 +110,12 @@ int after_printing() {
         EnvironmentError(error == ENOSPC ? ErrorId::file_space : ErrorId::environment_failed,
                          "cannot write to standard output" +
                              (error != 0 ? ": " + std::generic_category().message(error) : std::string()) +
-                             ". Make room on its disk, or print to another file."));
+                             ". Free space on its disk, or print to another file."));
 }
 
 /// The error for an empty file name, for example from an empty variable in a script.
 std::string no_name() {
-    return "expected the name of what is to be written, found an empty one; name it.";
+    return "expected a file name, found an empty name; give the name of the file to write.";
 }
 
 } // namespace
@@ -133,7 +133,7 @@ CLI::Validator replaces_no_trace() {
                 const FileKind kind =
                     std::filesystem::is_regular_file(name, error) ? recognise_file(name) : FileKind::unknown;
                 return kind == FileKind::sqlite || kind == FileKind::safetensors
-                           ? name + ": expected a new file or one to replace, found " +
+                           ? name + ": expected a new file or a file that may be replaced, found " +
                                  (kind == FileKind::sqlite ? "a trace" : "weights") + "; choose another name."
                            : std::string();
             },
@@ -217,7 +217,7 @@ int run_program(int argc, char** argv, void (*add_verbs)(CLI::App& program)) {
         return fail(MemoryExhausted("Out of memory. Use a smaller --batch or --context."), prints_json);
     } catch (const std::filesystem::filesystem_error& error) {
         return fail(InputError(ErrorId::environment_failed, error.path1(), "a usable path",
-                               error.code().message(), "check the name and the permissions"),
+                               "the error: " + error.code().message(), "check the name and the permissions"),
                     prints_json);
     } catch (const std::system_error& error) { // from std::thread
         return fail(EnvironmentError(ErrorId::environment_limit,

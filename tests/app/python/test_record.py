@@ -160,7 +160,7 @@ def test_a_state_that_stands_still(ponderscope, tmp_path: Path) -> None:
     np.testing.assert_allclose(run.signal("latent_difference")[:, 2:], 0)
     assert run.signal("prediction_depth").max() <= 1 and run.signal("answer_flips").max() <= 1
     assert run._trace._query("SELECT flops_model FROM run") == [("",)]  # what a step costs is not known
-    assert "every promise" in ponderscope("check", tmp_path / "m.ponder")
+    assert "no faults" in ponderscope("check", tmp_path / "m.ponder")
 
 
 class Looped(torch.nn.Module):
