@@ -74,7 +74,7 @@ TEST_F(PolicyVerb, SaysThatItIsAReplay) {
     }
     const ProgramResult one = policy("#second", {"--policy", "fixed:n=0", "--json"});
     EXPECT_EQ(nlohmann::json::parse(one.out, nullptr, false)["notice_ids"],
-              nlohmann::json({"stats.same_texts", "policy.replay"}))
+              nlohmann::json({"policy.halted", "stats.same_texts", "policy.replay"}))
         << one.out;
 }
 
