@@ -134,14 +134,14 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     case PE_IndicatorCheckBox:
     case PE_IndicatorRadioButton: {
         QProxyStyle::drawPrimitive(element, option, painter, widget);
-        if (element == PE_FrameLineEdit && !theme_.dark() && theme_.appearance() != Appearance::contrast) {
+        if (element == PE_FrameLineEdit) {
+            drawFieldFrame(option, painter);
             return;
         }
         const double corner = element == PE_IndicatorRadioButton ? box.width() / 2.0 : 0;
         painter->save();
         painter->setRenderHint(QPainter::Antialiasing, corner > 0);
-        const QColor frame = element == PE_FrameLineEdit ? c.faint : c.soft; // Fusion's frame is dark on dark
-        painter->setPen(has_state(option, State_HasFocus) ? c.a : frame);
+        painter->setPen(has_state(option, State_HasFocus) ? c.a : c.soft);
         painter->setBrush(Qt::NoBrush);
         painter->drawRoundedRect(box.adjusted(0, 0, -1, -1), corner, corner);
         painter->restore();
@@ -149,6 +149,22 @@ void Style::drawPrimitive(PrimitiveElement element, const QStyleOption* option, 
     }
     default:
         QProxyStyle::drawPrimitive(element, option, painter, widget);
+    }
+}
+
+void Style::drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                               const QWidget* widget) const {
+    QProxyStyle::drawComplexControl(control, option, painter, widget);
+    if (control == CC_SpinBox) {
+        drawFieldFrame(option, painter);
+    }
+}
+
+void Style::drawFieldFrame(const QStyleOption* option, QPainter* painter) const {
+    if (theme_.dark() || theme_.appearance() == Appearance::contrast) { // Fusion's frame is dark on dark
+        painter->setPen(has_state(option, State_HasFocus) ? theme_.colours().a : theme_.colours().faint);
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
     }
 }
 

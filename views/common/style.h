@@ -26,6 +26,8 @@ public:
                                          const QWidget* widget) const override;
     void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                        const QWidget* widget) const override;
+    void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+                            const QWidget* widget) const override;
     void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
                      const QWidget* widget) const override;
 
@@ -33,6 +35,8 @@ protected:
     bool eventFilter(QObject* object, QEvent* event) override;
 
 private:
+    void drawFieldFrame(const QStyleOption* option, QPainter* painter) const;
+
     const Theme& theme_;
 };
 
