@@ -520,9 +520,9 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
         return std::nullopt;
     }
     if (found != version) {
-        return refuse(error.error != QJsonParseError::NoError ? u"no JSON"_s
+        return refuse(error.error != QJsonParseError::NoError ? u"a file without JSON"_s
                       : found > version                       ? u"version %1"_s.arg(found)
-                                                              : u"something else"_s);
+                                                              : u"other JSON"_s);
     }
     const QDir folder = QFileInfo(file).absoluteDir();
     Session session;

@@ -115,7 +115,7 @@ void Task::begin(Job job, std::function<void(const QString&)> failed) {
         } catch (const Cancelled&) {
             return;
         } catch (const std::bad_alloc&) {
-            fail(u"There is not enough memory for this."_s);
+            fail(u"There is not enough memory. Close other traces or programs."_s);
         } catch (const std::exception& error) {
             fail(QString::fromUtf8(error.what()));
         }

@@ -196,8 +196,8 @@ ReadSignal read_signal(const TraceReader& reader, const RunKey& run, qint64 sequ
                                                            chunk->shape.begin() + 1, chunk->shape.end());
             if (!fits) {
                 throw InputError(ErrorId::trace_damaged, reader.path(),
-                                 "one shape and type for the signal '" + name + "' of a sequence",
-                                 "chunks that differ", "record the run again");
+                                 "chunks of signal '" + name + "' with one shape and type",
+                                 "several shapes or types", "record the run again");
             }
             chunk->shape[0] += count;
             append_to(chunk->data, slice->data);

@@ -78,9 +78,9 @@ SignalInfo depth_signal(const TraceReader& reader, const RunInfo& run) {
         }
     }
     throw InputError(ErrorId::run_unsuited, reader.path(), "a run with weights by layer and source",
-                     "run \"" + run.name + "\", which has none",
-                     "choose a run of a model with depth attention; where layers were made steps, record it "
-                     "without --policy");
+                     "run \"" + run.name + "\" without such weights",
+                     "choose a run of a model with depth attention, recorded without --policy and --record "
+                     "layers");
 }
 
 DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const SignalInfo& info,
@@ -125,7 +125,7 @@ DepthMap sampled_depth(const TraceReader& reader, const RunInfo& run, const Sign
     }
     if (rows.shape.empty()) {
         throw InputError(ErrorId::run_unsuited, reader.path(),
-                         "values of \"" + info.name + "\" in run \"" + run.name + "\"", "none",
+                         "values of \"" + info.name + "\" in run \"" + run.name + "\"", "no value",
                          "record the run again");
     }
     return {rows, info, std::move(executed)};

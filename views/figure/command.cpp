@@ -26,7 +26,7 @@ void check_ending(const std::filesystem::path& path) {
     const std::string format = format_of(path.extension().string());
     if (std::find(std::begin(formats), std::end(formats), format) == std::end(formats)) {
         throw InputError(ErrorId::usage_value, path, "a file that ends in .pdf, .svg, .png, .tex or .csv",
-                         format.empty() ? "no ending" : "." + format, "name the format that you want");
+                         format.empty() ? "no ending" : "." + format, "choose a format by the ending");
     }
 }
 
@@ -77,7 +77,7 @@ QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& e
         if (figure.pgfplots.empty()) {
             throw InputError(ErrorId::usage_unsuited,
                              "Only charts and tables can be written as LaTeX. Write this figure as .pdf, "
-                             ".svg or .png, or a page of charts one by one.");
+                             ".svg or .png, or write the charts of a page one by one.");
         }
         return QByteArray::fromStdString(figure.pgfplots);
     }

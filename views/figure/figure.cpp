@@ -53,7 +53,7 @@ void gather_text(const Gathering& figure) {
     if (a.rows.id != b.rows.id) {
         throw InputError(ErrorId::compare_text, b.name.trace,
                          "run \"" + b.info.name + "\" over the same tokens as \"" + a.info.name + "\"",
-                         "other tokens", "compare runs of the same text and tokenizer");
+                         "a run over other tokens", "compare runs of the same text and tokenizer");
     }
     if (annotated) {
         data.annotation = load_annotation(spec, a);
@@ -135,8 +135,8 @@ Chart front_of(const Gathering& figure) {
         add_bands(fronts, table, bootstrap_of(spec, figure.stop));
         if (table.tokens() > most_banded) {
             figure.data.notices.push_back(
-                {NoticeId::figure_bands,
-                 "\"bands\": none, as the run is longer than " + std::to_string(most_banded) + " tokens."});
+                {NoticeId::figure_bands, "\"bands\" are not drawn, because the run has more than " +
+                                             std::to_string(most_banded) + " tokens."});
         }
     }
     std::vector<RunPoint> points;
@@ -145,7 +145,7 @@ Chart front_of(const Gathering& figure) {
         if (run.text_digest != info.text_digest) {
             throw InputError(ErrorId::compare_text, name.trace,
                              "run \"" + run.name + "\" over the text of \"" + info.name + "\"",
-                             "another text", "compare runs of the same text");
+                             "a run over another text", "compare runs of the same text");
         }
         const int ink = static_cast<int>(points.size());
         points.push_back(
@@ -160,7 +160,7 @@ Chart comparison_of(const Gathering& figure) {
     const FigureSpec& spec = figure.spec;
     if (spec.policies.size() > 1) {
         throw InputError(ErrorId::usage_value,
-                         "\"policies\": expected one policy, the reference of the comparison; found " +
+                         "\"policies\": expected one policy as the reference of the comparison, found " +
                              std::to_string(spec.policies.size()) + ".");
     }
     const ReplayTable table = replay_of(figure);
@@ -211,11 +211,11 @@ Chart matched_of(const Gathering& figure) {
         figure.data.notices.push_back(
             {NoticeId::figure_left_out,
              "\"runs\": " + other.name + " is not drawn: " +
-                 (is_plain ? "a plain model is a point at equal FLOPs alone; choose \"quantity\" \"flops\"."
+                 (is_plain ? "a plain model has a point only at equal FLOPs; choose \"quantity\" \"flops\"."
                   : !is_rerun_of(other, run, other.policy)
-                      ? "it is no rerun of " + run.name + "."
-                      : "the trace has no reruns of fixed depths that it could be compared with; "
-                        "ponderscope referee --rerun CHECKPOINT makes them.")});
+                      ? "the run is not a rerun of " + run.name + "."
+                      : "the trace has no reruns of fixed depths to compare it with; record them by "
+                        "ponderscope referee --rerun CHECKPOINT.")});
     }
     return matched_rules_chart(table, look, options);
 }
@@ -243,8 +243,8 @@ Chart tasks_of(const Gathering& figure) {
         if (found == samples.end()) {
             throw InputError(ErrorId::run_unsuited, name.trace,
                              "run \"" + run.name + "\" with the task " + wanted,
-                             samples.empty() ? "none" : joined(samples, &TaskSample::task),
-                             "record it with ponderscope score or lm-evaluation-harness");
+                             samples.empty() ? "no tasks" : "the tasks " + joined(samples, &TaskSample::task),
+                             "record the task with ponderscope score or lm-evaluation-harness");
         }
         points.push_back({run.name,
                           std::filesystem::path(run.checkpoint).filename().string() + ", " +
@@ -276,8 +276,8 @@ Chart ablation_of(const Gathering& figure) {
         ablation_effects(name.trace, name.run, candidates, bootstrap_of(figure.spec, figure.stop));
     if (effects.empty()) {
         throw InputError(ErrorId::run_unsuited, name.trace,
-                         "runs of the same model and text without one source", "none",
-                         "record them with --ablate-source SOURCE:LAYER");
+                         "runs of the same model and text without one source", "no such runs",
+                         "record such runs with --ablate-source SOURCE:LAYER");
     }
     return depth_ablation_chart(effects);
 }
@@ -293,7 +293,7 @@ Chart halting_of(const Gathering& figure) {
     Chart chart = halting_chart(kind, stats);
     if (chart.empty()) {
         throw InputError(ErrorId::run_unsuited, run.trace,
-                         "a run with " + halting_title(kind).toLower().toStdString(), "none",
+                         "a run with " + halting_title(kind).toLower().toStdString(), "no such values",
                          kind == HaltingChart::gates ? "choose a run whose method has gates"
                                                      : "choose a run with scored tokens");
     }
@@ -301,7 +301,7 @@ Chart halting_of(const Gathering& figure) {
         {NoticeId::figure_tokens,
          kind == HaltingChart::gates
              ? "Over " + std::to_string(stats.gate_by_step.front().all().count) + " tokens."
-             : "Over " + std::to_string(stats.scored) + " tokens with a next one."});
+             : "Over " + std::to_string(stats.scored) + " tokens with a next token."});
     return chart;
 }
 
@@ -348,7 +348,7 @@ Chart training_of(const Gathering& figure) {
             known += ", " + one.name;
         }
         throw InputError(ErrorId::trace_signal, spec.runs.front().trace, "a curve \"" + spec.curve + "\"",
-                         "none", "choose one of " + known);
+                         "no such curve", "choose one of " + known);
     }
     return chart;
 }
@@ -358,7 +358,7 @@ Chart experts_of(const Gathering& figure) {
     const std::optional<ExpertUse> use = expert_use(reader, run, figure.stop);
     if (!use) {
         throw InputError(ErrorId::run_unsuited, reader.path(), "a run with chosen experts",
-                         "run \"" + run.name + "\" without them",
+                         "run \"" + run.name + "\" without chosen experts",
                          "record a mixture of experts with --record steps,experts");
     }
     return experts_chart(*use);
@@ -387,7 +387,7 @@ Figure compose_panels(const FigureSpec& spec, const FigureData& data, const Font
     if (width < 40 * points_per_mm) {
         throw InputError(ErrorId::figure_size,
                          "A panel would be " + number_text(width / points_per_mm) +
-                             " mm wide; panels need 40 mm: choose fewer columns or a wider page.");
+                             " mm wide, but needs 40 mm; choose fewer columns or a wider page.");
     }
     const double letter = spec.letters ? style.size * 1.6 : 0;
     const TextStyle bold{style.size * 1.15, true, style.colours.text};
@@ -458,7 +458,7 @@ std::string notice_of_missing(const std::vector<char32_t>& missing) {
            "; they are drawn as boxes." +
            (std::ranges::all_of(missing, is_emoji)
                 ? ""
-                : " The packages fonts-noto-core and fonts-noto-cjk have those of most scripts.") +
+                : " The packages fonts-noto-core and fonts-noto-cjk have letters of most scripts.") +
            (std::ranges::any_of(missing, is_emoji) ? " The package fonts-symbola has emoji." : "");
 }
 

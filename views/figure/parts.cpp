@@ -97,12 +97,12 @@ DisplayList finish(const FigureSpec& spec, const Style& style, const DisplayList
         throw InputError(ErrorId::figure_size,
                          "The figure needs a height of " + number_text(needed / points_per_mm) +
                              " mm at a width of " + number_text(spec.width_mm) +
-                             " mm, and \"height_mm\" says " + number_text(*spec.height_mm) + "; " +
-                             what_to_shorten + ".");
+                             " mm, but \"height_mm\" is " + number_text(*spec.height_mm) +
+                             "; raise \"height_mm\", or " + what_to_shorten + ".");
     }
     if (height > longest_page) {
         throw InputError(ErrorId::figure_size, "The figure would be " + number_text(height / points_per_mm) +
-                                                   " mm high, and no page can be higher than " +
+                                                   " mm high, but a page can have at most " +
                                                    number_text(longest_page / points_per_mm) + " mm; " +
                                                    what_to_shorten + ".");
     }

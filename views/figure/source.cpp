@@ -18,12 +18,12 @@ SequenceInfo find_sequence(const TraceReader& reader, const RunInfo& run, std::i
     }
     if (sequences.empty()) {
         throw InputError(ErrorId::run_unsuited, reader.path(), "a run with a sequence",
-                         "run \"" + run.name + "\" without any", "record it again");
+                         "run \"" + run.name + "\" without sequences", "record the run again");
     }
-    throw InputError(ErrorId::trace_signal, reader.path(),
-                     "a sequence from 0 to " + std::to_string(sequences.back().number) + " in run \"" +
-                         run.name + "\"",
-                     std::to_string(index), "change \"sequence\" in the figure's specification");
+    throw InputError(
+        ErrorId::trace_signal, reader.path(),
+        "a sequence from 0 to " + std::to_string(sequences.back().number) + " in run \"" + run.name + "\"",
+        "sequence " + std::to_string(index), "change \"sequence\" in the figure's specification");
 }
 
 } // namespace
@@ -59,17 +59,18 @@ RunRows load_rows(const FigureSpec& spec, const RunName& name) {
     run.last = spec.tokens ? (*spec.tokens)[1] : run.sequence.tokens;
     if (run.last > run.sequence.tokens || run.first >= run.last) {
         throw InputError(ErrorId::run_unsuited, name.trace,
-                         "tokens within the " + std::to_string(run.sequence.tokens) + " of sequence " +
-                             std::to_string(run.sequence.number) + " of run \"" + run.info.name + "\"",
+                         "a range within the " + std::to_string(run.sequence.tokens) +
+                             " tokens of sequence " + std::to_string(run.sequence.number) + " of run \"" +
+                             run.info.name + "\"",
                          "[" + std::to_string(run.first) + ", " + std::to_string(run.last) + ")",
                          "change \"tokens\" in the figure's specification");
     }
     run.rows =
         reader->tokens(run.info.id, run.sequence.number, std::max<std::int64_t>(0, run.first - 1), run.last);
     if (static_cast<std::int64_t>(run.rows.size()) != run.last - run.rows.first) {
-        throw InputError(ErrorId::trace_damaged, name.trace,
-                         std::to_string(run.last - run.rows.first) + " tokens",
-                         std::to_string(run.rows.size()), "the trace is damaged; record it again");
+        throw InputError(
+            ErrorId::trace_damaged, name.trace, std::to_string(run.last - run.rows.first) + " tokens",
+            std::to_string(run.rows.size()) + " tokens", "the trace is damaged; record the run again");
     }
     run.text = reader->text(run.info.id, run.sequence.number);
     run.bytes_of_id = [reader, id = run.info.id](std::int32_t token) {
@@ -101,8 +102,8 @@ StepMap load_step_map(const FigureSpec& spec, const RunRows& run) {
         throw InputError(ErrorId::run_unsuited, run.name.trace,
                          possible.empty() ? "a run with signals by step"
                                           : "one of the signals by step: " + possible,
-                         "\"" + spec.signal + "\" for run \"" + run.info.name + "\"",
-                         possible.empty() ? "record it again with --record steps"
+                         "\"" + spec.signal + "\" in run \"" + run.info.name + "\"",
+                         possible.empty() ? "record the run again with --record steps"
                                           : "change \"signal\" in the figure's specification");
     }
     const std::int64_t begin = run.rows.first;
@@ -111,7 +112,7 @@ StepMap load_step_map(const FigureSpec& spec, const RunRows& run) {
     if (!chunk) {
         throw InputError(ErrorId::trace_damaged, run.name.trace,
                          "signal \"" + spec.signal + "\" for " + std::to_string(run.last - begin) + " tokens",
-                         "none", "the trace is partial or damaged; record it again");
+                         "no values", "the trace is partial or damaged; record the run again");
     }
     auto rows = std::make_shared<SequenceData>();
     rows->tokens = run.rows;

@@ -102,8 +102,7 @@ std::vector<RunName> read_runs(const JsonObject& json) {
             if (runs.back().trace.empty()) {
                 json.fail(
                     "runs",
-                    "runs with their trace, such as \"a.ponder#ponderlm\", because the key \"trace\" is "
-                    "missing");
+                    "names with their trace, such as \"a.ponder#ponderlm\" (there is no key \"trace\"),");
             }
         }
         if (runs.empty()) {
@@ -113,8 +112,8 @@ std::vector<RunName> read_runs(const JsonObject& json) {
         runs.push_back({trace, {}});
     }
     if (runs.empty()) {
-        throw InputError(ErrorId::json_value, json.source(), "a key \"trace\"", "none",
-                         "name the trace file that the figure is made from");
+        throw InputError(ErrorId::json_value, json.source(), "a key \"trace\"", "no such key",
+                         "add \"trace\" with the trace file of the figure");
     }
     return runs;
 }
@@ -128,9 +127,10 @@ FigureKind read_kind(const JsonObject& json) {
     }
     const auto text = json.text("kind");
     if (!text) {
-        throw InputError(
-            ErrorId::json_value, json.source(), "a key \"kind\"", "none",
-            "say " + joined(names, [](std::string_view name) { return "\"" + std::string(name) + "\""; }));
+        throw InputError(ErrorId::json_value, json.source(), "a key \"kind\"", "no such key",
+                         "add \"kind\" with one of " + joined(names, [](std::string_view name) {
+                             return "\"" + std::string(name) + "\"";
+                         }));
     }
     const auto found = std::ranges::find(names, *text);
     if (found == names.end()) {
@@ -148,7 +148,7 @@ void read_panels(const JsonObject& json, FigureSpec& spec) {
     }
     for (const nlohmann::json& entry : *list) {
         if (!entry.is_object() || entry.value("kind", nlohmann::json()) == "panels") {
-            json.fail("panels", "figures of kinds other than panels");
+            json.fail("panels", "figures of any kind but \"panels\"");
         }
         nlohmann::json whole = entry;
         for (const char* key : {"trace", "runs", "theme", "font", "font_size", "palette", "colour_map",
@@ -177,11 +177,11 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         one.read_into(json, spec);
     }
     if (!spec.annotation.empty() && json.has("quantity")) {
-        json.fail("annotation", "either \"quantity\" or \"annotation\"", "remove one of them");
+        json.fail("annotation", "a figure without \"quantity\"", "remove one of the two keys");
     }
     if (spec.kind == FigureKind::token_text && spec.quantity.minus_b && spec.runs.size() < 2) {
         json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"",
-                  "name the second one in \"runs\"");
+                  "add the second run to \"runs\"");
     }
     // All panels have the theme of the page.
     for (FigureSpec& panel : spec.panels) {
@@ -199,8 +199,8 @@ FigureSpec read_figure_spec(const std::filesystem::path& path) {
         std::cin.read(json.data(), static_cast<std::streamsize>(json.size()));
         json.resize(static_cast<std::size_t>(std::cin.gcount()));
         if (json.size() > longest) {
-            throw InputError(ErrorId::file_size, "standard input", "a figure's specification",
-                             "more than 16 MiB", "give its JSON alone");
+            throw InputError(ErrorId::file_size, "standard input", "a figure specification of at most 16 MiB",
+                             "a longer input", "give only the JSON of the figure");
         }
         return parse_figure_spec(json, "standard input");
     }

@@ -18,7 +18,7 @@ namespace ponderscope::figure {
 void refuse_value(const JsonObject& json, std::string_view key, const std::string& value,
                   const std::vector<std::string_view>& known) {
     throw InputError(ErrorId::json_value, json.source().string() + ": \"" + json.name_of(key) + "\": \"" +
-                                              printable(value, 60) + "\" is not one of its values" +
+                                              printable(value, 60) + "\" is not a possible value" +
                                               did_you_mean_or_list(value, known));
 }
 

@@ -49,7 +49,7 @@ SignalInfo find_signal(const TraceReader& reader, const RunInfo& run, const std:
     }
     throw InputError(ErrorId::run_unsuited, reader.path(),
                      "a signal \"" + name + "\" of run \"" + run.name + "\" by " + axes,
-                     known.empty() ? "none" : known, remedy);
+                     known.empty() ? "no such signal" : "the signals " + known, remedy);
 }
 
 /// The 95 % interval of a mean between 0 and \p most: Student's t over units, by the delta method on the
@@ -108,9 +108,8 @@ Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string
     const SignalInfo what = find_signal(
         reader, info, signal, {}, "step",
         [](const SignalInfo& one) { return one.axes.size() == 2 && one.axes[0] == "token"; },
-        signal == signal::jacobi_difference
-            ? "record the run with --jacobi N; exact scoring has no refreshes"
-            : "record the run with --record steps, or choose one of these signals");
+        signal == signal::jacobi_difference ? "record the run with --jacobi N; exact scoring has no refreshes"
+                                            : "record the run with --record steps, or choose another signal");
     const bool steps = what.axes[1] == "step";
     const bool zero_is_none = what.of_target && !is_real(what.dtype);
     std::vector<Spread> spreads;
@@ -171,7 +170,7 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
             return one.axes == std::vector<std::string>{"token", "step", "layer"} &&
                    (single || one.name != signal::layer_argmax);
         },
-        "record the run with --record steps,layers, or choose one of these signals");
+        "record the run with --record steps,layers, or choose another signal");
     const bool words = what.name == signal::layer_argmax;
     std::vector<Moments> means;
     std::size_t steps = 0;

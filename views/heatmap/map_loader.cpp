@@ -39,8 +39,8 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
             throw InputError(ErrorId::figure_size, path_of(wanted.run.trace),
                              "at most " + std::to_string(most_loaded_cells) + " values of \"" +
                                  wanted.info.name + "\" in a sequence",
-                             std::to_string(steps * rows),
-                             "draw a part of it: ponderscope figure, step_heatmap with \"tokens\"");
+                             std::to_string(steps * rows) + " values",
+                             "draw a part of the sequence: ponderscope figure, step_heatmap with \"tokens\"");
         }
         values.reserve(static_cast<std::size_t>(steps * rows));
         values.insert(values.end(), slice.begin(), slice.end());
@@ -51,7 +51,7 @@ std::shared_ptr<const StepMap> read_map(const MapRequest& wanted, const std::sto
     }
     if (steps == 0) {
         throw InputError(ErrorId::run_unsuited, path_of(wanted.run.trace),
-                         "values of \"" + wanted.info.name + "\"", "none", "record the run again");
+                         "values of \"" + wanted.info.name + "\"", "no value", "record the run again");
     }
     return std::make_shared<const StepMap>(wanted.sequence, std::move(values), steps, wanted.info,
                                            wanted.attribution, wanted.rows);

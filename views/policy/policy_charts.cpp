@@ -26,16 +26,15 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     for (const PolicyKind* kind : table.kinds()) {
         known += kind->parameters.empty() ? "" : (known.empty() ? "" : ", ") + kind->name;
     }
-    throw InputError(ErrorId::json_value, "\"policies\": expected policies with a threshold that " +
-                                              table.run + " has signals for (" + known + "); found \"" +
-                                              name + "\".");
+    throw InputError(ErrorId::json_value, "\"policies\": expected a policy with a threshold, whose signals " +
+                                              table.run + " has (" + known + "), found \"" + name + "\".");
 }
 
 void check_costs(const ReplayTable& table, bool over_flops) {
     if (over_flops && !table.flops) {
         throw InputError(ErrorId::run_unsuited,
-                         "\"quantity\": the trace of " + table.run +
-                             " has no FLOPs of steps; record the run again, or choose \"steps\".");
+                         "\"quantity\": " + table.run +
+                             " has no FLOPs by step; record the run again, or choose \"steps\".");
     }
 }
 

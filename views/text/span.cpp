@@ -85,7 +85,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
     const std::vector<RunInfo> runs = reader.runs();
     const auto run = std::ranges::find(runs, key.run, &RunInfo::id);
     if (run == runs.end()) {
-        throw InputError(ErrorId::trace_run, path, "the run that is labelled", "no such run",
+        throw InputError(ErrorId::trace_run, path, "the run to label", "a trace without this run",
                          "open the trace again");
     }
     const std::vector<SequenceInfo> sequences = reader.sequences(run->id);
@@ -102,7 +102,7 @@ void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QStrin
             }
             if (!one.category) {
                 throw InputError(ErrorId::annotation_table,
-                                 labels.name + " is an annotation of numbers; give the label another name.");
+                                 labels.name + " is an annotation with numbers; rename the label.");
             }
             labels.classes = one.classes;
             for (std::size_t s = 0; s < sequences.size(); ++s) {

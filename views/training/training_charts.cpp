@@ -211,8 +211,8 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
                                             const std::stop_token& stop) {
     std::vector<TrainingRecord> all = read_trainings(trace, stop);
     if (all.empty()) {
-        throw InputError(ErrorId::trace_run, trace, "a trace with a training in it", "none",
-                         "choose the training.ponder that ponderscope train left in its folder");
+        throw InputError(ErrorId::trace_run, trace, "a trace with a training", "a trace without trainings",
+                         "choose training.ponder in the output folder of ponderscope train");
     }
     if (name.empty()) {
         return all;
@@ -224,7 +224,8 @@ std::vector<TrainingRecord> trainings_named(const std::filesystem::path& trace, 
         }
         names += (names.empty() ? "" : ", ") + one.info.name;
     }
-    throw InputError(ErrorId::trace_run, trace, "one of the trainings " + names, name, "choose one of them");
+    throw InputError(ErrorId::trace_run, trace, "one of the trainings " + names, "the name " + name,
+                     "choose one of these trainings");
 }
 
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,

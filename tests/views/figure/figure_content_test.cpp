@@ -212,7 +212,7 @@ private Q_SLOTS:
     void noticesCountTheTokensThatEntered() {
         const auto notice = [&](FigureKind kind) { return gather(about(kind)).notices.back().text; };
         QCOMPARE(notice(FigureKind::gate_curves), std::string("Over 120 tokens."));
-        QCOMPARE(notice(FigureKind::nll_by_halt_step), std::string("Over 119 tokens with a next one."));
+        QCOMPARE(notice(FigureKind::nll_by_halt_step), std::string("Over 119 tokens with a next token."));
     }
 
     void theChartForLatexIsTheChart() {

@@ -101,14 +101,14 @@ void use_cids(const QByteArray& font, std::map<std::uint32_t, std::uint32_t>& co
 void FontFace::unusable(const char* why) const {
     throw EnvironmentError(ErrorId::environment_program,
                            "The font \"" + family_.toStdString() + "\" cannot be put into a figure: " + why +
-                               "; choose another, such as " + default_family + ".");
+                               "; choose another font, such as " + default_family + ".");
 }
 
 void FontFace::damaged() const {
     throw EnvironmentError(
         ErrorId::environment_program,
         "The font \"" + family_.toStdString() +
-            "\" is damaged on this machine; install it again, or choose another for the figure.");
+            "\" is damaged on this machine; install the font again, or choose another font.");
 }
 
 FontFace::FontFace(const std::string& path, unsigned index, QString family) : family_(std::move(family)) {

@@ -198,7 +198,7 @@ Fonts Fonts::load(const QString& family) {
                 "\", the typeface of the figure, was not found on this machine; install it" +
                 (family == QLatin1String(default_family)
                      ? " (package fonts-dejavu-core)."
-                     : std::string(", or choose another, such as ") + default_family + "."));
+                     : std::string(", or choose another font, such as ") + default_family + "."));
     }
     auto shelf = std::make_shared<Shelf>();
     shelf->family = family;

@@ -87,8 +87,8 @@ QImage to_image(const DisplayList& list, const Fonts& fonts, double dpi) {
         throw InputError(
             ErrorId::figure_size,
             "A figure of " + std::to_string(width) + " × " + std::to_string(height) +
-                " pixels cannot be painted: at most 32767 a side are possible; choose a lower dpi "
-                "or fewer tokens.");
+                " pixels is too large: a side can have at most 32767 pixels; choose a lower dpi or fewer "
+                "tokens.");
     }
     QImage image(width, height, QImage::Format_RGB32);
     image.fill(Qt::white);
