@@ -398,19 +398,20 @@ TEST(StatesOfExits, WrongPatchesAreRefusedInASentence) {
     Engine engine = load_engine(
         make_checkpoint(folder.path(), own_section(tiny_llama(), {{"method", "looped"}, {"max_steps", 2}})));
     const std::vector<float> state(static_cast<std::size_t>(engine.config().hidden_size), 0.5F);
-    const auto refusal = [&](StatePlace to, std::vector<float> values) {
-        return error_of([&] { engine.use_patches({{to, std::move(values)}}); });
+    const auto is_refused = [&](const StatePlace& to, std::vector<float> values) {
+        const std::string said = error_of([&] { engine.use_patches({{to, std::move(values)}}); });
+        return said.find(to_string(to)) != std::string::npos && said.ends_with("[patch.place]");
     };
-    EXPECT_NE(refusal({0, 1, 3, 0}, state).find("expected a step from 0 to 2"), std::string::npos);
-    EXPECT_NE(refusal({0, 1, 0, 3}, state).find("expected a layer from 0 to 2"), std::string::npos);
-    EXPECT_NE(refusal({0, 1, 0, 0}, {1, 2}).find("found 2"), std::string::npos);
+    EXPECT_TRUE(is_refused({0, 1, 3, 0}, state));
+    EXPECT_TRUE(is_refused({0, 1, 0, 3}, state));
+    EXPECT_TRUE(is_refused({0, 1, 0, 0}, {1, 2}));
     std::vector<float> broken = state;
     broken[3] = std::nanf("");
-    EXPECT_NE(refusal({0, 1, 0, 0}, broken).find("finite"), std::string::npos);
-    EXPECT_EQ(refusal({0, 1, 2, 2}, state), "");
-    EXPECT_NE(refusal({0, 1, 1}, state).find("the output of the last layer, 2"), std::string::npos)
+    EXPECT_TRUE(is_refused({0, 1, 0, 0}, broken));
+    EXPECT_NO_THROW(engine.use_patches({{{0, 1, 2, 2}, state}}));
+    EXPECT_TRUE(is_refused({0, 1, 1}, state))
         << "the next step does not start from what the norm makes of it";
-    EXPECT_EQ(refusal({0, 1, 2}, state), "") << "after the last step the head reads it";
+    EXPECT_NO_THROW(engine.use_patches({{{0, 1, 2}, state}})) << "after the last step the head reads it";
 }
 
 } // namespace

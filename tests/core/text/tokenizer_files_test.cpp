@@ -76,7 +76,7 @@ TEST(TokenizerFile, UnknownCharacters) {
     j["model"]["unk_token"] = nullptr;
     EXPECT_EQ(load(j).encode("a" + unknown + "b").ids, (Ids{3}));
     j["model"]["unk_token"] = "<missing>";
-    EXPECT_NE(refusal(j).find("\"<missing>\", which is not"), std::string::npos);
+    EXPECT_NE(refusal(j).find("\"<missing>\""), std::string::npos);
 }
 
 TEST(TokenizerFile, ByteFallback) {
@@ -287,7 +287,7 @@ TEST(TokenizerFile, PreTokenizers) {
     }
     j["pre_tokenizer"] =
         json::parse(R"({"type": "Split", "pattern": {"Regex": "(a"}, "behavior": "Isolated"})");
-    EXPECT_NE(refusal(j).find("regular expression that compiles"), std::string::npos);
+    EXPECT_NE(refusal(j).find("\"(a\""), std::string::npos);
     j["pre_tokenizer"] = json::parse(R"({"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Wild"})");
     EXPECT_NE(refusal(j).find("\"Wild\""), std::string::npos);
 }
@@ -394,7 +394,7 @@ TEST(TokenizerFile, PostProcessors) {
     EXPECT_NE(refusal(bad), "");
     bad = j;
     bad["post_processor"]["processors"][1]["single"].erase(1);
-    EXPECT_NE(refusal(bad).find("the sequence A once"), std::string::npos);
+    EXPECT_NE(refusal(bad).find("single\""), std::string::npos);
     bad["post_processor"] = {{"type", "Other"}};
     EXPECT_NE(refusal(bad).find("\"Other\""), std::string::npos);
 }
@@ -434,22 +434,22 @@ TEST(TokenizerFile, DamagedModels) {
         j["model"][key] = value;
         return refusal(j);
     };
-    EXPECT_NE(changed("type", "WordPiece").find("a WordPiece one"), std::string::npos);
+    EXPECT_NE(changed("type", "WordPiece").find("WordPiece"), std::string::npos);
     EXPECT_NE(changed("type", "Unigram").find("\"model.vocab\""), std::string::npos) << "a list with scores";
-    EXPECT_NE(changed("type", "WordLevel").find("a WordLevel one"), std::string::npos);
+    EXPECT_NE(changed("type", "WordLevel").find("WordLevel"), std::string::npos);
     EXPECT_NE(changed("continuing_subword_prefix", "##").find("continuing_subword_prefix"),
               std::string::npos);
     EXPECT_NE(changed("end_of_word_suffix", "</w>").find("end_of_word_suffix"), std::string::npos);
     EXPECT_NE(changed("dropout", 0.1).find("dropout"), std::string::npos);
-    EXPECT_NE(changed("merges", {"a z"}).find("\"z\" is not in it"), std::string::npos);
-    EXPECT_NE(changed("merges", {"b a"}).find("\"ba\" is not in it"), std::string::npos);
-    EXPECT_NE(changed("merges", {"a"}).find("as merge 1"), std::string::npos);
-    EXPECT_NE(changed("merges", {"a b c"}).find("as merge 1"), std::string::npos);
+    EXPECT_NE(changed("merges", {"a z"}).find("\"z\""), std::string::npos);
+    EXPECT_NE(changed("merges", {"b a"}).find("\"ba\""), std::string::npos);
+    EXPECT_NE(changed("merges", {"a"}).find("merge 1"), std::string::npos);
+    EXPECT_NE(changed("merges", {"a b c"}).find("merge 1"), std::string::npos);
     EXPECT_NE(changed("merges", json::parse(R"([["a", "b", "c"]])")), "");
     EXPECT_NE(changed("merges", json::parse(R"([["", "a"]])")), "");
     EXPECT_NE(changed("merges", nullptr), "");
-    EXPECT_NE(changed("vocab", {{"a", 0}, {"b", 0}}).find("0 for both"), std::string::npos);
-    EXPECT_NE(changed("vocab", {{"a", -1}}).find("-1 for \"a\""), std::string::npos);
+    EXPECT_NE(changed("vocab", {{"a", 0}, {"b", 0}}).find(" 0 "), std::string::npos);
+    EXPECT_NE(changed("vocab", {{"a", -1}}).find("-1 "), std::string::npos);
     EXPECT_NE(changed("vocab", {{"a", 1e9}}), "");
     EXPECT_NE(changed("vocab", {{"a", 1000000000}}), "");
     EXPECT_NE(changed("vocab", {{"a", ~std::uint64_t{0}}}), "");
