@@ -69,7 +69,7 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
     }
     if (!have_same_tokens(trace_a, a, trace_b, b)) {
         throw InputError(
-            ErrorId::compare_text,
+            ErrorId::compare_tokens,
             both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
                    "that ponderscope stats prints for each.");
     }

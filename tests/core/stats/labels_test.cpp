@@ -147,18 +147,18 @@ TEST_F(Labelled, MostOfATokensBytesDecide) {
 
 TEST_F(Labelled, OtherTextsAreRefused) {
     EXPECT_NE(trouble("document,begin,end,class\nno such,0,1,x\n").find("\"no such\""), std::string::npos);
-    EXPECT_NE(trouble("begin,end,class\n0,1,x\n").find("it has 2, numbered from 0"), std::string::npos);
+    EXPECT_TRUE(trouble("begin,end,class\n0,1,x\n").ends_with("[trace.signal]"));
     EXPECT_NE(trouble("document,begin,end,class\n0,0,9999,x\n").find("byte 9999"), std::string::npos);
     EXPECT_NE(trouble("document,begin,end,class\n0,0,9,x\n0,20,9999,y\n").find("line 3 "), std::string::npos);
     EXPECT_NE(trouble("document,begin,end,class\n0,0,9,x\n0,5,12,y\n").find("lines 2 and 3"),
               std::string::npos);
-    EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find(" 1 labels "), std::string::npos);
+    EXPECT_NE(trouble("document,begin,end,class\n0,0,1,x\n").find(" 1 "), std::string::npos);
 }
 
 TEST_F(Labelled, ATitleOfSeveralSequencesNamesNone) {
     testing::sql(folder_ / "t.ponder", "UPDATE sequence SET title = 'same'");
     reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "t.ponder"));
-    EXPECT_NE(trouble("document,begin,end,class\nsame,0,1,x\n").find("0 and 1"), std::string::npos);
+    EXPECT_NE(trouble("document,begin,end,class\nsame,0,1,x\n").find("[trace.signal]"), std::string::npos);
     EXPECT_EQ(label("document,begin,end,class\n1,0,1,x\n", LabelPlace::token).label[39], 0);
 }
 
@@ -173,8 +173,7 @@ TEST_F(Labelled, BytesNeedAText) {
     });
     reader_ = std::make_unique<TraceReader>(TraceReader::open(folder_ / "ids.ponder"));
     run_ = find_run(*reader_, "ids");
-    EXPECT_NE(trouble("begin,end,class\n0,1,x\n").find("found token ids only"), std::string::npos)
-        << trouble("begin,end,class\n0,1,x\n");
+    EXPECT_TRUE(trouble("begin,end,class\n0,1,x\n").ends_with("[annotation.table]"));
 }
 
 TEST_F(Labelled, AnAnnotationsClassesAreLabelsOfItsTokens) {
@@ -248,7 +247,8 @@ TEST_F(Labelled, StepsAreSetAgainstAnAnnotationsNumbers) {
         (void)correlate_steps(*reader_, run_, *with_last, find_annotation(with_last, trace, run_, "last"),
                               LabelPlace::token, options);
     });
-    EXPECT_NE(refusal.find("a number of annotation \"last\", found none"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("\"last\""), std::string::npos) << refusal;
+    EXPECT_TRUE(refusal.ends_with("[run.unscored]")) << refusal;
 }
 
 TEST(CompareClasses, MeansAreTheClassesAndNoiseIsNotFound) {
