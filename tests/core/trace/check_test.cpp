@@ -163,27 +163,21 @@ TEST_F(Check, BytesThatChangedAreNoticedThoughTheirValuesArePossible) {
     ASSERT_EQ(gates.size(), 60U);
     const std::vector<std::string> wrong_gates = found(gates);
     ASSERT_EQ(wrong_gates.size(), 1U);
-    EXPECT_NE(wrong_gates[0].find("): the chunk from token 0 of signal gate of sequence 0 is not what was "
-                                  "recorded: the CRC-32 is "),
-              std::string::npos)
+    EXPECT_NE(wrong_gates[0].find(" token 0 of signal gate of sequence 0 "), std::string::npos)
         << wrong_gates[0];
     const std::vector<std::string> wrong_text = found("one two four si");
     ASSERT_FALSE(wrong_text.empty());
-    EXPECT_NE(::testing::PrintToString(wrong_text).find("the text of sequence 0 is not what was recorded"),
-              std::string::npos);
+    EXPECT_NE(::testing::PrintToString(wrong_text).find("text of sequence 0"), std::string::npos);
     // Numbers of tokens, changed so that sums and ranges hold.
     const std::vector<std::string> word =
         found_after("UPDATE vocabulary SET bytes = CAST('sj' AS BLOB) WHERE id = 7");
     ASSERT_FALSE(word.empty());
-    EXPECT_TRUE(
-        word[0].starts_with("run 1 (first): token id 7 in the table vocabulary is not what was recorded"))
-        << word[0];
+    EXPECT_TRUE(word[0].starts_with("run 1 (first): token id 7 ")) << word[0];
     const std::vector<std::string> row =
         found_after("UPDATE token_row SET entropy = entropy / 2 WHERE row = 4294967296 + 1");
     ASSERT_EQ(row.size(), 1U);
-    EXPECT_TRUE(row[0].starts_with("run 1 (first): the rows in the table token_row of sequence 0 is not what "
-                                   "was recorded: the CRC-32 is "))
-        << row[0];
+    EXPECT_TRUE(row[0].starts_with("run 1 (first): ")) << row[0];
+    EXPECT_NE(row[0].find(" token_row of sequence 0 "), std::string::npos) << row[0];
 }
 
 TEST_F(Check, WhatWasWrittenWithoutDigestsIsSoundAndSaidToBeCheckedInPart) {
@@ -371,9 +365,7 @@ TEST_F(Check, EnoughIsEnoughAndOtherFilesAreRefused) {
         bytes[at] = static_cast<char>(at * 31);
     }
     write_file_atomically(copy, bytes);
-    const std::vector<std::string> damaged = lines(check_trace(copy));
-    ASSERT_FALSE(damaged.empty());
-    EXPECT_NE(damaged[0].find("the database is damaged"), std::string::npos) << damaged[0];
+    EXPECT_FALSE(check_trace(copy).faults.empty());
 }
 
 } // namespace

@@ -202,9 +202,7 @@ std::string faults_of(const fs::path& path) {
         return testing::is_sound(path) ? "" : "damaged pages";
     } catch (const InputError& error) {
         // Cut off before the tables were there: no trace yet.
-        return std::string(error.what()).find("SQLite database of another program") != std::string::npos
-                   ? std::string()
-                   : error.what();
+        return error.id() == ErrorId::trace_kind ? std::string() : error.what();
     }
 }
 

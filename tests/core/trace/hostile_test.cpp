@@ -73,7 +73,7 @@ TEST_F(Hostile, OtherFilesAreNamedAndKept) {
     fs::remove(path);
     EXPECT_NE(open().find("[file.missing]"), std::string::npos) << open();
     fs::create_directory(path);
-    expect("a folder");
+    expect("kind]");
     fs::remove(path);
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
     EXPECT_NE(open().find("[trace.kind]"), std::string::npos) << open(); // and does not wait for a writer
@@ -94,10 +94,8 @@ TEST_F(Hostile, OtherVersionsAreLeftAlone) {
         plant("PRAGMA user_version = " + std::to_string(version));
         const std::string before = read_file(path);
         for (const std::string& said : {open(), append()}) {
-            EXPECT_TRUE(said.starts_with(path.string() + ": expected a trace of version " +
-                                         std::to_string(schema::version) + ", found version " +
-                                         std::to_string(version) + "; "))
-                << said;
+            EXPECT_TRUE(said.starts_with(path.string() + ": ") && said.ends_with("[trace.kind]")) << said;
+            EXPECT_NE(said.find("version " + std::to_string(version)), std::string::npos) << said;
         }
         EXPECT_EQ(read_file(path), before);
     }
@@ -116,21 +114,19 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
     const std::vector<std::pair<std::string, std::string>> plants = {
         {"ALTER TABLE token_row RENAME TO hidden; CREATE VIEW token_row AS SELECT * FROM hidden, hidden AS "
          "b, hidden AS c",
-         "an entry of that name of type view"},
+         " token_row"},
         {"DROP TABLE fault; CREATE VIRTUAL TABLE fault USING fts5(id, run, sequence, time, message)",
-         "a virtual table"},
-        {"DROP TABLE training_point; CREATE VIEW training_point AS SELECT 1 AS training",
-         "an entry of that name of type view"},
-        {"ALTER TABLE training DROP COLUMN device", "a plain column training.device"},
-        {"ALTER TABLE run DROP COLUMN step_unit", "a plain column run.step_unit"},
-        {"DROP TABLE shard", "expected a table named shard, found none"},
-        {"DROP TABLE vocabulary", "expected a table named vocabulary, found none"},
-        {"ALTER TABLE chunk RENAME COLUMN data TO bytes", "a plain column chunk.data"},
+         " fault"},
+        {"DROP TABLE training_point; CREATE VIEW training_point AS SELECT 1 AS training", " training_point"},
+        {"ALTER TABLE training DROP COLUMN device", " training.device"},
+        {"ALTER TABLE run DROP COLUMN step_unit", " run.step_unit"},
+        {"DROP TABLE shard", " shard"},
+        {"DROP TABLE vocabulary", " vocabulary"},
+        {"ALTER TABLE chunk RENAME COLUMN data TO bytes", " chunk.data"},
         {"ALTER TABLE sequence RENAME COLUMN title TO old; ALTER TABLE sequence ADD COLUMN title TEXT AS "
          "(hex(zeroblob(100000000)))",
-         "a plain column sequence.title"},
-        {"ALTER TABLE text RENAME TO text2; CREATE INDEX text ON run (name)",
-         "an entry of that name of type index"},
+         " sequence.title"},
+        {"ALTER TABLE text RENAME TO text2; CREATE INDEX text ON run (name)", " text"},
     };
     const std::string sound = read_file(path);
     for (const auto& [statements, part] : plants) {
@@ -139,6 +135,8 @@ TEST_F(Hostile, PlantedViewsAndTablesOfOtherKindsAreRefused) {
         plant(statements);
         EXPECT_NE(open().find(part), std::string::npos) << statements << "\n" << open();
         EXPECT_NE(append().find(part), std::string::npos) << statements << "\n" << append();
+        EXPECT_TRUE(open().ends_with("[trace.damaged]") && append().ends_with("[trace.damaged]"))
+            << statements;
     }
 }
 
@@ -159,41 +157,39 @@ TEST_F(Hostile, PlantedTriggersNeverRun) {
 
 TEST_F(Hostile, AbsurdValuesAreSentences) {
     const std::vector<std::pair<std::string, std::string>> plants = {
-        {"UPDATE sequence SET tokens = 1000000000000",
-         "a number of tokens that fits into the file, found 1000000000000"},
-        {"UPDATE sequence SET tokens = -1", "found -1"},
-        {"UPDATE sequence SET tokens = 4001 WHERE number = 0", "rows that stop at 4000"},
-        {"UPDATE sequence SET text_bytes = 9000000000000000000", "a number of bytes of text"},
-        {"UPDATE sequence SET text_bytes = text_bytes + 1", "bytes of text"},
-        {"UPDATE sequence SET number = 7 WHERE number = 1", "found number 7"},
-        {"UPDATE sequence SET id = 1099511627776 WHERE number = 1", "below 2^31"},
-        {"UPDATE run SET tokens = 1000000000000", "a number of tokens"},
-        {"UPDATE run SET scored_tokens = tokens + 1", "counts that agree"},
+        {"UPDATE sequence SET tokens = 1000000000000", " 1000000000000"},
+        {"UPDATE sequence SET tokens = -1", " -1"},
+        {"UPDATE sequence SET tokens = 4001 WHERE number = 0", " 4000"},
+        {"UPDATE sequence SET text_bytes = 9000000000000000000", " 9000000000000000000"},
+        {"UPDATE sequence SET text_bytes = text_bytes + 1", " sequence 0"},
+        {"UPDATE sequence SET number = 7 WHERE number = 1", " 7"},
+        {"UPDATE sequence SET id = 1099511627776 WHERE number = 1", " 1099511627776"},
+        {"UPDATE run SET tokens = 1000000000000", " 1000000000000"},
+        {"UPDATE run SET scored_tokens = tokens + 1", " run 1"},
         {"UPDATE token_row SET id = 4294967296 WHERE row & 4294967295 = 17", "token 17"},
         {"UPDATE token_row SET text_end = 1000000 WHERE row & 4294967295 = 18", "token 18"},
         {"UPDATE token_row SET text_begin = -5 WHERE row & 4294967295 = 19", "token 19"},
         {"UPDATE token_row SET rank = -1 WHERE row & 4294967295 = 20", "token 20"},
         {"DELETE FROM token_row WHERE row & 4294967295 = 21", "token 21"},
-        {"DELETE FROM text WHERE row & 4294967295 = 1", "bytes of text"},
-        {"UPDATE text SET bytes = zeroblob(5000) WHERE row & 4294967295 = 0", "bytes of text"},
-        {"UPDATE signal SET axes = '[\"step\"]'", "axes of signal"},
+        {"DELETE FROM text WHERE row & 4294967295 = 1", " sequence "},
+        {"UPDATE text SET bytes = zeroblob(5000) WHERE row & 4294967295 = 0", " sequence "},
+        {"UPDATE signal SET axes = '[\"step\"]'", " step;"},
         {"UPDATE signal SET axes = '[[[[[[['", "a.ponder"},
-        {"UPDATE signal SET dtype = 'F128'", "a type such as F32"},
-        {"UPDATE signal SET storage = 'elsewhere'", "plain, compressed or trimmed"},
-        {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", "whose size agrees with its shape"},
-        {"UPDATE chunk SET shape = '[9223372036854775807,9223372036854775807]'",
-         "whose size agrees with its shape"},
-        {"UPDATE chunk SET shape = '[-1,4]'", "whose size agrees with its shape"},
-        {"UPDATE chunk SET shape = '[4000.0,4]'", "whose size agrees with its shape"},
-        {"UPDATE chunk SET shape = '{}'", "whose size agrees with its shape"},
-        {"UPDATE chunk SET dtype = 'F128'", "of type F128"},
-        {"UPDATE chunk SET dtype = 'F64'", "whose size agrees with its shape"},
-        {"UPDATE chunk SET data = zeroblob(0)", "whose size agrees with its shape"},
-        {"UPDATE chunk SET tokens = tokens + 1", "whose size agrees with its shape"},
-        {"UPDATE chunk SET first_token = first_token + 1", "chunk"},
-        {"DELETE FROM chunk WHERE first_token > 0", "chunks that stop at"},
-        {"UPDATE run SET name = hex(zeroblob(70000)) || id", "name of at most 131072 bytes"},
-        {"UPDATE signal SET title = hex(zeroblob(70000))", "title of at most 131072 bytes"},
+        {"UPDATE signal SET dtype = 'F128'", " F128"},
+        {"UPDATE signal SET storage = 'elsewhere'", " elsewhere"},
+        {"UPDATE signal SET axes = '[\"token\"]' WHERE name = 'nll'", " signal nll "},
+        {"UPDATE chunk SET shape = '[9223372036854775807,9223372036854775807]'", "[9223372036854775807,"},
+        {"UPDATE chunk SET shape = '[-1,4]'", " [-1,4] "},
+        {"UPDATE chunk SET shape = '[4000.0,4]'", " [4000.0,4] "},
+        {"UPDATE chunk SET shape = '{}'", " {} "},
+        {"UPDATE chunk SET dtype = 'F128'", " F128"},
+        {"UPDATE chunk SET dtype = 'F64'", " F64 "},
+        {"UPDATE chunk SET data = zeroblob(0)", " 0 bytes"},
+        {"UPDATE chunk SET tokens = tokens + 1", " signal "},
+        {"UPDATE chunk SET first_token = first_token + 1", " signal "},
+        {"DELETE FROM chunk WHERE first_token > 0", " signal "},
+        {"UPDATE run SET name = hex(zeroblob(70000)) || id", " 131072 "},
+        {"UPDATE signal SET title = hex(zeroblob(70000))", " 131072 "},
     };
     const std::string sound = read_file(path);
     EXPECT_EQ(read(), "");
@@ -202,6 +198,7 @@ TEST_F(Hostile, AbsurdValuesAreSentences) {
         write_bytes(path, sound);
         plant(statements);
         EXPECT_NE(read().find(part), std::string::npos) << statements << "\n" << read();
+        EXPECT_TRUE(read().ends_with("[trace.damaged]")) << statements << "\n" << read();
     }
 }
 
@@ -221,7 +218,7 @@ TEST_F(Hostile, TruncatedFilesAreDamagedNotEmpty) {
                     sound.substr(0, static_cast<std::size_t>(part * static_cast<double>(sound.size()))));
         const std::string sentence = read();
         EXPECT_NE(sentence.find("a.ponder: "), std::string::npos) << part;
-        EXPECT_NE(sentence.find("take it from its source again"), std::string::npos) << sentence;
+        EXPECT_TRUE(sentence.ends_with("[trace.damaged]")) << sentence;
     }
 }
 
