@@ -157,7 +157,7 @@ void Trainer::memory_is_full() {
         " tokens does not fit beside the weights; the state of step " + std::to_string(saved_step_) +
         " is kept. " + (recipe_.batch > 1 ? "Halve training.batch." : "Shorten training.context.");
     trace_->end(fault);
-    throw EnvironmentError(ErrorId::environment_failed, folder_.path().string() + ": " + fault);
+    throw EnvironmentError(ErrorId::environment_memory, folder_.path().string() + ": " + fault);
 }
 
 void Trainer::open_folder(bool fresh) {

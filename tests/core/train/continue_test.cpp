@@ -138,10 +138,9 @@ TEST(Continue, TakesWhatThereIsAndBeginsTheRest) {
     const Outcome outcome = outcome_of(folder, hardly_continued(gated));
     ASSERT_EQ(outcome.complaint, "");
     const auto said = std::find_if(outcome.notices.begin(), outcome.notices.end(), [](const auto& sentence) {
-        return sentence.find("begun anew") != std::string::npos;
+        return sentence.find("pondering.gates.0.fc_in.weight") != std::string::npos;
     });
     ASSERT_NE(said, outcome.notices.end());
-    EXPECT_NE(said->find("pondering.gates.0.fc_in.weight"), std::string::npos) << *said;
     EXPECT_EQ(said->find("model.layers"), std::string::npos) << *said;
 
     EXPECT_EQ(Checkpoint::open(folder / "out").config.ponder.method, MethodKind::adaponderlm);
@@ -198,7 +197,7 @@ TEST(Continue, KeepsTheGatesOfTheSameMethod) {
         write_checkpoint(folder, config, 0, gates.rows);
         const Outcome outcome = outcome_of(folder, hardly_continued());
         ASSERT_EQ(outcome.complaint, "");
-        EXPECT_TRUE(outcome.said("Every weight comes from"));
+        EXPECT_FALSE(outcome.said(gates.tensor)) << "begun anew";
         const Checkpoint end = Checkpoint::open(folder / "out");
         ASSERT_EQ(end.weights.find(gates.tensor)->shape.front(), gates.expected);
         expect_kept(folder);
@@ -213,12 +212,13 @@ TEST(Continue, BeginsTheGatesOfAnotherMethodAnew) {
     write_checkpoint(folder, config, 0, 2);
     const Outcome outcome = outcome_of(folder, hardly_continued(method("ponderlm3", 1)));
     ASSERT_EQ(outcome.complaint, "");
-    EXPECT_TRUE(outcome.said("but begun anew: pondering.router.weight, pondering.router.bias."));
+    EXPECT_TRUE(outcome.said("pondering.router.weight, pondering.router.bias"));
 
     config.update(method("ponderlm3", 2));
     write_checkpoint(folder, config);
     const std::string said = outcome_of(folder, hardly_continued(method("ponderlm3", 3))).complaint;
-    EXPECT_NE(said.find("max_steps is 3, the checkpoint's 2"), std::string::npos) << said;
+    EXPECT_NE(said.find("max_steps"), std::string::npos) << said;
+    EXPECT_TRUE(said.ends_with("[json.value]")) << said;
 }
 
 /// The files decide how many tables there are, and config.json then says so.
@@ -274,7 +274,7 @@ TEST(Continue, SaysWhatDoesNotFit) {
     refused(nowhere, "start/elsewhere");
     json misspelt = continued();
     misspelt["initialization"] = {{"form", "start"}};
-    refused(misspelt, "did you mean from?");
+    refused(misspelt, "\"initialization.form\"");
     json long_context = continued();
     long_context["training"]["context"] = 1000;
     refused(long_context, "training.context");
@@ -286,7 +286,7 @@ TEST(Continue, SaysWhatDoesNotFit) {
 
     const TemporaryFolder spoilt;
     write_checkpoint(spoilt, testing::tiny_llama(), std::nan(""));
-    EXPECT_NE(outcome_of(spoilt, continued()).complaint.find("infinities or NaN"), std::string::npos);
+    EXPECT_TRUE(outcome_of(spoilt, continued()).complaint.ends_with("[checkpoint.damaged]"));
 }
 
 /// Methods whose training needs more than is computed here are refused before their weights are read.
@@ -316,7 +316,8 @@ TEST(Continue, RefusesMethodsThatAreNotTrainedBeforeAnythingIsComputed) {
         const std::string said =
             testing::error_of([&] { (void)train(testing::written_recipe(folder.path(), recipe), options); });
         EXPECT_TRUE(said.starts_with((entry.path() / "config.json").string() + ": ")) << said;
-        EXPECT_NE(said.find("found one of " + method + ", "), std::string::npos) << said;
+        EXPECT_NE(said.find(" " + method + ", "), std::string::npos) << said;
+        EXPECT_TRUE(said.ends_with("[usage.unsuited]")) << said;
         EXPECT_EQ(said.find('\n'), std::string::npos);
         EXPECT_EQ(computed, 0) << name;
         EXPECT_FALSE(std::filesystem::exists(folder / "out")) << name;

@@ -91,11 +91,12 @@ TEST(Recipe, NamesTheNearestKnownKey) {
         const std::string said = complaint(changed(pointer, meant.empty() ? json{{"evry", 3}} : json(1)));
         const std::string expected = meant.empty() ? "every" : meant;
         EXPECT_NE(said.find("some/recipe.json"), std::string::npos) << said;
-        EXPECT_NE(said.find("did you mean " + expected + "?"), std::string::npos) << pointer << ": " << said;
+        EXPECT_NE(said.find(" " + expected), std::string::npos) << pointer << ": " << said;
+        EXPECT_TRUE(said.ends_with("[json.key]")) << said;
     }
     const std::string far = complaint(changed("/training/zzzzzzzz", 1));
-    EXPECT_NE(far.find("\"training.zzzzzzzz\" is not a key of a recipe. Known are steps"), std::string::npos)
-        << far;
+    EXPECT_NE(far.find("\"training.zzzzzzzz\""), std::string::npos) << far;
+    EXPECT_NE(far.find(" steps"), std::string::npos) << far;
 }
 
 TEST(Recipe, RefusesWhatCannotBeMeant) {
@@ -174,8 +175,7 @@ TEST(Recipe, ExtendsAnotherOne) {
     EXPECT_NE(refused({{"extends", "../base.json"}}).find("\"../base.json\""), std::string::npos);
     EXPECT_NE(refused({{"extends", 3}}).find("extends"), std::string::npos);
     EXPECT_NE(refused({{"extends", "none.json"}}).find("none.json"), std::string::npos);
-    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find("did you mean training?"),
-              std::string::npos);
+    EXPECT_NE(refused({{"extends", "base.json"}, {"trainig", 3}}).find(" training"), std::string::npos);
     testing::write_text(folder / "list.json", "[1]");
     EXPECT_NE(refused({{"extends", "list.json"}}).find("list.json: "), std::string::npos);
 }
@@ -197,7 +197,7 @@ TEST(Recipe, ChangesAreLaidOverIt) {
     for (const char* change : {"training.seed", "=3", "training..seed=1", ".seed=1", ""}) {
         EXPECT_NE(refused(change).find('"' + std::string(change) + '"'), std::string::npos) << change;
     }
-    EXPECT_NE(refused("training.sed=2").find("did you mean seed?"), std::string::npos);
+    EXPECT_NE(refused("training.sed=2").find(" seed"), std::string::npos);
     EXPECT_NE(refused("training.seed=two").find("seed"), std::string::npos);
     EXPECT_NE(refused("extends=a.json").find("\"extends\""), std::string::npos);
 }

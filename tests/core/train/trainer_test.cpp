@@ -257,17 +257,14 @@ TEST_F(Train, StopsWhenTheLossIsNotANumberAndKeepsTheLastGoodState) {
     const Recipe recipe = written_recipe(folder.path(), document);
     const std::string said =
         error_of<CheckFailed>([&] { static_cast<void>(train(recipe, into(folder / "out"))); });
-    ASSERT_NE(said.find("training stopped at step "), std::string::npos) << said;
-    const auto at = said.find("the state of step ");
-    ASSERT_NE(at, std::string::npos) << said;
-    const std::int64_t last_good = std::stoll(said.substr(at + 18));
     const TrainingInfo training = TraceReader::open(folder / "out" / "training.ponder").trainings().at(0);
     EXPECT_FALSE(training.complete);
     EXPECT_TRUE(said.ends_with(training.fault + " [check.failed]")) << training.fault;
     EXPECT_EQ(training.fault.find(folder.path().string()), std::string::npos);
     EXPECT_LT(training.step, 300);
     const SafetensorsFile state = SafetensorsFile::open(folder / "out" / "training_state.safetensors");
-    EXPECT_EQ(json::parse(state.metadata().at("state")).at("step").get<std::int64_t>(), last_good);
+    const std::string last_good = json::parse(state.metadata().at("state")).at("step").dump();
+    EXPECT_NE(said.find(" " + last_good), std::string::npos) << said;
     for (const auto& tensor : state.tensors()) {
         std::vector<float> values(tensor.bytes.size() / sizeof(float));
         std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
@@ -299,7 +296,7 @@ TEST_F(Train, TouchesNoFolderThatIsNotEmpty) {
     EXPECT_EQ(read_file(folder / "out" / "notes.txt"), "mine") << "only what a training writes is replaced";
 
     write_text(folder / "file", "");
-    EXPECT_NE(complaint(recipe, into(folder / "file")).find("a file"), std::string::npos);
+    EXPECT_TRUE(complaint(recipe, into(folder / "file")).ends_with("[file.kind]"));
 }
 
 /// Ended by a signal before it had a state: a loop that says --resume gets its training all the same.
@@ -324,7 +321,7 @@ TEST_F(Train, DoesNotReplaceWhatItReads) {
     document.erase("model");
     document["initialization"] = {{"from", "out"}};
     const std::string said = complaint(written_recipe(folder.path(), document), options);
-    EXPECT_NE(said.find("found the folder of the checkpoint to start from"), std::string::npos) << said;
+    EXPECT_TRUE(said.ends_with("[file.exists]")) << said;
     EXPECT_EQ(read_file(folder / "out" / "model.safetensors"), weights);
     EXPECT_EQ(names_in(folder / "out"), finished_files);
 
@@ -374,10 +371,10 @@ TEST_F(Train, FindsWhatIsWrongBeforeItTouchesTheFolder) {
             recipe.context = 100'000;
             recipe.model["max_position_embeddings"] = 100'000;
         },
-        "fewer than a context of 100000");
+        " 100000 ");
     refused([](Recipe& recipe) { recipe.tokenizer = "no/tokenizer.json"; }, "no/tokenizer.json");
     refused([](Recipe& recipe) { recipe.train_texts = {"none.txt"}; }, "none.txt");
-    refused([](Recipe& recipe) { recipe.held_out_fraction = 0.01; }, "held-out text longer");
+    refused([](Recipe& recipe) { recipe.held_out_fraction = 0.01; }, "[training.recipe]");
     TrainOptions options = into(folder / "out");
     options.device = "gpu";
     EXPECT_NE(complaint(sound, options).find("'gpu'"), std::string::npos);
