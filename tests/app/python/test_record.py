@@ -160,7 +160,7 @@ def test_a_state_that_stands_still(ponderscope, tmp_path: Path) -> None:
     np.testing.assert_allclose(run.signal("latent_difference")[:, 2:], 0)
     assert run.signal("prediction_depth").max() <= 1 and run.signal("answer_flips").max() <= 1
     assert run._trace._query("SELECT flops_model FROM run") == [("",)]  # what a step costs is not known
-    assert "no faults" in ponderscope("check", tmp_path / "m.ponder")
+    assert ponderscope("check", tmp_path / "m.ponder", "--json")["sound"]
 
 
 class Looped(torch.nn.Module):
@@ -277,7 +277,7 @@ def test_logits_that_are_more_than_the_heads_products(tmp_path: Path) -> None:
     torch.nn.init.normal_(model.lm_head.weight)
     run = ps.record(model, None, ROWS, tmp_path / "m.ponder")
     np.testing.assert_allclose(run.columns(1)["nll"][:-1], reference(model, ROWS[1]), rtol=1e-5)
-    with pytest.raises(ValueError, match="give readout="):
+    with pytest.raises(ValueError, match="readout="):
         ps.record(model, None, ROWS, tmp_path / "n.ponder", steps=Loop3())
     capped = ps.record(
         model, None, ROWS, tmp_path / "n.ponder", steps=Loop3(), readout=lambda h: 0.1 * torch.tanh(model.lm_head(h) / 0.1)
@@ -303,11 +303,11 @@ def test_texts_are_streamed(neox, tmp_path: Path) -> None:
 def test_wrong_texts_and_rows(neox, tmp_path: Path) -> None:
     path = tmp_path / "w.ponder"
     model, tokenizer = neox
-    with pytest.raises(ValueError, match="texts need a tokenizer"):
+    with pytest.raises(ValueError, match="tokenizer"):
         ps.record(model, None, "the cat sat", path)
     with pytest.raises(ValueError, match="at least two tokens"):
         ps.record(model, tokenizer, "", path)
-    with pytest.raises(ValueError, match="below the model's vocabulary of 2048"):
+    with pytest.raises(ValueError, match="2048"):
         ps.record(model, None, [[1, 5000]], path)
     for rows, sentence in (([[1.5, 2, 3]], "whole numbers"), ([[[1, 2], [3, 4]]], "along one axis"), ([], "no text to record")):
         with pytest.raises(ValueError, match=sentence):
@@ -325,7 +325,7 @@ def test_models_that_see_what_they_predict_are_refused(tmp_path: Path) -> None:
         transformers.BertForMaskedLM(transformers.BertConfig(**sizes)),
         transformers.BartForConditionalGeneration(bart),
     ):
-        with pytest.raises(ValueError, match="depends on the tokens behind it"):
+        with pytest.raises(ValueError, match="Bert|Bart"):
             ps.record(model, None, [[5, 6, 7]], tmp_path / "encoder.ponder")
     assert not (tmp_path / "encoder.ponder").exists()
     for model in (
@@ -365,7 +365,7 @@ def test_the_model_is_given_back_as_it_was(tmp_path: Path) -> None:
     assert ps.open(tmp_path / "cut.ponder").run().sequences == list(range(8))
     with torch.no_grad():
         model.get_output_embeddings().weight[3] = torch.nan
-    with pytest.raises(ValueError, match="NaN; its weights are damaged"):
+    with pytest.raises(ValueError, match="NaN"):
         ps.record(model, None, [[1, 2, 3]], tmp_path / "nan.ponder")
     assert not (tmp_path / "nan.ponder").exists()
 
