@@ -11,6 +11,7 @@ namespace ponderscope {
 namespace {
 
 constexpr int bar_width = 96;
+constexpr int least_bar_width = 32;
 constexpr int bar_gap = 6;
 constexpr int grey_width = 12;
 
@@ -74,9 +75,9 @@ void ScaleBar::paintEvent(QPaintEvent*) {
             x += wide + bar_gap;
         }
     };
-    // In a narrow place, first shorten the bar to half, then the name.
+    // In a narrow place, first shorten the bar, then the name.
     const int lack = std::max(0, sizeHint().width() - width());
-    const int taken = std::min(lack, bar_width / 2);
+    const int taken = std::min(lack, bar_width - least_bar_width);
     const int room = metrics.horizontalAdvance(name_) + taken - lack;
     write(metrics.elidedText(name_, Qt::ElideRight, std::max(0, room)));
     write(low_);
