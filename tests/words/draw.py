@@ -6,7 +6,7 @@
     draw.py --lengths      mean words a sentence of the documents, the comments in headers and the strings of the window
     draw.py --errors       every error and notice in the sources, as a list to read from top to bottom
 
-The reader marks each sentence that had to be read twice. Fewer than one in fifty is the aim (CONTRIBUTING.md).
+The reader marks each sentence that had to be read twice. The aim is fewer than one in fifty.
 """
 import argparse
 import pathlib
