@@ -5,7 +5,7 @@ namespace ponderscope {
 
 MethodInfo adaptive_latent_cot_info() {
     return {.kind = MethodKind::adaptive_latent_cot,
-            .summary = "Latent steps that see those of earlier tokens, with a router after each "
+            .summary = "Latent steps that see earlier tokens' latent steps, with a router after each step "
                        "(adaptive latent CoT, arXiv 2602.08220)",
             .own_rule = {"gate", OwnRule::Form::product_up_to_k, OwnRule::Stops::below},
             .section = {section_keys::threshold, section_keys::remainder},

@@ -7,7 +7,7 @@ namespace ponderscope {
 MethodInfo dory_info() {
     return {.kind = MethodKind::dory,
             .summary =
-                "The middle layers loop over their own output plus that of the input layers (Dory, NVIDIA)",
+                "The middle layers loop over their own output plus the input layers' output (Dory, NVIDIA)",
             .has_section = false,
             .any_steps = true,
             .exits_select = true,
@@ -19,7 +19,7 @@ MethodInfo dory_info() {
                     config.ponder.max_steps =
                         reader.size("n_recurrent_loops", export_format ? 1 : 2, config_limits::steps) - 1;
                 },
-            .untrained = "whose learned scales need an optimiser of their authors'"};
+            .untrained = "whose learned scales need the optimiser of its authors"};
 }
 
 } // namespace ponderscope

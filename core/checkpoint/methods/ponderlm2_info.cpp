@@ -32,7 +32,7 @@ void read_ponderlm2_public(const ConfigReader& reader, ModelConfig& config, cons
 
 MethodInfo ponderlm2_info() {
     return {.kind = MethodKind::ponderlm2,
-            .summary = "K latent thoughts follow every token, each the state of the one before "
+            .summary = "K latent thoughts follow every token; the state of each is the input of the next "
                        "(PonderLM-2, arXiv 2509.23184)",
             .public_form = {.meant = &ponderlm2_is_meant,
                             .switched_off = &ponderlm2_switch,
