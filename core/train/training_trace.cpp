@@ -91,33 +91,33 @@ std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool h
     namespace quantity = training_quantity;
     std::vector<TrainingQuantity> all{
         {quantity::loss, "", "nats", "Loss",
-         "Cross-entropy of the training tokens, mean over the steps since the point before."},
-        {quantity::learning_rate, "", "", "Learning rate", "Of the step."},
+         "Cross-entropy of the training tokens, averaged over the steps since the previous point."},
+        {quantity::learning_rate, "", "", "Learning rate", "Learning rate of the step."},
         {quantity::gradient_norm, "", "", "Gradient norm",
-         "Euclidean, of all weights, of the step, before clipping."}};
+         "Euclidean norm over all weights at the step, before clipping."}};
     if (penalty) {
         all.push_back({quantity::penalty, "", "", "Penalty",
-                       "On steps, before lambda, mean over the steps since the point before."});
+                       "Penalty on steps before lambda, averaged over the steps since the previous point."});
     }
     if (max_steps > 0) {
         all.push_back({quantity::mean_steps, "", "steps", "Mean steps",
-                       "Last step that ran, mean over the training tokens since the point before."});
+                       "Last step that ran, averaged over the training tokens since the previous point."});
     }
     if (held_out) {
         all.push_back(
             {quantity::held_out_nll, "", "nats", "Held-out NLL",
-             "Of a part of the held-out text; at the end of as much of it as the recipe says, by default "
-             "all, with the weights as they are stored."});
+             "NLL of a part of the held-out text; at the end, of as much text as the recipe says (default: "
+             "all), with the stored weights."});
     }
     if (held_out && max_steps > 0) {
         all.push_back({quantity::held_out_gate, "step", "", "Gate",
-                       "Gate or router value after step k, mean over the held-out tokens that got there."});
+                       "Gate or router value after step k, mean over the held-out tokens that ran it."});
     }
     if (held_out && halts) {
         all.push_back({quantity::held_out_mean_steps, "", "steps", "Held-out mean steps",
                        "Last step of a token by its gates, mean over the held-out tokens."});
         all.push_back({quantity::held_out_steps_share, "step", "", "Share of tokens",
-                       "Held-out tokens whose last step by their gates is k."});
+                       "Share of held-out tokens whose last step by their gates is k."});
     }
     return all;
 }
