@@ -7,14 +7,11 @@
 namespace ponderscope {
 
 /// The error message for a model with NaN logits.
-inline constexpr const char* no_numbers = "The model's logits are NaN, so that it predicts nothing: expected "
-                                          "weights that are numbers and a precision "
-                                          "that holds what is made of them, found others; take the "
-                                          "checkpoint again, one from before it diverged, or "
-                                          "--dtype float32.";
+inline constexpr const char* no_numbers = "The model's logits are NaN; copy the checkpoint again, take an "
+                                          "earlier checkpoint of its training, or add --dtype float32.";
 
 inline std::string sentence_of_lost(std::int64_t tokens) {
-    return "Of " + std::to_string(tokens) + " tokens there is no NLL. " + no_numbers;
+    return std::to_string(tokens) + " tokens have no NLL. " + no_numbers;
 }
 
 } // namespace ponderscope

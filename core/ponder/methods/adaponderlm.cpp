@@ -39,7 +39,7 @@ public:
                  {"token", "step"},
                  "",
                  "Gate",
-                 "s of AdaPonderLM after each step: the token goes on while it reaches the threshold."}};
+                 "s of AdaPonderLM after each step: the token continues while s is at least the threshold."}};
     }
     [[nodiscard]] std::int64_t input_flops() const override { return mixture_flops(config_.top_k); }
     [[nodiscard]] std::int64_t decision_flops(std::int64_t step) const override {

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::vector<SignalInfo> signals() const override {
         const std::vector<std::string> axes{"token", "step"};
         return {{signal::gate, axes, "", "Router",
-                 "g of adaptive latent CoT after each step: how much of what reached it goes on."},
+                 "g of adaptive latent CoT after each step: the share of the arriving mass that continues."},
                 {signal::reach, axes, "", "Reach",
                  "r of adaptive latent CoT: the product of the router's values so far."}};
     }

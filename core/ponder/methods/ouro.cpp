@@ -64,18 +64,21 @@ public:
         const std::vector<std::string> axes{"token", "step"};
         return {
             {signal::gate, axes, "", "Exit gate",
-             "lambda of Ouro after each pass: the probability of leaving there, of what has not left."},
+             "lambda of Ouro after each pass: the probability of exiting, given no earlier exit."},
             {probability, axes, "probability", "Exit probability",
-             "p of Ouro: the probability of leaving at each step; at the last one, what is left."},
+             "p of Ouro: the probability of exiting at each step; the last step has the rest."},
             {cumulative, axes, "probability", "Cumulative exit probability",
-             "The running sum of Ouro's p, which its threshold is compared with."},
+             "The running sum of Ouro's p, which is compared with the threshold."},
             {signal::expected_nll,
              {"token"},
              "nats",
              "NLL of the expected logits",
              "NLL of the next token by the logits of all steps, weighted with p: what Ouro is trained on, "
              "and an option of its generation. NaN where not every step ran.",
-             DType::f32, SignalStorage::plain, false, true}};
+             DType::f32,
+             SignalStorage::plain,
+             false,
+             true}};
     }
 
     [[nodiscard]] std::int64_t decision_flops(std::int64_t) const override { return 2 * hidden_size_; }

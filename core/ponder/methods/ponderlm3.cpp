@@ -77,13 +77,12 @@ public:
     [[nodiscard]] std::vector<SignalInfo> signals() const override {
         const std::vector<std::string> axes{"token", "step"};
         return {{signal::gate, axes, "", "Tail mass of the next step",
-                 "w of PonderLM-3 that decides after each step: the token goes on while it reaches the "
-                 "threshold."},
+                 "w of PonderLM-3 after each step: the token continues while w is at least the threshold."},
                 {probability, axes, "probability", "Router",
-                 "s of PonderLM-3: the router's probability of each last step, from the state of step 0.",
+                 "s of PonderLM-3: the router's probability of each last step, from step 0's state.",
                  DType::f32, SignalStorage::plain, true},
                 {log_tail_mass, axes, "nats", "Log tail mass",
-                 "log w of PonderLM-3: what every query adds to the logit of this step's key.", DType::f32,
+                 "log w of PonderLM-3, which every query adds to the logit of this step's key.", DType::f32,
                  SignalStorage::plain, true}};
     }
 

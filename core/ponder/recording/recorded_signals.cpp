@@ -38,7 +38,7 @@ std::vector<RecordedSignal> depth_signals(const ModelConfig& config, std::int64_
               "weight",
               "Depth-attention weights",
               with_column_labels("Share of each source layer's value in the value that a layer's attention "
-                                 "reads, a KV head (arXiv 2606.05014); 0 where a layer has no such source.",
+                                 "reads, by KV head (arXiv 2606.05014); 0 where a layer has no such source.",
                                  columns.labels()),
               DType::f16,
               SignalStorage::compressed},
@@ -126,13 +126,13 @@ constexpr RouterSignal router_table[] = {
     {signal::router_experts, "choice", "", "Chosen experts",
      "Experts that the router chooses, by falling probability."},
     {signal::router_weights, "choice", "weight", "Weights of the chosen experts",
-     "What the output of each chosen expert is multiplied by."},
+     "Factor of the output of each chosen expert."},
     {signal::router_entropy, nullptr, "nats", "Router entropy",
      "Entropy of the router's probabilities over all experts."},
     {signal::router_mass, nullptr, "probability", "Chosen mass",
      "Sum of the router's probabilities of the chosen experts."},
     {signal::router_margin, nullptr, "probability", "Router margin",
-     "Probability of the last chosen expert minus that of the first expert that is not chosen."},
+     "Probability of the last chosen expert minus probability of the first expert not chosen."},
     {signal::router_probabilities, "expert", "probability", "Router probabilities",
      "Probability of every expert."}};
 
@@ -206,8 +206,8 @@ RecordedSignal attention_signal(const AttentionChoice& choice, const Method& met
                              {"token", "step", "layer", "head"},
                              "weight",
                              "Sequence attention",
-                             "Weight of the key so many tokens back in the attention of each slot, of " +
-                                 choice.text() + " in that order; 0 where there is no such slot.",
+                             "Attention weight of the key `back` tokens before the query, for " +
+                                 choice.text() + " in this order; 0 where the query does not see the key.",
                              DType::f16,
                              SignalStorage::trimmed},
                             {steps, static_cast<std::int64_t>(choice.layers.size()),
@@ -279,7 +279,7 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
                 "1 + the number of logits above the next token's" + where + ".", DType::i32)
             .of_target = true;
         declare(signal::argmax, "", "Most likely token by " + unit,
-                "Id of the largest logit" + where + "; of equals the lowest.", DType::i32);
+                "Id of the largest logit" + where + "; of equal logits the lowest id.", DType::i32);
         declare(signal::candidate_ids, "", "Candidates by " + unit,
                 "Ids of the most likely tokens" + where + ".", DType::i32)
             .axes.emplace_back("candidate");
@@ -293,28 +293,27 @@ std::vector<RecordedSignal> recorded_signals(const ModelConfig& config, const Me
     if (level == RecordLevel::steps && method.max_steps() > 0) {
         // With a start state, step 0 has a previous state.
         const std::string first =
-            config.has_state_before() ? "; at step 0 to the state before it." : "; 0 at " + unit + " 0.";
+            config.has_state_before() ? "; h^{-1} is the state before step 0." : "; 0 at " + unit + " 0.";
         declare(signal::kl_previous_current, "nats", "D_KL(p_k−1 ‖ p_k)",
-                "KL(P_{k-1} || P_k): what the " + unit + " before would lose under this " + unit +
-                    "'s distribution; 0 at " + unit + " 0.");
+                "KL(P_{k-1} || P_k), P_k the distribution" + where + " k; 0 at " + unit + " 0.");
         declare(signal::kl_current_previous, "nats", "D_KL(p_k ‖ p_k−1)",
                 "KL(P_k || P_{k-1}); 0 at " + unit + " 0.");
         declare(signal::cosine, "", "Cosine to the " + unit + " before",
-                "Cosine of the " + states + " and that of the " + unit + " before" + first);
+                "Cosine of h^k and h^{k-1}, h^k the " + states + first);
         declare(signal::latent_difference, "", "Latent difference",
                 "|h^k - h^{k-1}| / |h^k|, h^k the " + states + first);
         declare(signal::state_norm, "", "Norm by " + unit, "|h^k|, h^k the " + states + ".");
         declare(signal::update_cosine, "", "Cosine of successive updates",
-                "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state goes straight on, below 0 it "
-                "turns back; 0 where there are no two updates.");
+                "Cosine of u^k = h^k - h^{k-1} and u^{k-1}: near 1 the state keeps its direction, below 0 it "
+                "turns back; 0 before the second update.");
         if (method.max_steps() > 1) {
             declare(signal::acceleration, "", "Acceleration",
                     "|(h^k - h^{k-1}) - (h^{k-1} - h^{k-2})| / |h^k - h^{k-1}|, h^k the " + states +
                         "; 0 at " + unit + "s 0 and 1.");
         }
         declare_by_token(signal::prediction_depth, "", "Prediction depth",
-                         "First " + unit +
-                             " from which on the most likely token stays what it is at the last one.",
+                         "First " + unit + " from which the most likely token is the same as at the last " +
+                             unit + ".",
                          DType::i32);
         declare_by_token(signal::answer_flips, "", "Answer flips",
                          "How often the most likely token changes from one " + unit + " to the next.",
