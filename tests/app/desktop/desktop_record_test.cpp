@@ -115,7 +115,7 @@ private Q_SLOTS:
         QVERIFY(broken([](RecordRequest& r) { r.checkpoint = u"/no/such"_s; }).contains(u"/no/such"_s));
         QVERIFY(
             broken([&](RecordRequest& r) { r.checkpoint = stage.folder.path(); }).contains(u"config.json"_s));
-        QVERIFY(broken([](RecordRequest& r) { r.checkpoint = r.textFile; }).contains(u"is a file"_s));
+        QVERIFY(broken([](RecordRequest& r) { r.checkpoint = r.textFile; }).contains(stage.valid().textFile));
         QVERIFY(!broken([](RecordRequest& r) { r.textFile.clear(); }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.textFile += u".absent"_s; }).isEmpty());
         QVERIFY(!broken([](RecordRequest& r) { r.fromPrompt = true; }).isEmpty());
