@@ -270,7 +270,6 @@ private Q_SLOTS:
         const QStringList words = texts_of(figure.page);
         QVERIFY(words.contains(u"at random"_s));
         QVERIFY(!words.contains(u"uniform"_s) && !words.contains(u"fixed"_s));
-        QVERIFY(words.contains(u"mean steps"_s));
         QVERIFY(words.contains(u"1.0"_s) && words.contains(u"3.0"_s) && !words.contains(u"0.0"_s));
         const QString csv = QString::fromStdString(figure.tables.front().csv);
         QVERIFY(csv.indexOf(u"at random,"_s) > 0 && !csv.contains(u"fixed,"_s));

@@ -106,8 +106,8 @@ private Q_SLOTS:
         const FigureSpec spec =
             parsed(R"({"kind":"policy_table","trace":"percent.ponder","runs":["50%1%%"],"replicates":100})");
         const QString note = gather(spec).table->note;
-        QVERIFY2(note.startsWith(u"50%1%%, 119 tokens."_s), qPrintable(note));
-        QVERIFY2(note.endsWith(u"95 % intervals: paired bootstrap, 100 replicates"_s), qPrintable(note));
+        QVERIFY2(note.startsWith(u"50%1%%, 119 "_s), qPrintable(note));
+        QVERIFY2(note.contains(u"95 %"_s) && note.contains(u" 100 "_s), qPrintable(note));
     }
 
     void namesDoNotBreakLatexTables() {
@@ -144,9 +144,9 @@ private Q_SLOTS:
                                            R"(,"trace":"exits.ponder","runs":["exits"],"tokens":[1,20]})");
             const FigureData data = gather(spec);
             if (data.chart && !data.signal) {
-                QCOMPARE(data.chart->title, u"Layers by token type"_s);
-                QCOMPARE(data.chart->y.label, u"mean layers"_s);
-                QVERIFY(data.chart->series[0].labels[0].contains(u": mean layers "_s));
+                QVERIFY(data.chart->title.startsWith(u"Layers"_s));
+                QVERIFY(data.chart->y.label.contains(u"layers"_s));
+                QVERIFY(data.chart->series[0].labels[0].contains(u"layers"_s));
                 continue;
             }
             const QStringList texts = texts_of(compose(spec, data, fonts_).page);
@@ -163,8 +163,7 @@ private Q_SLOTS:
             R"({"kind":"token_text","trace":"long.ponder","quantity":"nll_difference","width_mm":84,"tokens":[1,30],)"
             R"("runs":["adaponderlm-1m-of-a-long-training","vanilla-1m-of-a-long-training"]})");
         const QString words = texts_of(made(spec).page).join(u' ');
-        QVERIFY2(words.startsWith(u"ΔNLL of each token (nats), adaponderlm-1m-of-a-long-training − "
-                                  "vanilla-1m-of-a-long-training "_s),
+        QVERIFY2(words.contains(u"adaponderlm-1m-of-a-long-training − vanilla-1m-of-a-long-training "_s),
                  qPrintable(words));
         QVERIFY(!words.contains(u'…'));
     }
@@ -210,9 +209,12 @@ private Q_SLOTS:
     }
 
     void noticesCountTheTokensThatEntered() {
-        const auto notice = [&](FigureKind kind) { return gather(about(kind)).notices.back().text; };
-        QCOMPARE(notice(FigureKind::gate_curves), std::string("Over 120 tokens."));
-        QCOMPARE(notice(FigureKind::nll_by_halt_step), std::string("Over 119 tokens with a next token."));
+        const auto counts = [&](FigureKind kind, const char* number) {
+            const Notice notice = gather(about(kind)).notices.back();
+            return notice.id == NoticeId::figure_tokens && notice.text.find(number) != std::string::npos;
+        };
+        QVERIFY(counts(FigureKind::gate_curves, " 120 "));
+        QVERIFY(counts(FigureKind::nll_by_halt_step, " 119 "));
     }
 
     void theChartForLatexIsTheChart() {

@@ -226,7 +226,7 @@ private Q_SLOTS:
                             pareto.chart()->positionOf({static_cast<int>(named - chart.series.begin()), 0}));
         QVERIFY(hovered.size() > 0);
         const QString label = chart.series[hovered.last()[0].toUInt()].labels[hovered.last()[1].toUInt()];
-        QVERIFY2(label.contains(QString::fromStdString(run.name)) || label.contains(u"replay of"_s),
+        QVERIFY2(label.contains(QString::fromStdString(run.name)) || label.contains(u"replay"_s),
                  qPrintable(label));
         QVERIFY(!pareto.grab().isNull());
 
