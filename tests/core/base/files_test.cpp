@@ -180,7 +180,7 @@ TEST(Files, SizesAreLimited) {
     TemporaryFolder folder;
     write_file_atomically(folder / "a", std::string_view("12345"));
     EXPECT_EQ(read_file(folder / "a", 5), "12345");
-    expect_error(error_of([&] { read_file(folder / "a", 4); }), folder / "a", "input.invalid");
+    expect_error(error_of([&] { read_file(folder / "a", 4); }), folder / "a", "file.size");
     EXPECT_FALSE(read_file("/proc/self/status").empty()) << "a file whose size says 0";
 }
 

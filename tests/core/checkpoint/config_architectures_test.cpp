@@ -278,7 +278,7 @@ TEST(Rope, NamesKeysThatItsKindDoesNotRead) {
     };
     const Notices unknown =
         notices(R"("type":"linear","factor":2,"alpha":1,"mrope_section":[2,1,1],"beta_fast":3)");
-    ASSERT_EQ(ids_of(unknown), NoticeIds{NoticeId::config_assumed});
+    ASSERT_EQ(ids_of(unknown), NoticeIds{NoticeId::config_unread});
     EXPECT_NE(unknown[0].text.find("alpha, beta_fast, mrope_section"), std::string::npos) << unknown[0].text;
     EXPECT_TRUE(notices(R"("type":"yarn","factor":2,"beta_fast":3,"finetuned":true)").empty());
 }
@@ -371,7 +371,7 @@ TEST(NullSizes, AreRefused) {
     }
     EXPECT_EQ(read_config(R"({"model_type":"gpt2","n_inner":null,"n_embd":24})").intermediate_size, 96);
     EXPECT_EQ(ids_of(read_config(R"({"model_type":"gpt2","tie_word_embeddings":null})").notices),
-              NoticeIds{NoticeId::config_unread});
+              NoticeIds{NoticeId::config_assumed});
 }
 
 } // namespace
