@@ -25,7 +25,7 @@ from .program import ask
 if TYPE_CHECKING:
     from .reader import Run, Trace
 
-REMEDY = "take the file from its source again, or remove it and annotate again"
+REMEDY = "copy the file from its source again, or remove it and annotate again"
 
 Values = Union[Mapping[int, Sequence[Any]], Sequence[Any], NDArray[Any]]
 
@@ -78,9 +78,9 @@ def annotate(
     by_sequence = _by_sequence(values, lengths, text_of(name, "a name of an annotation"))
     kinds = {isinstance(value, str) for part in by_sequence.values() for value in part if value is not None}
     if len(kinds) == 2 and not category:
-        raise ValueError(f"{name}: expected numbers or texts, found both; category=True takes numbers as classes.")
+        raise ValueError(f"{name}: expected numbers or texts, found both; category=True treats numbers as classes.")
     if category is False and True in kinds:
-        raise ValueError(f"{name}: expected numbers, found texts.")
+        raise ValueError(f"{name}: expected numbers because of category=False, found texts.")
     field = _class_of if category or True in kinds else _number
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "values.csv")
@@ -145,7 +145,7 @@ class Annotations:
         ):
             good = type(position) is int and isinstance(value, float) and np.isfinite(value)
             if not good or (one.category and value not in range(len(one.classes))):
-                raise layout.refusal(self.path, f"values of {one.name} that are numbers or classes of it", f"{value!r:.80}", REMEDY)
+                raise layout.refusal(self.path, f"values of {one.name} that are numbers or classes", f"{value!r:.80}", REMEDY)
             values[position - begin] = value
         if not one.category:
             return values
@@ -191,7 +191,7 @@ def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int
     by_sequence = {}
     for sequence, part in given.items():
         if sequence not in lengths:
-            raise ValueError(f"{name}: there is no sequence {sequence!r:.80}; the run has {len(lengths)}, numbered from 0.")
+            raise ValueError(f"{name}: there is no sequence {sequence!r:.80}; the run has {len(lengths)} sequences, numbered from 0.")
         items = _items(part, f"{name}: sequence {sequence}")
         if len(items) != lengths[sequence]:
             raise ValueError(f"{name}: sequence {sequence} has {lengths[sequence]} tokens, found {len(items)} values.")
@@ -201,11 +201,11 @@ def _by_sequence(values: Values, lengths: dict[int, int], name: str) -> dict[int
 
 def _items(values: Any, where: str) -> list[Any]:
     if isinstance(values, (str, bytes)):
-        raise ValueError(f"{where}: expected a value for each token, found one text.")
+        raise ValueError(f"{where}: expected a value for each token, found a single text.")
     try:
         return list(values)
     except TypeError:
-        raise ValueError(f"{where}: expected a value for each token, found one {type(values).__name__}.") from None
+        raise ValueError(f"{where}: expected a value for each token, found a single {type(values).__name__}.") from None
 
 
 def _is_absent(value: Any) -> bool:
@@ -221,7 +221,7 @@ def _number(value: Any, name: str) -> str:
     try:
         return repr(float(value))
     except OverflowError:
-        raise ValueError(f"{name}: expected numbers of 64 bits, found a larger one.") from None
+        raise ValueError(f"{name}: expected numbers of 64 bits, found a larger number.") from None
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected numbers or texts for each token, found {type(value).__name__}.") from None
 

@@ -24,9 +24,9 @@ def digest_of_checkpoint(model: Any) -> tuple[str, str]:
     folder = config.parent
     files = weight_files(folder)
     if not files:
-        return "", f"{name} has no safetensors, so that the run has no digest of its checkpoint."
+        return "", f"{name} has no safetensors, so the run has no digest of its checkpoint."
     if not _holds_weights_of(folder, files, model):
-        return "", f"The weights are not those of {name}, so that the run has no digest of its checkpoint."
+        return "", f"The weights differ from the weights in {name}, so the run has no digest of its checkpoint."
     return checkpoint_digest(folder, files), ""
 
 

@@ -47,7 +47,7 @@ class ChunkBuffer:
             return
         token_bytes = values.nbytes // len(values)
         if token_bytes > MAX_TOKEN_BYTES:
-            raise ValueError("a token's values of one signal must be at most 256 MB.")
+            raise ValueError("the values of a signal at one token must have at most 256 MB.")
         full = max(1, FULL_BYTES // max(1, token_bytes))
         if not self._tokens:
             self._first = first

@@ -78,7 +78,7 @@ class Signal:
             line_of(getattr(self, what), f'the {what} of signal "{name}"')
         if self.dtype is not None and np.dtype(self.dtype).newbyteorder("<") not in TRACE_TYPES:
             raise ValueError(
-                f'signal "{name}" has dtype {self.dtype}, which a trace cannot hold; take one of '
+                f'signal "{name}" has dtype {self.dtype}, which a trace cannot hold; use one of '
                 + ", ".join(np.dtype(t).name for t in NUMPY_TYPES.values())
                 + "."
             )
@@ -156,7 +156,7 @@ def text_of(value: Any, what: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"{what} has a lone surrogate at {error.start}, which UTF-8 cannot encode; remove it first.") from None
+        raise ValueError(f"{what} has a lone surrogate at character {error.start}, which UTF-8 cannot encode; remove the surrogate.") from None
     return value
 
 
@@ -194,8 +194,8 @@ def real_numbers(values: ArrayLike | None, what: str, count: int, low: float, hi
         raise ValueError(f"{what} must be numbers, not {array.dtype}.")
     if array.shape != (count,):
         raise ValueError(
-            f"{what} has shape {list(array.shape)} for {count} tokens: give one number a token, and NaN where there is none "
-            "(the last token of a text predicts nothing that is known)."
+            f"{what} has shape {list(array.shape)} for {count} tokens: give one number a token, and NaN for a token without one, "
+            "such as the last token of a text."
         )
     array = array.astype(np.float32)
     wrong = np.flatnonzero((array < low) | (array > high) | np.isinf(array))
@@ -223,8 +223,8 @@ def spans_of(spans: ArrayLike | None, count: int, text_bytes: int) -> NDArray[np
     if wrong.size:
         at = int(wrong[0])
         raise ValueError(
-            f"token {at} spans bytes {array[at, 0]} to {array[at, 1]} after byte {before[at]} of a text of {text_bytes} bytes: "
-            "spans count bytes of UTF-8, follow each other and stay inside the text."
+            f"token {at} spans bytes {array[at, 0]} to {array[at, 1]}; expected a span in bytes of UTF-8, from byte {before[at]} "
+            f"on, inside the text of {text_bytes} bytes."
         )
     return array
 
@@ -280,13 +280,13 @@ def signal_values(
     count = len(steps)
     if array.ndim != len(signal.axes) or array.shape[0] != count or 0 in array.shape[1:]:
         raise ValueError(
-            f"signal {name} has shape {list(array.shape)}, but its axes are {list(signal.axes)} and the tokens are {count}."
+            f"signal {name} has shape {list(array.shape)}; expected the axes {list(signal.axes)} and {count} tokens."
         )
     for axis, axis_name in enumerate(signal.axes):
         if axis == 1 and axis_name == "step" and array.shape[axis] not in (max_steps, max_steps + 1):
             raise ValueError(
                 f"signal {name} has {array.shape[axis]} steps, but the run has max_steps {max_steps}: "
-                f"give {max_steps + 1} of them, from 0 on, or {max_steps} where the last one has no value."
+                f"give {max_steps + 1} steps, from 0 on, or {max_steps} if the last step has no value."
             )
     stored = signal.stored_type(array)
     if stored.kind in "iu":
@@ -299,7 +299,7 @@ def signal_values(
         result = array.astype(stored)
     if stored.kind == "f":
         if np.isinf(result).any() and name not in QUOTIENTS:
-            raise ValueError(f"signal {name} has infinite values, or some that {stored.name} cannot hold.")
+            raise ValueError(f"signal {name} has values that are infinite or too large for {stored.name}.")
         must = name in NUMBERS_AT_EVERY_STEP or name == "nll"
         if must and result.ndim > 1 and signal.axes[1] == "step":
             ran = np.ones(result.shape, bool)

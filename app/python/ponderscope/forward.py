@@ -53,8 +53,8 @@ class Forward:
         """True: the head takes the states as they are. False: the final norm comes between states and head."""
         if self.whole_logits and (layers or steps is not None):
             raise ValueError(
-                f"the logits of {type(model).__name__} are not the products of its head, with a soft-cap or a factor that its "
-                "config names, so steps cannot be read out by it; give readout=, from states to logits."
+                f"the logits of {type(model).__name__} are not the output of its head, even with the soft-cap or factor of its "
+                "config, so the head cannot read out steps; give readout=function, from states to logits."
             )
         self.flops_model = self.parts.flops_model() if steps is None and not layers and readout is None else ""
         if layers:
@@ -73,8 +73,8 @@ class Forward:
             states, last, heard = self._run(sample, None)
         self.max_steps = len(states) - 1
         if self.max_steps == 0 and (layers or steps is not None):
-            what = "the stack has one block" if layers else "one step came"
-            raise ValueError(f"{what}: the module runs once in a forward pass, so there are no steps; name a module that runs several times.")
+            what = "layers: the stack has one block" if layers else "steps: the module runs once in a forward pass"
+            raise ValueError(f"{what}, so there are no steps; name a module that runs several times.")
         self._check_norm(states, sample)
         self.signals = self._signals(bool(layers), heard)
 
@@ -91,8 +91,8 @@ class Forward:
                 self.normed = False
                 return
         raise ValueError(
-            "the last step's states, with the final norm or without, are not what the model reads out; "
-            "give steps=function, which returns the states as the head takes them."
+            "steps: the head does not give the model's logits from the last step's states, with or without the final norm; "
+            "give steps=function, which returns the states that the head takes."
         )
 
     def _signals(self, layers: bool, heard: dict[str, list[torch.Tensor]]) -> dict[str, Signal]:
@@ -232,7 +232,7 @@ class Forward:
                 handle.remove()
         for name, outputs in heard.items():
             if not outputs:
-                raise ValueError(f"gates: the module of {name} did not run, or its output has no value for each token.")
+                raise ValueError(f"gates: the module of {name} did not run, or its output has no value for each token; name another module.")
         return states, last, heard
 
     def _check_answer(self, states: list[Any], last: Any, ids: torch.Tensor) -> None:
@@ -243,7 +243,7 @@ class Forward:
             good = good and 0 <= int(last.min()) and int(last.max()) < len(states)
         if not good:
             raise ValueError(
-                "steps=function must give a list of states, each [batch, tokens, width], or a pair of it and the last step of "
+                "steps=function must give a list of states, each [batch, tokens, width], or a pair of this list and the last step of "
                 "each token, whole numbers [batch, tokens] below the number of states."
             )
 

@@ -81,7 +81,7 @@ class PonderscopeLM(LM):
             options["device"] = "auto"
         program = program or find()
         if not program:
-            raise OSError("The program ponderscope is not on the PATH; name it by PONDERSCOPE_PROGRAM.")
+            raise OSError("The program ponderscope is not on the PATH; set PONDERSCOPE_PROGRAM to its path.")
         command = [program, "score", str(pretrained), "--progress", "none"]
         for name, value in options.items():
             if value is not None:
@@ -205,7 +205,7 @@ class PonderscopeLM(LM):
             targets = target if isinstance(target, list) else [target]
             return {choices.index(one) if isinstance(one, str) else int(one) for one in targets}, len(choices)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            logger.warning("%s: which option is right is not recorded (%s).", request.task_name, error)
+            logger.warning("%s: the right option is not recorded (%s).", request.task_name, error)
             return None
 
 

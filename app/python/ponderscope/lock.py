@@ -26,14 +26,14 @@ class TraceLock:
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             except OSError as error:
-                what = f"cannot be written here ({error.strerror}); choose a folder that you may write to"
+                what = f"the trace cannot be written ({error.strerror}); choose a folder that you may write to"
                 raise OSError(error.errno, what, str(trace)) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
                 raise refusal(
-                    trace, "a trace that nobody writes to", "one that another recording is writing", "wait for it to end or choose another file"
+                    trace, "a trace without a writer", "a trace that a recording is writing", "wait for its end, or choose another file"
                 ) from None
             # The previous holder may have removed the file between our open and our lock. Others would not see this lock.
             try:

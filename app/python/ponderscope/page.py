@@ -32,7 +32,7 @@ def write_page(
     Needs the program ponderscope: PONDERSCOPE_PROGRAM, else the wheel's program, else the program on PATH.
     """
     if a is None and b is not None:
-        raise ValueError("b needs a, too: name both runs.")
+        raise ValueError("b is given without a; name both runs.")
     runs = [trace.run(name) for name in (a, b) if name is not None]
     for number in sequences or ():
         (runs or [next(iter(trace))])[0]._place(number)  # IndexError

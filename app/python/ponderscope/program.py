@@ -26,15 +26,15 @@ def ask(verb: str, *arguments: str | os.PathLike[str]) -> None:
     program = find()
     if program is None:
         raise FileNotFoundError(
-            f"the program ponderscope, whose verb {verb} does this, was not found; put it on the PATH, or name it by the "
-            "environment variable PONDERSCOPE_PROGRAM."
+            f"the program ponderscope, which has the verb {verb}, was not found; add its folder to PATH, or set the "
+            "environment variable PONDERSCOPE_PROGRAM to its path."
         )
     try:
         done = subprocess.run([program, verb, *arguments], capture_output=True, text=True, errors="replace")
     except OSError as error:
-        raise OSError(f"{program}: cannot be started ({error.strerror}); PONDERSCOPE_PROGRAM names the program ponderscope.") from None
+        raise OSError(f"{program}: cannot be started ({error.strerror}); set PONDERSCOPE_PROGRAM to the program ponderscope.") from None
     if done.returncode:
-        raise ValueError(done.stderr.strip().removeprefix("ponderscope: ") or f"{program} {verb} ended with {done.returncode}.")
+        raise ValueError(done.stderr.strip().removeprefix("ponderscope: ") or f"{program} {verb} ended with exit code {done.returncode}.")
 
 
 def main() -> None:

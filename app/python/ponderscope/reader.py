@@ -47,7 +47,7 @@ def _expanded(data: bytes, tokens: int, size: int) -> bytes:
             import zstandard
         except ImportError:
             raise ModuleNotFoundError(
-                "the values of this run are compressed, which takes the package zstandard; install it with pip."
+                "the values of this run are compressed, which needs the package zstandard: pip install zstandard."
             ) from None
         try:
             if zstandard.frame_content_size(data) > size:  # the limit below applies only if the frame does not state its size
@@ -79,9 +79,9 @@ class Trace:
             try:
                 self._database = layout.connect_for_reading(uri + "&immutable=1", self.path)
             except sqlite3.DatabaseError as error:
-                raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
+                raise layout.refusal(self.path, "an undamaged trace", f"a damaged file ({error})", layout.DAMAGED) from error
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
+            raise layout.refusal(self.path, "an undamaged trace", f"a damaged file ({error})", layout.DAMAGED) from error
 
     def close(self) -> None:
         self._database.close()
@@ -124,7 +124,7 @@ class Trace:
         if found:
             return Run(self, found[0])
         if not names:
-            raise layout.refusal(self.path, "a run", "a trace without any", "record one into it")
+            raise layout.refusal(self.path, "a trace with a run", "a trace without runs", "record a run into it")
         raise layout.refusal(
             self.path, "the name of a run" if name is None else f"a run named {name}", "the runs " + ", ".join(names[:20]),
             f"name one of them, as in trace.run({names[0]!r})",
@@ -156,7 +156,7 @@ class Trace:
         except sqlite3.ProgrammingError as error:
             raise ValueError(f"{self.path}: the trace was closed; open it again.") from error
         except sqlite3.DatabaseError as error:
-            raise layout.refusal(self.path, "an undamaged trace", f"a damaged one ({error})", layout.DAMAGED) from error
+            raise layout.refusal(self.path, "an undamaged trace", f"a damaged file ({error})", layout.DAMAGED) from error
 
 
 class SignalRow(NamedTuple):
@@ -266,7 +266,7 @@ class Run:
                 result[name] = np.array(column, np.int64)
         if len(rows) and (result["text_begin"].min() < 0 or result["text_end"].max() > text_bytes
                           or (result["text_end"] < result["text_begin"]).any()):  # fmt: skip
-            raise layout.refusal(self._trace.path, "spans inside the text", "others", layout.DAMAGED)
+            raise layout.refusal(self._trace.path, "spans inside the text", "spans outside of the text", layout.DAMAGED)
         return self._with_known_flops(result)
 
     def _with_known_flops(self, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -365,7 +365,7 @@ class Run:
         text = b"".join(row[0] for row in rows)
         if len(text) != length:
             raise layout.refusal(
-                self._trace.path, f"{length} bytes of text in sequence {sequence}", str(len(text)), layout.DAMAGED
+                self._trace.path, f"{length} bytes of text in sequence {sequence}", f"{len(text)} bytes", layout.DAMAGED
             )
         return text
 
@@ -422,14 +422,14 @@ class Run:
             if first > position or first + count <= position:
                 break
             if taken > most:
-                raise layout.refusal(self._trace.path, f"values of signal {name} that fit into memory", "more", layout.DAMAGED)
+                raise layout.refusal(self._trace.path, f"values of signal {name} that fit into memory", "more values", layout.DAMAGED)
             values = values[position - first : max(end, position) - first]
             parts.append(values)
             position += len(values)
         if not parts or position != end:
             raise layout.refusal(
                 self._trace.path, f"values of signal {name} of sequence {sequence} up to token {end}",
-                f"chunks that stop at {position}", "the sequence was recorded without it, or the trace is damaged",
+                f"chunks that stop at {position}", "the sequence was recorded without this signal, or the trace is damaged",
             )  # fmt: skip
         if signal.storage == "trimmed":
             longest = max(p.shape[-1] for p in parts)

@@ -308,8 +308,8 @@ class Anatomy:
         narrow = 1e-4 if logits.dtype == torch.float32 else 2e-2
         if half and not torch.allclose(before, changed, rtol=narrow, atol=narrow * float(before.abs().max())):
             raise ValueError(
-                f"what {type(self.model).__name__} says at a token depends on the tokens behind it, so that its NLL of the next "
-                "one says nothing; load a causal language model."
+                f"the logits of {type(self.model).__name__} at a token depend on later tokens, so its NLL of the next token "
+                "means nothing; load a causal language model."
             )
 
     def _last_states(self, base: Any, sample: torch.Tensor, seen: list[tuple[Any, torch.Tensor]]) -> torch.Tensor:
@@ -334,7 +334,7 @@ class Anatomy:
                 handle.remove()
         states = states_in(output)
         if states is None:
-            raise ValueError(f"{type(base).__name__} gives no hidden states; record ids of another model.")
+            raise ValueError(f"{type(base).__name__} gives no hidden states; load a model that gives hidden states.")
         return states
 
     def block_list(self, path: str | None = None) -> tuple[str, list[Any]]:
@@ -347,7 +347,7 @@ class Anatomy:
                 if all(self.calls.get(f"{name}.{i}") == 1 for i in range(len(module))):
                     best = (name, list(module))
         if not best[1]:
-            raise ValueError(f"{type(self.model).__name__} has no list of blocks that run once each; name it: layers=\"path.of.blocks\".")
+            raise ValueError(f"{type(self.model).__name__} has no list of blocks that run once each; name the blocks: layers=\"path.of.blocks\".")
         return best
 
     @functools.cached_property
@@ -366,7 +366,7 @@ class Anatomy:
         if said and (not counted.keys_are_known or said * len(self.windows) == counted.whole.key):
             return said
         if not counted.keys_are_known or (counted.whole.key and any(self.windows)):
-            raise UnknownFlops("its attention is not as the config describes it")
+            raise UnknownFlops("the model's attention differs from its config")
         return 0
 
     @functools.cached_property

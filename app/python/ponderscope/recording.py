@@ -45,7 +45,7 @@ def plan_windows(tokens: int, context: int, stride: int) -> list[Window]:
     """The windows of a sequence, as in core/trace/windows.h. A token is read out in the first window that has the token and its
     successor."""
     if not 1 <= stride <= context:
-        raise ValueError(f"expected a stride from 1 to the context, {context}, found {stride}.")
+        raise ValueError(f"stride: expected a number from 1 to the context ({context}), found {stride}.")
     windows, reported, begin = [], 0, 0
     while reported < tokens:
         end = min(begin + context, tokens)
@@ -143,7 +143,7 @@ def record(
     """
     _check_model(model, tokenizer)
     if layers and steps is not None:
-        raise ValueError("layers and steps both say what a step is; give one of them.")
+        raise ValueError("layers and steps both define the steps; give one of them.")
     counts = {"batch": batch, "candidates": candidates, "context": context, "stride": stride}
     for what, value in counts.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
@@ -157,7 +157,7 @@ def record(
     sizes = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
     made_for = next((size for size in sizes if size and size > 0), None)  # XLNet says -1: any length
     if context is not None and made_for and context > made_for:
-        raise ValueError(f"context: expected at most {made_for} (what the model was made for), found {context}.")
+        raise ValueError(f"context: expected at most {made_for} (the maximum of the model), found {context}.")
     context = context or min(int(made_for or 2048), 2048)
     stride = stride or max(1, context // 2)
     plan_windows(1, context, stride)
@@ -181,7 +181,7 @@ def record(
             before_first.append(first)
             first = next(sequences, None)
         if first is None:
-            raise ValueError(before_first[0] if before_first else "there is no text to record; give at least one.")
+            raise ValueError(before_first[0] if before_first else "there is no text to record; give at least one text.")
         folder_name = os.path.basename(os.path.normpath(str(getattr(model, "name_or_path", "") or "")))
         with Writer(path, overwrite=overwrite) as writer:
             with writer.run(
@@ -227,7 +227,7 @@ def _check_model(model: Any, tokenizer: Any) -> None:
     """ValueError, with a remedy, unless these are a model and a tokenizer of transformers."""
     is_module = lambda thing: hasattr(thing, "named_modules") and hasattr(thing, "forward")  # noqa: E731
     if is_module(tokenizer) and not is_module(model):
-        raise ValueError("model and tokenizer are swapped: ps.record(model, tokenizer, texts, path).")
+        raise ValueError("model and tokenizer are swapped; call ps.record(model, tokenizer, texts, path).")
     if not is_module(model):
         raise ValueError(f"model: expected a causal model of transformers, found {_kind(model)}; load it with AutoModelForCausalLM.")
     if not hasattr(getattr(model, "config", None), "to_json_string") or not hasattr(model, "get_input_embeddings"):
@@ -282,7 +282,7 @@ def _sequence(item: Any, number: int, words: TokenBytes | None, add_special: boo
     what = f"text {number}" if title is None else text_of(title, f"the title of text {number}")
     if isinstance(item, str):
         if words is None:
-            raise ValueError("texts need a tokenizer; without one give lists of ids.")
+            raise ValueError("texts need a tokenizer; give a tokenizer, or lists of ids.")
         ids, spans = words.encode(text_of(item, what), add_special)
         title = title or " ".join(item[:60].split()) or what
         sequence = Text(title, item, ids, spans)
@@ -296,7 +296,7 @@ def _sequence(item: Any, number: int, words: TokenBytes | None, add_special: boo
         row = row[0] if row.ndim == 2 and len(row) == 1 else row  # a batch of one
         sequence = Text(title, "", whole_numbers(row, title, 0, INT32_MAX), None)
     if len(sequence.ids) < 2:
-        raise ValueError(f"{what}: expected at least two tokens, found {len(sequence.ids)}; a prediction needs two.")
+        raise ValueError(f"{what}: expected at least two tokens, found {len(sequence.ids)}; give a longer text.")
     return sequence
 
 

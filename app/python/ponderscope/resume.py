@@ -55,10 +55,10 @@ def find_progress(path: Path, name: str, values: dict[str, Any], signals: dict[s
         other = next((what for what in SAME if values.get(what) is not None and run.info.get(what) != values[what]), None)
         mine = {signal: tuple(about.axes) for signal, about in signals.items()}
         if other or run.signals != mine:
-            found = f"{run.info[other]!r} as its {other}" if other else "signals " + (", ".join(run.signals) or "of no kind")
+            found = f"{run.info[other]!r} as its {other}" if other else "the signals " + (", ".join(run.signals) or "none")
             wanted = repr(values[other]) if other else ", ".join(mine) or "none"
             raise layout.refusal(
-                path, f"the run {name} to be made as now ({wanted})", found, "record with the same options, or under another name"
+                path, f"the run {name} to have the options of this call ({wanted})", found, "record with the same options, or under another name"
             )
         progress = Progress(run.id, run.info["seconds"], signal_ids={signal: entry.id for signal, entry in run._signals.items()})
         progress.signal_types = dict(trace._query(

@@ -52,7 +52,7 @@ ANNOTATIONS = Kind("annotations of a trace", "annotations.sql", "remove it or gi
 def schema(kind: Kind = TRACE) -> Schema:
     """The schema that this package writes."""
     if sqlite3.sqlite_version_info < (3, 37):
-        raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old for traces; Python needs one from 3.37 on.")
+        raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old for traces; use a Python with SQLite 3.37 or newer.")
     script = resources.files(__package__).joinpath(kind.script).read_text(encoding="utf-8")
     memory = sqlite3.connect(":memory:")
     memory.executescript(script)
@@ -95,7 +95,7 @@ def refusal(path: str | os.PathLike[str], expected: str, found: str, remedy: str
     return ValueError(visible(f"{os.fspath(path)}: expected {expected}, found {found}; {remedy}."))
 
 
-DAMAGED = "the file was changed or damaged; take it from its source again"
+DAMAGED = "the file was changed or damaged; copy it from its source again"
 
 
 def check_header(path: Path, kind: Kind = TRACE) -> None:
@@ -150,12 +150,12 @@ def check_tables(database: sqlite3.Connection, path: Path, kind: Kind = TRACE) -
             "SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE lower(name) = ?", (table,)
         ).fetchall()
         if len(found) != 1 or found[0][0] != "table" or not found[0][1].startswith("CREATE TABLE "):
-            what = "none" if not found else "several" if len(found) > 1 else "something else of that name"
+            what = "no such table" if not found else "several" if len(found) > 1 else "something else of that name"
             raise refusal(path, f"a table named {table}", what, DAMAGED)
         hidden = {name: kind for _, name, _, _, _, _, kind in database.execute(f"PRAGMA table_xinfo({table})")}
         for column in columns:
             if hidden.get(column) != 0:
-                raise refusal(path, f"a plain column {table}.{column}", "none", DAMAGED)
+                raise refusal(path, f"a plain column {table}.{column}", "no such column", DAMAGED)
 
 
 def readable(text: bytes) -> str:

@@ -72,7 +72,7 @@ class SequenceWriter:
         self._run = run
         self._text = text_of(text, "a text").encode("utf-8")
         if b"\0" in self._text:
-            raise ValueError(f"the text has a NUL byte at {self._text.index(0)}; remove it.")
+            raise ValueError(f"the text has a NUL byte at position {self._text.index(0)}; remove the byte.")
         if title is None:
             title = " ".join(text[:60].split()) or f"sequence {run.sequences}"
         self._title = text_of(title, "a title")
@@ -107,9 +107,9 @@ class SequenceWriter:
         """Writes the next tokens, with the arguments of ``RunWriter.sequence``. Every part must have the same signals."""
         self._run._check_open()
         if self._ended:
-            raise ValueError("this sequence has ended; begin another one.")
+            raise ValueError("this sequence has ended; begin another sequence.")
         if self._run._open_sequence not in (None, self):
-            raise ValueError("another sequence of the run is open; end it first.")
+            raise ValueError("another sequence of the run is open; end that sequence first.")
         numbers = {"nll": nll, "entropy": entropy, "max_probability": max_probability, "rank": rank, "steps": steps, "flops": flops}
         block = self._checked(ids, spans, numbers, signals or {}, last=False)
         self._run._open_sequence = self
@@ -154,7 +154,7 @@ class SequenceWriter:
         nll_column = real_numbers(nll, "nll", n, -1e-3, np.inf)
         if last and nll is not None and not np.isnan(nll_column[-1]):
             raise ValueError(
-                "nll is given for the last token, which has no next one: nll[t] is the loss of token t + 1, "
+                "nll is given for the last token, which has no next token: nll[t] is the loss of token t + 1, "
                 "predicted at t, and NaN at the end."
             )
         rank_column = np.zeros(n, np.int64)
@@ -181,7 +181,7 @@ class SequenceWriter:
         checked = {}
         for name, values in signals.items():
             if name not in run.signals:
-                raise ValueError(f"signal {name} was not announced when its run began.")
+                raise ValueError(f"signal {name} is not among the signals of its run; name the signal in run(signals=...).")
             checked[name] = signal_values(name, run.signals[name], values, whole["steps"], run.max_steps, nll_column)
             known = run._signal_types.get(name)
             if n and known not in (None, TRACE_TYPES[checked[name].dtype]):
@@ -237,7 +237,7 @@ class SequenceWriter:
         run, writer = self._run, self._run._writer
         self._id = writer._next("sequence")
         if self._id > layout.MAX_SEQUENCE_ID:
-            raise ValueError(f"the trace has more than {layout.MAX_SEQUENCE_ID} sequences; begin another file.")
+            raise ValueError(f"the trace has more than {layout.MAX_SEQUENCE_ID} sequences; begin another trace.")
         values = {
             "id": self._id, "run": run.id, "number": self.number, "title": self._title, "text_bytes": len(self._text),
             **vars(self._totals), "complete": 0, "group": self._group, "text_crc32": zlib.crc32(self._text), "tokens_crc32": 0,

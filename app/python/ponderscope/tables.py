@@ -59,7 +59,7 @@ def write_parquet(trace: Trace, folder: str | os.PathLike[str]) -> None:
             target.rmdir()
         temporary.rename(target)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise ValueError(f"{trace.path}: the runs hold signals of different types ({error}); export them one by one.") from None
+        raise ValueError(f"{trace.path}: the runs hold signals of different types ({error}); export the runs one by one.") from None
     finally:
         for writer in writers.values():
             writer.close()

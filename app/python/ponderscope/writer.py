@@ -41,7 +41,7 @@ class Writer:
         if target.is_dir():
             raise layout.refusal(path, "a file name for a trace", "a folder", "name a file in it")
         if not target.parent.is_dir():
-            raise layout.refusal(path, f"a folder {target.parent}", "none", "create it or choose another place")
+            raise layout.refusal(path, f"a folder {target.parent}", "no such folder", "create the folder or choose another folder")
         target = target.resolve()
         exists = target.exists() and not (target.is_file() and target.stat().st_size == 0)
         if exists:
@@ -78,7 +78,7 @@ class Writer:
                     layout.check_tables(database, self.path)
                     if planted := database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchone():
                         raise layout.refusal(
-                            self.path, "a trace to add to", f"the trigger {planted[0]}, which would run on what is added", layout.DAMAGED
+                            self.path, "a trace to add to", f"the trigger {planted[0]}, which would run on added rows", layout.DAMAGED
                         )
                 database.execute("PRAGMA journal_mode=WAL")
                 for pragma in ("synchronous=NORMAL", "cache_size=-32768", "foreign_keys=OFF", "trusted_schema=OFF"):
@@ -142,11 +142,11 @@ class Writer:
         steps are blocks of the stack. ``context``, ``stride``: of the windows; None: each sequence is one window.
         """
         if self._closed:
-            raise ValueError(f"{self.path}: the trace was closed; nothing can be added.")
+            raise ValueError(f"{self.path}: the trace was closed, so nothing can be added; begin another Writer.")
         if not isinstance(signals, Mapping):
             unknown = [s for s in signals if s not in KNOWN_SIGNALS]
             if unknown:
-                raise ValueError(f'signal "{unknown[0]}" is none of the known ones; describe it with a Signal: signals={{...}}.')
+                raise ValueError(f'signal "{unknown[0]}" is not a known signal; describe it with a Signal: signals={{...}}.')
             signals = {s: KNOWN_SIGNALS[s] for s in signals}
         for signal_name, signal in signals.items():
             signal.check(signal_name)
@@ -264,7 +264,7 @@ class Writer:
             log.unlink()
             Path(f"{self._target}-shm").unlink(missing_ok=True)
         if now:
-            raise OSError(f"{self.path}: the trace was moved to {now} while it was written. The finished sequences are there.")
+            raise OSError(f"{self.path}: the trace was moved to {now} while it was written. The moved file has the finished sequences.")
         saved, i = self._target, 1
         while os.path.lexists(saved):
             saved = self._target.with_name(f"{self._target.stem}-saved{f'-{i}' if i > 1 else ''}{self._target.suffix}")
@@ -389,7 +389,7 @@ class RunWriter:
         """ValueError unless the finished sequence with this number has these tokens."""
         if self._resumed is None or self._resumed.ids[number] != digest_of_ids(ids):
             raise layout.refusal(
-                self._writer.path, f"the texts that the run {self.name} was begun with, in their order", f"another one as {title!r:.60}",
+                self._writer.path, f"the texts that the run {self.name} was begun with, in their order", f"another text as {title!r:.60}",
                 "give the same texts, or record under another name",
             )  # fmt: skip
 
@@ -458,9 +458,9 @@ class RunWriter:
 
     def _check_open(self) -> None:
         if self._writer._lost:
-            raise OSError(f"{self._writer.path}: the trace lost its file while it was written; begin another one.")
+            raise OSError(f"{self._writer.path}: the file was moved or removed while the trace was written; begin another trace.")
         if self._ended or self._writer._closed:
-            raise ValueError(f"{self._writer.path}: the run {self.name} has ended; begin another one.")
+            raise ValueError(f"{self._writer.path}: the run {self.name} has ended; begin another run.")
 
     def _write_totals(self, complete: bool = False) -> None:
         values = {

@@ -142,7 +142,7 @@ def test_the_digest_is_of_the_weights_that_ran(ponderscope, neox, tmp_path: Path
         next(model.gpt_neox.layers[1].parameters())[0] += 1e-3  # trained on since
     changed = ps.record(model, tokenizer, "the cat sat", tmp_path / "c.ponder").info
     assert changed["checkpoint_digest"] == ""
-    assert json.loads(changed["notices"]) == [f"The weights are not those of {folder}, so that the run has no digest of its checkpoint."]
+    assert json.loads(changed["notices"]) == [f"The weights differ from the weights in {folder}, so the run has no digest of its checkpoint."]
 
 
 def test_a_state_that_stands_still(ponderscope, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_module_that_is_called_several_times_makes_the_steps(tmp_path: Path) -
     )  # fmt: skip
     np.testing.assert_allclose(full.columns(0)["nll"][:-1], reference(model, ROWS[0]), rtol=1e-5)
     np.testing.assert_allclose(full.signal("nll")[:-1, 2], reference(model, ROWS[0]), rtol=1e-5)
-    with pytest.raises(ValueError, match="not what the model reads out"):
+    with pytest.raises(ValueError, match="head does not give"):
         ps.record(model, None, ROWS, tmp_path / "n.ponder", steps="model.loop.block")
     gated = ps.record(model, None, ROWS, tmp_path / "m.ponder", name="gated", gates={"gate": "model.loop.gate"})
     assert gated.signals["gate"] == ("token", "call") and gated.signal("gate").shape == (7, 3)

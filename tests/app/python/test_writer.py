@@ -277,7 +277,7 @@ def test_wrong_values_are_refused_and_nothing_is_written(tmp_path: Path, change:
 def test_wrong_runs_are_refused(tmp_path: Path) -> None:
     with ps.Writer(tmp_path / "w.ponder") as writer:
         for wrong, sentence in (
-            ({"signals": ["gate"]}, "none of the known ones"),
+            ({"signals": ["gate"]}, "not a known signal"),
             ({"signals": {"my gate": ps.Signal()}}, "my gate"),
             ({"signals": {"gate": ps.Signal(axes=("step",))}}, "gate"),
             ({"signals": {"gate": ps.Signal(dtype="complex64")}}, "cannot hold"),
