@@ -221,7 +221,7 @@ private Q_SLOTS:
         QVERIFY(thrown([&] {
                     (void)parsed(R"({"kind":"token_text","trace":"a.ponder","quantity":"nll",)"
                                  R"("annotation":"score"})");
-                }).contains(u"either \"quantity\" or \"annotation\""_s));
+                }).contains(u"a figure without \"quantity\""_s));
     }
 
     void predictingShowsEachRowAtItsOwnToken() {
