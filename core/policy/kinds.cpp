@@ -104,11 +104,10 @@ PolicyKind full() {
 ///   probability.   OwnRule::Stops says which values stop a token.
 PolicyKind learned() {
     return {.name = "learned",
-            .rule = "the model's own gate or router is below theta, or what it adds up over the steps has "
-                    "reached it",
+            .rule = "the model's own gate or router is below theta, or its running sum reaches theta",
             .source = "arXiv 2603.01914, 2603.02023, 2602.08220, 2510.25741, 2511.08577",
             .parameters = {{.key = "theta",
-                            .meaning = "tau of the gate or router; the model's own when absent",
+                            .meaning = "threshold of the gate or router; default: the model's own",
                             .low = std::numeric_limits<double>::lowest(),
                             .absent = Absent::from_run}},
             .needs = {PolicySignal::continue_value},
@@ -217,14 +216,15 @@ Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
 PolicyKind pruned(std::string name, std::string falls,
                   Rule (*make)(const PolicySpec&, const PolicyContext&)) {
     return {.name = std::move(name),
-            .rule = "at random, the share of running tokens falling by the same " + falls + " each step",
+            .rule =
+                "at random, so that the share of running tokens falls by the same " + falls + " each step",
             .source = "arXiv 2603.01914, baselines",
             .parameters = {{.key = "rate",
-                            .meaning = "wanted mean number of steps; that of learned when absent",
+                            .meaning = "wanted mean number of steps; default: the mean of learned",
                             .high = 1e6,
                             .absent = Absent::from_run},
                            {.key = "seed",
-                            .meaning = "of the draws",
+                            .meaning = "seed of the draws",
                             .whole = true,
                             .high = 0x1p64,
                             .absent = Absent::preset,
@@ -234,10 +234,10 @@ PolicyKind pruned(std::string name, std::string falls,
 
 PolicyKind oracle() {
     return {.name = "oracle",
-            .rule = "the step with the least NLL + lambda · step: it knows the next token, so it is a bound "
-                    "and not a policy",
+            .rule = "the step with the least NLL + lambda · step; a bound and not a policy, because this "
+                    "rule knows the next token",
             .parameters = {{.key = "lambda",
-                            .meaning = "price of a step, nats; 0 when absent: the lowest NLL at any cost",
+                            .meaning = "price of a step in nats; default 0: the lowest NLL at any cost",
                             .high = 1e6,
                             .absent = Absent::from_run}},
             .needs = {PolicySignal::nll},
@@ -327,7 +327,7 @@ PolicyKind entropy_difference() {
 
 PolicyKind kl() {
     return {.name = "kl",
-            .rule = "D_KL(p_k−1 ‖ p_k), from the step before to this one, is below theta nats",
+            .rule = "D_KL(p_k−1 ‖ p_k), from the previous step to this step, is below theta nats",
             .source = "arXiv 2502.05171, with theta 5e-4",
             .parameters = {theta("nats", 5e-4)},
             .needs = {PolicySignal::kl},
@@ -347,7 +347,7 @@ PolicyKind latent_difference() {
 
 PolicyKind second_order() {
     return {.name = "second_order",
-            .rule = "the last step's move differed from the one before by less than theta of its length",
+            .rule = "the last two moves of the state differ by less than theta of the last move's length",
             .source = "arXiv 2509.23314, there with two hits in a row and without the division",
             .parameters = {theta("of the last move's length"),
                            {.key = "hits",
@@ -445,7 +445,7 @@ std::int64_t first_step_of(PolicySignal signal) {
 PolicyKind make_signal_kind(PolicySignal signal, bool stops_below) {
     const std::string& name = name_of(signal);
     return {.name = "signal:name=" + name + (stops_below ? ",stops=below" : ",stops=above"),
-            .rule = "the signal " + name + (stops_below ? " is below theta" : " has reached theta"),
+            .rule = "the signal " + name + (stops_below ? " is below theta" : " is at least theta"),
             .parameters = {{.key = "theta",
                             .meaning = "in the signal's unit",
                             .low = std::numeric_limits<double>::lowest()}},
