@@ -173,7 +173,7 @@ namespace {
 /// InputError: a choice that the model or another choice excludes. \p method: the method with this plan.
 /// \p before: the old plan.
 void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& method, const RunPlan& before) {
-    const auto refuse = [](bool wrong, const std::string& sentence, ErrorId id = ErrorId::input_invalid) {
+    const auto refuse = [](bool wrong, const std::string& sentence, ErrorId id) {
         if (wrong) {
             throw InputError(id, sentence);
         }
@@ -189,20 +189,26 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     refuse(plan.kv && (!steps || method.visibility() != VisibilityRule::per_step),
            "--kv: expected a method with the per-step rule, found " + name +
                (steps ? ", which has its own rule; leave --kv out."
-                      : ", which has no such steps; leave --kv out."));
+                      : ", which has no such steps; leave --kv out."),
+           ErrorId::usage_unsuited);
     const std::int64_t prefix = plan.prefix.value_or(0);
     refuse(prefix > 0 && !config.released.prefix_lm,
            "--prefix: the model reads every token causally; only HRM-Text with prefix_lm sees its prompt in "
-           "both directions. Leave --prefix out.");
+           "both directions. Leave --prefix out.",
+           ErrorId::usage_unsuited);
     refuse(prefix < 0,
-           "--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) + ".");
+           "--prefix: expected a number of tokens, 0 or more, found " + std::to_string(prefix) + ".",
+           ErrorId::usage_value);
     refuse(prefix > 0 && plan.kv && *plan.kv != KvPolicy::full && *plan.kv != KvPolicy::per_step,
-           "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.");
+           "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.",
+           ErrorId::usage_conflict);
     refuse(prefix > 0 && !plan.attention.none(),
-           "--prefix: sequence attention is recorded of causal runs only; leave --attention out.");
+           "--prefix: sequence attention is recorded of causal runs only; leave --attention out.",
+           ErrorId::usage_conflict);
     refuse(!plan.start_state.empty() && !config.has_start_state(),
            "--initial-state: the method " + name +
-               " starts from the embedding; only huginn and parcae have a start state. Leave it out.");
+               " starts from the embedding; only huginn and parcae have a start state. Leave it out.",
+           ErrorId::usage_unsuited);
     const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
     refuse(plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method),
            "A model of the method " + name +
@@ -212,7 +218,8 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
            ErrorId::usage_unsuited);
     const std::int64_t refreshes = plan.refreshes.value_or(0);
     refuse(refreshes < 0,
-           "The number of Jacobi refreshes must be 0 or more, not " + std::to_string(refreshes) + ".");
+           "The number of Jacobi refreshes must be 0 or more, not " + std::to_string(refreshes) + ".",
+           ErrorId::usage_value);
     if (plan.lens) {
         require_single_stream(config, "--record steps,layers");
     }
@@ -228,9 +235,11 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
            ErrorId::usage_unsuited);
     refuse(layers && plan.states && !plan.states->layers.empty(),
            "--record states:LAYERS: where the layers of a vanilla model are its steps, every step has the "
-           "state of one layer; write --record layers,states.");
+           "state of one layer; write --record layers,states.",
+           ErrorId::usage_conflict);
     refuse(layers && plan.lens,
-           "The layers of a vanilla model are read out as its steps already; leave layers out of --record.");
+           "The layers of a vanilla model are read out as its steps already; leave layers out of --record.",
+           ErrorId::usage_conflict);
 }
 
 } // namespace
