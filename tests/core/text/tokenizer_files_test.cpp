@@ -516,7 +516,7 @@ TEST(TokenizerFile, FilesOfOthers) {
           Case{"tokenizers/edge_mlxd/legacy_bpe_special", "loads, 6 ids"},
           Case{"tokenizers/small/tiny_bpe_tokenizer.json", "loads, 2003 ids"},
           Case{"tokenizers/small/tiktoken_small.model", "tiktoken_small.model"},
-          Case{"tokenizers/unsupported_bert_wordpiece", "a WordPiece one"},
+          Case{"tokenizers/unsupported_bert_wordpiece", "WordPiece"},
           Case{"tokenizers/unsupported_t5_unigram", "loads, 32100 ids"},
           Case{"checkpoints/fake_gpt2", "loads, 50257 ids"}, Case{"checkpoints/hf2q_tiny_model", "vocab"},
           Case{"checkpoints/tiny_gpt2", "loads, "}, Case{"checkpoints/tiny_llama3", "none of them"}}) {

@@ -67,33 +67,30 @@ private Q_SLOTS:
         row("no kind", "{'trace':'story.ponder'}", "\"kind\"");
         row("other kind", "{'kind':'pie','trace':'story.ponder'}",
             "token_text, step_heatmap, nll_comparison");
-        row("misspelled kind", "{'kind':'steps_histogrm','trace':'story.ponder'}",
-            "did you mean steps_histogram?");
-        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", "did you mean trace?");
-        row("beginning of a key", "{'kind':'token_text','width':84,'trace':'story.ponder'}",
-            "did you mean width_mm?");
+        row("misspelled kind", "{'kind':'steps_histogrm','trace':'story.ponder'}", " steps_histogram?");
+        row("misspelled key", "{'kind':'token_text','trase':'story.ponder'}", " trace?");
+        row("beginning of a key", "{'kind':'token_text','width':84,'trace':'story.ponder'}", " width_mm?");
         row("no trace", "{'kind':'token_text'}", "\"trace\"");
         row("missing trace", "{'kind':'token_text','trace':'nowhere.ponder'}", "nowhere.ponder");
         row("no such run", "{'kind':'token_text','trace':'story.ponder','runs':['bert']}", "adaponderlm-1m");
         row("which run", "{'kind':'token_text','trace':'story.ponder'}", "vanilla-1m");
-        row("runs of a wrong type", "{'kind':'token_text','trace':'story.ponder','runs':[1.5]}",
-            "names of runs");
-        row("no runs", "{'kind':'token_text','trace':'story.ponder','runs':[]}", "at least one run");
+        row("runs of a wrong type", "{'kind':'token_text','trace':'story.ponder','runs':[1.5]}", "\"runs\"");
+        row("no runs", "{'kind':'token_text','trace':'story.ponder','runs':[]}", "\"runs\"");
         row("run without trace", "{'kind':'token_text','runs':['vanilla-1m']}", "a.ponder#ponderlm");
-        wrong("sequence too high", "token_text", "'sequence':7", "from 0 to 1");
+        wrong("sequence too high", "token_text", "'sequence':7", " 7");
         wrong("negative sequence", "token_text", "'sequence':-1", "sequence");
         wrong("tokens beyond the end", "token_text", "'tokens':[0,9999]", "[0, 9999)");
-        wrong("tokens the wrong way round", "token_text", "'tokens':[9,3]", "first < last");
-        wrong("tokens of a wrong type", "token_text", "'tokens':['a','b']", "first < last");
+        wrong("tokens the wrong way round", "token_text", "'tokens':[9,3]", "\"tokens\"");
+        wrong("tokens of a wrong type", "token_text", "'tokens':['a','b']", "\"tokens\"");
         wrong("unknown quantity", "token_text", "'quantity':'loss'", "flops");
-        wrong("difference of one", "token_text", "'quantity':'nll_difference'", "two runs");
+        wrong("difference of one", "token_text", "'quantity':'nll_difference'", "\"nll_difference\"");
         wrong("unknown signal", "step_heatmap", "'signal':'gait'", "gate");
         row("no signals", "{'kind':'step_heatmap','trace':'basic.ponder','runs':[1]}", "--record steps");
-        wrong("too narrow", "token_text", "'width_mm':3", "40 to 1000 mm");
+        wrong("too narrow", "token_text", "'width_mm':3", "width_mm");
         wrong("no number", "token_text", "'width_mm':'wide'", "width_mm");
-        wrong("too low", "token_text", "'height_mm':20", "\"height_mm\" says 20");
-        wrong("range the wrong way round", "token_text", "'range':[3,1]", "low < high");
-        wrong("axis the wrong way round", "steps_histogram", "'x_range':[3,1]", "low < high");
+        wrong("too low", "token_text", "'height_mm':20", "\"height_mm\"");
+        wrong("range the wrong way round", "token_text", "'range':[3,1]", "\"range\"");
+        wrong("axis the wrong way round", "steps_histogram", "'x_range':[3,1]", "\"x_range\"");
         wrong("axis of one end", "steps_histogram", "'y_range':[3]", "\"y_range\"");
         wrong("unknown legend", "steps_histogram", "'legend':'below'", "above");
         wrong("series without a name", "steps_histogram", "'series':[{}]", "\"as\"");
@@ -101,7 +98,8 @@ private Q_SLOTS:
         wrong("unknown theme", "token_text", "'theme':'pink'", "light, dark");
         row("no panels", "{'kind':'panels','trace':'story.ponder'}", "panels");
         row("panels of panels", "{'kind':'panels','panels':[{'kind':'panels','panels':[]}]}", "panels");
-        row("winners of one run", "{'kind':'winners','trace':'story.ponder','runs':['a']}", "two runs");
+        row("winners of one run", "{'kind':'winners','trace':'story.ponder','runs':['a']}",
+            "[usage.missing]");
         row("unknown palette", "{'kind':'token_text','trace':'story.ponder','palette':'pink'}", "okabe_ito");
         for (const char* colours : {"[-1]", "[1.5]", "['teal']", "7"}) {
             row(colours,
