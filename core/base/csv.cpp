@@ -43,7 +43,7 @@ bool CsvRecords::next(std::vector<std::string>& fields) {
         if (quoted && ends) {
             throw InputError(ErrorId::text_line, file_.string() + ": line " + std::to_string(line_) +
                                                      ": expected a closing quote, found the end of the file; "
-                                                     "close the quote that opens there.");
+                                                     "close the quote that opens on this line.");
         }
         if (quoted) {
             if (c != '"') {

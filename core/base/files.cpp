@@ -112,7 +112,7 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
             throw InputError(ErrorId::file_missing, path, "a file", "a link to a missing file",
                              "restore the file that the link points to");
         }
-        throw InputError(ErrorId::file_missing, path, "a file", "nothing there", "check the path");
+        throw InputError(ErrorId::file_missing, path, "a file", "nothing at this path", "check the path");
     case ELOOP:
         throw InputError(ErrorId::file_kind, path, "a file", "a loop of links", "repair the links");
     case EISDIR:
@@ -337,7 +337,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
         used += static_cast<std::size_t>(count);
         if (used > max_bytes) {
             throw InputError(ErrorId::file_size, path, "at most " + std::to_string(max_bytes) + " bytes",
-                             "more", "check that it is the right file");
+                             "more bytes", "check that it is the right file");
         }
     }
     content.resize(used);
@@ -346,7 +346,7 @@ std::string read_file(const fs::path& path, std::uint64_t max_bytes) {
 
 void check_text(std::string_view text, const std::string& what) {
     if (text.empty()) {
-        throw InputError(ErrorId::text_empty, what, "a text", "an empty one",
+        throw InputError(ErrorId::text_empty, what, "a text", "an empty text",
                          "give a text of at least two tokens");
     }
     const auto starts_with = [&](std::string_view mark) { return text.substr(0, mark.size()) == mark; };
@@ -363,7 +363,7 @@ void check_text(std::string_view text, const std::string& what) {
                          "an invalid byte sequence at byte " + std::to_string(invalid), remedy);
     }
     throw InputError(ErrorId::text_bytes, what, "text without NUL bytes",
-                     "one at byte " + std::to_string(nul), remedy);
+                     "a NUL byte at byte " + std::to_string(nul), remedy);
 }
 
 std::string read_text_file(const fs::path& path, std::uint64_t max_bytes) {

@@ -148,8 +148,8 @@ private:
     bool open(json container) {
         if (stack_.size() >= limits_.max_depth) {
             throw InputError(ErrorId::json_syntax, source_,
-                             "at most " + std::to_string(limits_.max_depth) + " nested levels", "more",
-                             "check that it is the right file");
+                             "at most " + std::to_string(limits_.max_depth) + " nested levels",
+                             "deeper nesting", "check that it is the right file");
         }
         stack_.push_back(put(std::move(container)));
         return true;

@@ -14,7 +14,7 @@ void require(bool done) {
     if (!done) {
         throw EnvironmentError(
             ErrorId::environment_program,
-            "OpenSSL gives no SHA-256 on this machine; check its configuration (openssl.cnf).");
+            "OpenSSL provides no SHA-256 on this machine; check its configuration (openssl.cnf).");
     }
 }
 

@@ -71,7 +71,7 @@ Checkpoint Checkpoint::open(const fs::path& path, std::optional<MethodKind> meth
             refuse_folder_without_weights(folder);
         }
         throw InputError(ErrorId::checkpoint_files, folder, "a config.json", "none",
-                         "get it from the source of the weights");
+                         "download it from the source of the weights");
     }
     ModelConfig model_config =
         read_model_config(config, method, steps, [&folder] { return Weights::open(folder).names(); });

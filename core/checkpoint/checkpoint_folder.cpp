@@ -52,8 +52,8 @@ bool exists_in_any_form(const fs::path& path) {
 void check_checkpoint_folder(const fs::path& folder) {
     if (folder.native().starts_with("ssh://")) {
         throw InputError(ErrorId::trace_remote, folder, "a checkpoint folder on this machine",
-                         "a name on another machine, where only traces can be read",
-                         "run ponderscope there, or copy the folder");
+                         "a name on another machine, from which only traces can be read",
+                         "run ponderscope on that machine, or copy the folder to this one");
     }
     std::error_code error;
     const fs::file_status status = fs::status(folder, error);
@@ -64,11 +64,11 @@ void check_checkpoint_folder(const fs::path& folder) {
         const bool is_name = is_hub_name(folder.native());
         if (is_name && folder.has_parent_path()) {
             throw InputError(
-                ErrorId::file_missing, folder,
-                "a checkpoint folder, or a model in the cache of the Hugging Face hub", "neither",
+                ErrorId::file_missing, folder, "a checkpoint folder, or a model in the Hugging Face cache",
+                "no such folder or model",
                 "download it: hf download " + folder.string() + " --local-dir " + folder.filename().string());
         }
-        throw InputError(ErrorId::file_missing, folder, "a checkpoint folder", "nothing there",
+        throw InputError(ErrorId::file_missing, folder, "a checkpoint folder", "nothing at this path",
                          is_name
                              ? "check the path; models of the Hugging Face hub are called ORGANISATION/NAME"
                              : "check the path");
@@ -82,8 +82,8 @@ void check_checkpoint_folder(const fs::path& folder) {
         throw_file_error(folder, error.value(), "read");
     }
     if (empty) {
-        throw InputError(ErrorId::checkpoint_files, folder, "a checkpoint folder", "an empty one",
-                         "put config.json and model.safetensors there");
+        throw InputError(ErrorId::checkpoint_files, folder, "a checkpoint folder", "an empty folder",
+                         "put config.json and model.safetensors into it");
     }
 }
 
@@ -108,7 +108,7 @@ void refuse_folder_without_weights(const fs::path& folder) {
     const std::string expected = "model.safetensors or model.safetensors.index.json";
     if (safetensors.size() == 1) {
         throw InputError(ErrorId::checkpoint_files, folder, expected, listed(safetensors),
-                         "rename it to model.safetensors if it holds the whole model");
+                         "rename the file to model.safetensors if it holds the whole model");
     }
     if (!safetensors.empty()) {
         throw InputError(ErrorId::checkpoint_files, folder, expected,

@@ -35,7 +35,7 @@ DepthMixing read_baseline(const JsonObject& json) {
     const DepthMixing second = baseline_of(json, "residual_baseline");
     if (first != DepthMixing::none && second != DepthMixing::none && first != second) {
         json.fail("residual_baseline",
-                  "the same as for \"baseline_mode\", " + describe(json.value().at("baseline_mode")) + ",",
+                  "the value of \"baseline_mode\" (" + describe(json.value().at("baseline_mode")) + ")",
                   "remove one of the two keys");
     }
     return first != DepthMixing::none ? first : second;
@@ -75,13 +75,13 @@ bool depth_attention_selected(const ConfigReader& reader) {
         json.fail("cross_layer_pattern", "none, depth_softmax or depth_attention", cannot_run);
     }
     if (pattern && flag == false) {
-        json.fail("cross_layer_pattern", "nothing beside \"use_depth_attention\": false",
+        json.fail("cross_layer_pattern", "no value beside \"use_depth_attention\": false",
                   "remove one of the two keys");
     }
     if (!pattern && flag != true) {
         if (selected(json, "cross_layer_mode")) {
             reader.notice(NoticeId::config_ignored,
-                          "\"cross_layer_mode\" alone mixes nothing and is ignored.");
+                          "\"cross_layer_mode\" is ignored, because no key selects Depth-Attention.");
         }
         return false;
     }
@@ -94,9 +94,8 @@ bool depth_attention_selected(const ConfigReader& reader) {
     }
     if (!running) {
         reader.notice(NoticeId::config_assumed,
-                      "The config asks for Depth-Attention but lacks \"recurrent_model\": true, which its "
-                      "authors' loader sets. "
-                      "The values are mixed.");
+                      "The config selects Depth-Attention without \"recurrent_model\": true, which the "
+                      "authors' loader sets. Depth-Attention is on.");
     }
     return true;
 }
@@ -139,10 +138,10 @@ void read_depth_mixing(const ConfigReader& reader, ModelConfig& config) {
         const std::optional<std::int64_t> stride = stride_of(json, "depth_attention_stride");
         const std::optional<std::int64_t> older = stride_of(json, "depth_softmax_stride");
         if (!stride && !older) {
-            reader.notice(NoticeId::config_assumed,
-                          "The config gives no stride for Depth-Attention: every earlier layer is a source, "
-                          "as in the authors' code; "
-                          "the models of the paper use half the number of layers.");
+            reader.notice(
+                NoticeId::config_assumed,
+                "The config gives no stride for Depth-Attention, so every earlier layer is a source, as in "
+                "the authors' code. The models of the paper use half the number of layers.");
         }
         depth.stride = stride ? *stride : older.value_or(1);
         depth.recent_window = reader.count("depth_attention_recent_window",

@@ -29,7 +29,7 @@ void refuse_other_dory(const ConfigReader& reader, const ModelConfig& config) {
     const JsonObject& json = reader.json();
     for (const char* const key : {"partial_rotary_factor", "partial_rotary_factor_2"}) {
         if (json.number(key).value_or(1.0) != 1.0) {
-            json.fail(key, "1, since whole heads rotate,", cannot_run);
+            json.fail(key, "1, because Dory rotates whole heads,", cannot_run);
         }
     }
     const double root = std::sqrt(static_cast<double>(config.hidden_size));
@@ -60,14 +60,14 @@ std::optional<DoryBlocks> blocks_of_pattern(const JsonObject& json) {
     for (std::size_t i = 0; i < pattern->size(); ++i) {
         const char letter = (*pattern)[i];
         if (i % 2 == 0 ? letter != 'S' && letter != '*' : letter != '-') {
-            json.fail("hybrid_layer_pattern", "attention (S or *) and MLP (-) in turn", cannot_run);
+            json.fail("hybrid_layer_pattern", "attention (S or *) and MLP (-) alternately", cannot_run);
         }
         if (i % 2 == 0) {
             blocks.slides.push_back(letter == 'S');
         }
     }
     if (pattern->empty() || pattern->size() % 2 != 0) {
-        json.fail("hybrid_layer_pattern", "an MLP behind each attention", cannot_run);
+        json.fail("hybrid_layer_pattern", "an MLP after each attention block", cannot_run);
     }
     return blocks;
 }
@@ -84,7 +84,7 @@ std::optional<DoryBlocks> blocks_of_types(const JsonObject& json) {
         const bool mlp = blocks.doubled && i % 2 == 1;
         if (mlp ? type != "mlp" : type != "full_attention" && type != "sliding_attention") {
             json.fail("layer_types",
-                      "full_attention or sliding_attention, each followed by mlp where the file has such "
+                      "full_attention or sliding_attention, each followed by mlp if the list has mlp "
                       "entries, not " +
                           describe(type) + ",",
                       cannot_run);
@@ -94,7 +94,7 @@ std::optional<DoryBlocks> blocks_of_types(const JsonObject& json) {
         }
     }
     if (blocks.doubled && types->size() % 2 != 0) {
-        json.fail("layer_types", "an mlp behind each attention", cannot_run);
+        json.fail("layer_types", "an mlp entry after each attention entry", cannot_run);
     }
     return blocks;
 }
@@ -105,7 +105,7 @@ void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_
     const std::optional<DoryBlocks> by_pattern = blocks_of_pattern(json);
     const std::optional<DoryBlocks> by_types = blocks_of_types(json);
     if (by_pattern && by_types && by_pattern->slides != by_types->slides) {
-        json.fail("hybrid_layer_pattern", "the layers of \"layer_types\"", "remove one of the two keys");
+        json.fail("hybrid_layer_pattern", "the same layers as \"layer_types\"", "remove one of the two keys");
     }
     const std::int64_t share = (by_pattern && by_pattern->doubled) || (by_types && by_types->doubled) ? 2 : 1;
     const auto layers_of = [&](std::string_view key, std::int64_t otherwise) {
@@ -190,7 +190,7 @@ void read_dory_rope(const ConfigReader& reader, ModelConfig& config, bool export
     for (std::size_t layer = 0; export_format && layer < config.sliding_windows.size(); ++layer) {
         if (theta_of(config, layer) != theta_of(other, layer) ||
             other.rope.kind != RopeConfig::Kind::standard) {
-            json.fail("rope_parameters", "the bases of rope_theta and rope_theta_2", "remove one of the two");
+            json.fail("rope_parameters", "the bases of rope_theta and rope_theta_2", "remove these two keys");
         }
     }
     config.rope = other.rope;

@@ -92,7 +92,7 @@ void read_gemma3(const ConfigReader& reader, ModelConfig& config) {
         (void)reader.json().has(key);
     }
     reader.notice(NoticeId::config_images,
-                  "A checkpoint of text and images: its text part runs, and images are not read.");
+                  "The checkpoint handles text and images: only its text part runs.");
 }
 
 } // namespace ponderscope

@@ -19,7 +19,7 @@ void read_hrm_text(const ConfigReader& reader, ModelConfig& config) {
                 .bos = std::nullopt,
                 .eos = std::nullopt});
     if (config.kv_heads != config.query_heads) {
-        json.fail("num_key_value_heads", "as many heads as queries have", cannot_run);
+        json.fail("num_key_value_heads", "the number of query heads", cannot_run);
     }
     for (const char* const key : {"attention_bias", "mlp_bias"}) {
         reader.refuse_unless(key, false, cannot_run);
@@ -30,7 +30,7 @@ void read_hrm_text(const ConfigReader& reader, ModelConfig& config) {
         reader.size_or_null("num_layers_per_stack", config.layers, config_limits::layers);
     config.released.low_passes = reader.size("L_cycles", 3, config_limits::steps);
     if (stack * (config.released.low_passes + 1) > config_limits::layers) {
-        json.fail("L_cycles", "fewer passes");
+        json.fail("L_cycles", "fewer passes, because num_layers_per_stack x (L_cycles + 1) is too large,");
     }
     (void)json.has("L_bp_cycles");
     config.layers = stack * (config.released.low_passes + 1); // layer passes in a cycle

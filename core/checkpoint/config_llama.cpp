@@ -67,7 +67,7 @@ void read_nanbeige(const ConfigReader& reader, ModelConfig& config) {
 void read_ouro(const ConfigReader& reader, ModelConfig& config) {
     read_sizes(reader, config, qwen_defaults);
     for (const char* const key : {"attention_bias", "mlp_bias"}) {
-        reader.refuse_unless(key, false, "the architecture has no such tensors");
+        reader.refuse_unless(key, false, "this architecture has no bias tensors");
     }
     read_upper_windows(reader, config);
     read_rope(reader, config, {});

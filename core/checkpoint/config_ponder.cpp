@@ -70,7 +70,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
                                      !config.depth.key_norm_after_rope);
     if (section.has("key_norm")) {
         if (config.depth.kind == DepthMixing::none) {
-            section.fail("key_norm", "nothing without depth mixing", "remove the key");
+            section.fail("key_norm", "no value, because depth mixing is off,", "remove the key");
         }
         config.depth.key_norm_after_rope = !before;
     }
@@ -78,7 +78,7 @@ void read_own_section(const ConfigReader& reader, const JsonObject& section, Mod
     for (const char* const key : {"ponderinglm", "pondering_steps", "num_latent_thoughts", "scale_embeds"}) {
         if (reader.json().has(key) && reader.json().value().at(key) != false) {
             reader.notice(NoticeId::config_ignored,
-                          '"' + std::string(key) + "\" is ignored: the \"pondering\" section decides.");
+                          '"' + std::string(key) + "\" is ignored: the \"pondering\" section replaces it.");
         }
     }
 }
@@ -101,17 +101,17 @@ std::vector<MethodKind> candidates(const ConfigReader& reader, const ModelConfig
     }
     if (found.empty()) {
         if (keys.thoughts) {
-            reader.notice(NoticeId::config_switched_off,
-                          "\"recurrent_model\" is not true, so the latent thoughts are switched off and the "
-                          "model is read as vanilla; if it was trained with pause tokens, choose --method "
-                          "pause.");
+            reader.notice(
+                NoticeId::config_switched_off,
+                "\"recurrent_model\" is not true, so the latent thoughts are switched off and the model runs "
+                "as vanilla. If the model was trained with pause tokens, choose --method pause.");
         } else if (keys.pondering_steps && !keys.pondering) {
             reader.notice(NoticeId::config_ignored,
                           "\"pondering_steps\" is ignored without \"ponderinglm\": true.");
         }
         if (!keys.thoughts && keys.recurrent && config.depth.kind == DepthMixing::none) {
             reader.notice(NoticeId::config_switched_off,
-                          "\"recurrent_model\" is true, but no key says what recurs; read as vanilla.");
+                          "\"recurrent_model\" is true, but no key names a method; runs as vanilla.");
         }
         return {MethodKind::vanilla};
     }
@@ -129,12 +129,12 @@ void read_public_keys(const ConfigReader& reader, ModelConfig& config, std::opti
     const MethodInfo* method = &method_info(config.candidate_methods.front());
     if (method->public_form.read == nullptr) {
         if (method->has_section) {
-            reader.json().fail("pondering", "a section that describes " + to_string(method->kind),
+            reader.json().fail("pondering", "a section for the method " + to_string(method->kind),
                                "choose another --method or a checkpoint of that method");
         }
         throw InputError(ErrorId::usage_unsuited, reader.json().source(),
                          "a checkpoint of the method " + to_string(method->kind),
-                         "one of the architecture " + to_string(config.architecture) +
+                         "a checkpoint of the architecture " + to_string(config.architecture) +
                              " without a section or key for this method",
                          "choose another --method");
     }
@@ -177,7 +177,7 @@ const SectionKey threshold{
     "threshold", [](const ConfigReader& section, ModelConfig& config) {
         config.ponder.threshold = section.positive("threshold", 1e-4, true);
         if (config.ponder.threshold >= 1.0) { // sigmoids are below 1: every token would stop
-            section.json().fail("threshold", "a number from 0 (never halt) to below 1");
+            section.json().fail("threshold", "a number of at least 0 (never halt) and below 1");
         }
         return config.ponder.threshold == 1e-4;
     }};
@@ -205,7 +205,7 @@ const SectionKey remainder{"remainder", [](const ConfigReader& section, ModelCon
 void read_own_method(const ConfigReader& reader, ModelConfig& config, const MethodInfo& own,
                      std::optional<MethodKind> method) {
     reader.refuse_unless("pondering", nullptr,
-                         "a checkpoint of the method " + to_string(own.kind) + " uses its own keys");
+                         "remove the key: " + to_string(own.kind) + " checkpoints have their own keys");
     const MethodKind chosen = method.value_or(own.kind);
     if (chosen != own.kind &&
         std::find(own.instead.begin(), own.instead.end(), chosen) == own.instead.end()) {

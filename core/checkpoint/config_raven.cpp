@@ -54,7 +54,7 @@ double usual_deviation(const ModelConfig& config) {
 /// The rotation of Huginn and Parcae: pairs (2i, 2i + 1).
 void set_pair_rope(const ConfigReader& reader, ModelConfig& config, double theta) {
     if (config.head_dim % 2 != 0) {
-        reader.json().fail("n_embd", "heads of an even number of elements, whose pairs rotate, not " +
+        reader.json().fail("n_embd", "heads with an even number of elements, as pairs rotate, not " +
                                          std::to_string(config.head_dim) + ",");
     }
     config.rope.kind = RopeConfig::Kind::standard;
@@ -195,8 +195,7 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
                            : scaling == "logit-scale" ? strategy.find(scaling) != std::string::npos
                                                       : strategy == scaling;
         if (meant) {
-            json.fail("init_strategy", "one that scales neither embeddings nor logits, like scaled-zero,",
-                      cannot_run);
+            json.fail("init_strategy", "no scaling of embeddings or logits, as in scaled-zero,", cannot_run);
         }
     }
     if (const std::optional<JsonObject> rope = json.object("rope_settings")) {
@@ -242,7 +241,8 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
     if (d < gate_reads &&
         std::find(config.released.value_embeddings.begin(), config.released.value_embeddings.end(), true) !=
             config.released.value_embeddings.end()) {
-        json.fail("n_embd", "at least " + std::to_string(gate_reads) + ", which value gates read,");
+        json.fail("n_embd",
+                  "at least " + std::to_string(gate_reads) + ", the elements that value gates read,");
     }
     read_token_ids(reader, config, std::nullopt, std::nullopt);
 }

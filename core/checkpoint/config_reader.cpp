@@ -24,7 +24,7 @@ std::int64_t ConfigReader::count(std::string_view key, std::int64_t otherwise, s
 bool ConfigReader::flag(std::string_view key, bool otherwise) const {
     if (is_null(key) && otherwise) {
         notice(NoticeId::config_assumed,
-               "\"" + std::string(key) + "\" is null and taken as true, its default.");
+               "\"" + std::string(key) + "\" is null, so its default (true) is used.");
     }
     return object_.boolean(key).value_or(otherwise);
 }
@@ -72,7 +72,7 @@ std::string_view ConfigReader::either(std::string_view name, std::string_view al
     const nlohmann::json* first = object_.find(name);
     const nlohmann::json* second = object_.find(alias);
     if (first != nullptr && second != nullptr && *first != *second) {
-        object_.fail(alias, "the same value as for \"" + std::string(name) + "\", " + describe(*first) + ",",
+        object_.fail(alias, "the value of \"" + std::string(name) + "\" (" + describe(*first) + ")",
                      "remove one of the two keys");
     }
     return first == nullptr && second != nullptr ? alias : name;
@@ -204,15 +204,15 @@ void read_windows(const ConfigReader& reader, ModelConfig& config, std::optional
             }
             here = type == "sliding_attention";
             if (here && !on) {
-                json.fail(switched, "true beside a sliding layer in \"layer_types\"");
+                json.fail(switched, "true, because \"layer_types\" has a sliding layer,");
             }
         } else {
             here = on && slides(static_cast<std::int64_t>(layer));
         }
         if (here && !has_window(reader, default_window.has_value())) {
             json.fail("sliding_window", types != nullptr
-                                            ? "a length beside a sliding layer in \"layer_types\""
-                                            : "a length, since layers slide");
+                                            ? "a length, because \"layer_types\" has a sliding layer,"
+                                            : "a length, because the model has sliding layers,");
         }
         config.sliding_windows[layer] = here ? window : 0;
     }

@@ -50,7 +50,7 @@ void read_yarn(const ConfigReader& section, RopeConfig& rope) {
     rope.mscale_all_dim = section.positive_if_given("mscale_all_dim", true);
     rope.truncate = section.flag("truncate", true);
     if (rope.theta <= 1.0) {
-        section.json().fail("rope_theta", "a base above 1 with yarn");
+        section.json().fail("rope_theta", "a base above 1 (required by yarn)");
     }
 }
 
@@ -79,13 +79,12 @@ void read_longrope(const ConfigReader& reader, const ConfigReader& section, cons
     rope.factor = section.positive("factor", static_cast<double>(config.max_positions) /
                                                  static_cast<double>(rope.original_max_positions));
     if (rope.factor > 1.0 && rope.original_max_positions == 1) {
-        section.json().fail("original_max_position_embeddings", "more than one position");
+        section.json().fail("original_max_position_embeddings", "more than 1");
     }
     reader.notice(NoticeId::config_length,
-                  "The rotary embedding is of the longrope kind: beyond " +
+                  "The rotary embedding is of the longrope kind: in a sequence of more than " +
                       std::to_string(rope.original_max_positions) +
-                      " tokens the whole sequence turns by other angles, its first tokens included. The full "
-                      "forward is the reference.");
+                      " tokens, all tokens rotate by other angles. The full forward pass is the reference.");
 }
 
 /// Reads one table from the keys of \p inner. Top-level keys replace keys that \p inner lacks.
@@ -112,7 +111,7 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
     if (const auto older = inner.text("type"); older && older != inner.text("rope_type").value_or(*older)) {
         reader.notice(NoticeId::config_ignored,
                       "\"" + name_of_section +
-                          "\" has \"rope_type\" and another \"type\", which is ignored.");
+                          "\" has \"rope_type\" and another value for \"type\", which is ignored.");
     }
     rope.theta = section.positive("rope_theta", reader.positive(keys.theta, keys.default_theta));
     tell_two_values("rope_theta", keys.theta, "the latter is used.");
@@ -152,12 +151,12 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
         rope.factor = required_positive(section, "factor");
         if (rope.rotary_dims <= 2) {
             inner.fail(inner.has("rope_type") ? "rope_type" : "type",
-                       "a kind that works with two rotated elements");
+                       "a kind other than dynamic, because a head has at most two rotated elements,");
         }
         reader.notice(NoticeId::config_length,
                       "The rotary embedding is of the dynamic kind: its angles depend on the length of the "
-                      "whole sequence, so cached "
-                      "decoding differs from the full forward. The full forward is the reference.");
+                      "whole sequence, so cached decoding differs from the full forward pass. The full "
+                      "forward pass is the reference.");
         break;
     case RopeConfig::Kind::llama3:
     case RopeConfig::Kind::yarn:
@@ -193,8 +192,8 @@ RopeConfig rope_of(const ConfigReader& reader, const ModelConfig& config, JsonOb
     std::erase(unread, "finetuned"); // a remark in old files, without effect
     if (!unread.empty()) {
         reader.notice(NoticeId::config_unread,
-                      "\"" + name_of_section + "\" has keys that its kind does not read: " + joined(unread) +
-                          ".");
+                      "\"" + name_of_section +
+                          "\" has keys that its rope_type does not use: " + joined(unread) + ".");
     }
     return rope;
 }
@@ -240,12 +239,12 @@ void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const Ro
             if (value.contains("rope_theta")) {
                 sliding["rope_theta"] = value["rope_theta"];
             }
-            reader.notice(
-                NoticeId::config_assumed,
-                "\"rope_parameters\" does not say which layers it is for: full_attention layers use "
-                "all of it, sliding_attention layers its rope_theta alone.");
+            reader.notice(NoticeId::config_assumed,
+                          "\"rope_parameters\" does not say which layers it is for: full_attention layers "
+                          "use all of it, sliding_attention layers its rope_theta alone.");
         } else {
-            json.fail("rope_parameters", "full_attention and sliding_attention inside of it", cannot_run);
+            json.fail("rope_parameters", "an object with the keys full_attention and sliding_attention",
+                      cannot_run);
         }
     }
     if (const auto scaling = json.object("rope_scaling")) {
@@ -267,7 +266,9 @@ void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const Ro
     }
     config.rope = any_full ? table(full, "full_attention", full_keys) : config.local_rope;
     if (any_full && any_sliding && config.rope.rotary_dims != config.local_rope.rotary_dims) {
-        json.fail("rope_parameters", "kinds of layers that rotate as many elements of a head", cannot_run);
+        json.fail("rope_parameters",
+                  "the same number of rotated elements for full_attention and sliding_attention,",
+                  cannot_run);
     }
     if (any_full && any_sliding && config.rope != config.local_rope) {
         for (const std::int64_t window : windows) {

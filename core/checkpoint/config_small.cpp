@@ -54,7 +54,7 @@ void read_phi3(const ConfigReader& reader, ModelConfig& config) {
                 .eos = 32000,
                 .norm_eps = 1e-5});
     for (const char* const key : {"attention_bias", "mlp_bias"}) {
-        reader.refuse_unless(key, false, "the architecture has no such tensors");
+        reader.refuse_unless(key, false, "this architecture has no bias tensors");
     }
     (void)reader.json().has("original_max_position_embeddings"); // used for longrope only
     const bool window = has_window(reader, false);

@@ -32,10 +32,10 @@ struct Refusal {
 constexpr Refusal refusals[] = {
     {FileKind::empty, "an empty file", "get the file again"},
     {FileKind::lfs_pointer, "a Git LFS pointer instead of the file", "fetch it with: git lfs pull"},
-    {FileKind::pickle, "a PyTorch pickle, which can run any code when it is opened and is never opened here",
+    {FileKind::pickle, "a PyTorch pickle, which Ponderscope never opens, because a pickle can run any code",
      "if you trust its source, convert it: python3 -c \"from transformers import AutoModelForCausalLM as M; "
      "M.from_pretrained('FOLDER').save_pretrained('FOLDER-safetensors', safe_serialization=True)\""},
-    {FileKind::zip, "a zip archive", "unpack it and give the folder"},
+    {FileKind::zip, "a zip archive", "unpack the archive and give its folder"},
     {FileKind::gguf, "a GGUF file",
      "get the checkpoint's original Hugging Face folder with safetensors files"},
     {FileKind::html, "a web page", "the download went wrong: get the file itself again"},

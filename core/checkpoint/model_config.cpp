@@ -50,8 +50,7 @@ const ArchitectureReader& find_architecture(const JsonObject& json) {
         known += (known.empty() ? "" : ", ") + std::string(reader.name);
     }
     if (!name && json.has("_class_name")) {
-        json.fail("_class_name", "ParcaeConfig, the one class without a model_type that runs here,",
-                  cannot_run);
+        json.fail("_class_name", "ParcaeConfig, the only supported class without a model_type,", cannot_run);
     }
     if (name) { // a valid config.json of an unsupported model
         throw InputError(ErrorId::checkpoint_architecture, json.source().parent_path(),
@@ -73,7 +72,7 @@ void refuse_quantisation(const JsonObject& json) {
                              "no \"" + std::string(key) + "\", because quantised weights are not supported",
                              describe(how),
                              mxfp4 ? "load it in transformers with Mxfp4Config(dequantize=True) and save it"
-                                   : "get the checkpoint before quantisation");
+                                   : "get the unquantised checkpoint");
         }
     }
 }
@@ -143,9 +142,10 @@ void replace_steps(const JsonObject& json, ModelConfig& config, std::int64_t ste
                                                    std::to_string(steps) + ".");
     }
     if (config.ponder.max_steps != steps - 1) {
-        config.notices.push_back({NoticeId::config_steps,
-                                  "Runs " + std::to_string(steps) + " recurrences, where config.json has " +
-                                      std::to_string(config.ponder.max_steps + 1) + "."});
+        config.notices.push_back(
+            {NoticeId::config_steps, "Runs " + std::to_string(steps) +
+                                         " recurrences, not the number of config.json, " +
+                                         std::to_string(config.ponder.max_steps + 1) + "."});
     }
     config.ponder.max_steps = steps - 1;
 }
@@ -191,12 +191,12 @@ void keep_first_layers(ModelConfig& config, std::int64_t layers) {
         throw InputError(
             ErrorId::usage_unsuited,
             flag + "the stack of " + to_string(config.architecture) +
-                " models has several parts, and its first layers are no model; leave --layers out.");
+                " models has several parts, and its first layers do not form a model; leave --layers out.");
     }
     if (!config.tah.gate_layers.empty() ||
         (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention)) {
         throw InputError(ErrorId::usage_unsuited,
-                         flag + "the checkpoint has tensors that belong to its number of layers (" +
+                         flag + "some tensors of the checkpoint depend on its number of layers (" +
                              (!config.tah.gate_layers.empty() ? to_string(config.ponder.method)
                                                               : to_string(config.depth.kind)) +
                              "); leave --layers out.");

@@ -126,21 +126,23 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
     std::uint64_t header_bytes = 0;
     std::memcpy(&header_bytes, bytes.data(), length_bytes);
     if (header_bytes > max_safetensors_header) {
-        throw InputError(
-            ErrorId::checkpoint_damaged, path,
-            "a safetensors header of at most " + std::to_string(max_safetensors_header) + " bytes",
-            "a length of " + std::to_string(header_bytes), "it is damaged or no safetensors file");
+        throw InputError(ErrorId::checkpoint_damaged, path,
+                         "a safetensors header of at most " + std::to_string(max_safetensors_header) +
+                             " bytes",
+                         "a length of " + std::to_string(header_bytes),
+                         "the file is damaged or of another kind: get it again");
     }
     if (header_bytes > bytes.size() - length_bytes) {
         throw InputError(
             ErrorId::checkpoint_damaged, path, "a header of " + std::to_string(header_bytes) + " bytes",
-            "only " + std::to_string(bytes.size() - length_bytes) + " bytes after its length", get_again);
+            "only " + std::to_string(bytes.size() - length_bytes) + " bytes after the length field",
+            get_again);
     }
     const std::string_view header = file.file_.text().substr(length_bytes, header_bytes);
     if (header.empty() || header.front() != '{') {
         throw InputError(ErrorId::checkpoint_damaged, path, "a safetensors header that begins with {",
-                         header.empty() ? "an empty one" : in_quotes(header.substr(0, 8)),
-                         "it is damaged or no safetensors file");
+                         header.empty() ? "an empty header" : in_quotes(header.substr(0, 8)),
+                         "the file is damaged or of another kind: get it again");
     }
 
     const nlohmann::json document = parse_json(header, path, {max_safetensors_header, 8});
@@ -166,7 +168,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
                              "tensor " + in_quotes(entry.view.name) + " to begin at byte " +
                                  std::to_string(expected_begin) + " of the data",
                              "byte " + std::to_string(entry.begin) +
-                                 (overlap ? ", inside another tensor" : ", after a hole"),
+                                 (overlap ? ", inside another tensor" : ", after a gap"),
                              get_again);
         }
         if (entry.end > data.size()) {

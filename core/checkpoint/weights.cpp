@@ -32,7 +32,8 @@ void check_shard_name(const fs::path& index, const std::string& name) {
         std::any_of(shard.begin(), shard.end(), [](const fs::path& part) { return part == ".."; });
     if (name.empty() || shard.is_absolute() || climbs || name.find('\0') != std::string::npos) {
         throw InputError(ErrorId::checkpoint_damaged, index, "shards inside the checkpoint's folder",
-                         '"' + printable(name) + '"', "do not use this checkpoint unless you know why");
+                         '"' + printable(name) + '"',
+                         "correct the index, or use a checkpoint from a source that you trust");
     }
 }
 
@@ -95,9 +96,9 @@ void Weights::add(SafetensorsFile file, const std::string& prefix) {
     for (const TensorView& view : file.tensors()) { // the move below keeps their addresses
         const auto [position, is_new] = tensors_.emplace(prefix + view.name, Place{&view, files_.size()});
         if (!is_new) {
-            throw InputError(ErrorId::checkpoint_damaged, file.path(), "every tensor in one file",
-                             '"' + printable(view.name) + "\", which " +
-                                 files_[position->second.file].path().filename().string() + " has too",
+            throw InputError(ErrorId::checkpoint_damaged, file.path(), "each tensor in one file only",
+                             '"' + printable(view.name) + "\", which is also in " +
+                                 files_[position->second.file].path().filename().string(),
                              "get the checkpoint again");
         }
         total_bytes_ += view.bytes.size();
@@ -121,7 +122,7 @@ void Weights::add_shards(const fs::path& folder) {
     for (const std::string& name : names) {
         if (!exists_in_any_form(folder / name)) {
             throw InputError(ErrorId::checkpoint_files, index,
-                             "the shard \"" + printable(name) + "\" beside it", "no such file",
+                             "the shard \"" + printable(name) + "\" in the same folder", "no such file",
                              "download the missing shards");
         }
         add(SafetensorsFile::open(folder / name));
@@ -134,7 +135,7 @@ void Weights::add_shards(const fs::path& folder) {
         if (!is_there) {
             throw InputError(ErrorId::checkpoint_damaged, index,
                              "tensor \"" + printable(tensor) + "\" in " + printable(shard),
-                             "no such tensor there", "get the checkpoint again");
+                             "a file without this tensor", "get the checkpoint again");
         }
     }
 }

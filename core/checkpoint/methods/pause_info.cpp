@@ -22,8 +22,8 @@ void read_pause_token(const ConfigReader& reader, ModelConfig& config) {
     std::int64_t& id = config.ponder.pause_token_id;
     id = reader.json().integer("pause_token_id", 0, config_limits::vocabulary).value_or(id);
     if (config.candidate_methods.size() == 1 && id >= config.vocab_size) {
-        reader.json().fail("pause_token_id", "an id below vocab_size, " + std::to_string(config.vocab_size) +
-                                                 ", (50288 where the key is absent)");
+        reader.json().fail("pause_token_id", "an id below vocab_size " + std::to_string(config.vocab_size) +
+                                                 " (50288 if the key is absent)");
     }
 }
 

@@ -23,8 +23,8 @@ const char* ponderlm_switch(const ModelConfig& config, const PublicKeys& keys) {
 void read_ponderlm_public(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) {
     if (keys.pondering == true && config.architecture == Architecture::gpt2 && !keys.recurrent) {
         reader.notice(NoticeId::config_assumed,
-                      "\"recurrent_model\" is absent, with which the authors' GPT-2 code would run this "
-                      "as a plain GPT-2; here \"ponderinglm\" decides and it ponders.");
+                      "\"ponderinglm\" is true, so the model ponders. The authors' GPT-2 code would run it "
+                      "as a plain GPT-2, because \"recurrent_model\" is not true.");
     }
     PonderConfig& ponder = config.ponder;
     ponder.multiply_start = reader.flag("mutiply_pondering_steps", false);
@@ -34,7 +34,7 @@ void read_ponderlm_public(const ConfigReader& reader, ModelConfig& config, const
         ponder.temperature = temperature;
     } else if (temperature != 1.0) {
         reader.notice(NoticeId::config_ignored,
-                      "\"softmax_temperature\" is ignored: the GPT-NeoX code has none.");
+                      "\"softmax_temperature\" is ignored: the authors' GPT-NeoX code has no temperature.");
     }
 }
 

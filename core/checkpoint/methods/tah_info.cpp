@@ -28,15 +28,13 @@ void require_gate(const fs::path& folder) {
         throw InputError(
             ErrorId::checkpoint_files, folder / "iter_decider.bin",
             std::string("the gate as ") + gate_weights,
-            "a PyTorch pickle, which can run any code when it is opened and is never opened here",
-            "if you trust its source, convert it, tensors only: python3 "
-            "resources/convert_pickle.py " +
+            "a PyTorch pickle, which Ponderscope never opens, because a pickle can run any code",
+            "if you trust its source, convert its tensors: python3 resources/convert_pickle.py " +
                 (folder / "iter_decider.bin").string());
     }
-    throw InputError(
-        ErrorId::checkpoint_files, folder, std::string("a gate, ") + gate_weights, "none",
-        "convert the checkpoint's iter_decider.bin with resources/convert_pickle.py, or open the "
-        "model without it by --method vanilla");
+    throw InputError(ErrorId::checkpoint_files, folder, std::string("a gate, ") + gate_weights, "none",
+                     "convert the checkpoint's iter_decider.bin with resources/convert_pickle.py, or run the "
+                     "model without its gate (--method vanilla)");
 }
 
 std::vector<std::int64_t> whole_numbers(const JsonObject& json, std::string_view key, std::int64_t min,
@@ -99,8 +97,8 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
     if (config.architecture != Architecture::llama && config.architecture != Architecture::mistral &&
         config.architecture != Architecture::qwen2 && config.architecture != Architecture::qwen3) {
         throw InputError(ErrorId::json_value, reader.json().source(),
-                         "a model of the Llama kind under tah_config.json", to_string(config.architecture),
-                         cannot_run);
+                         "a Llama, Mistral, Qwen 2 or Qwen 3 model beside tah_config.json",
+                         to_string(config.architecture), cannot_run);
     }
     const nlohmann::json document = read_json_file(folder / "tah_config.json", {.python = true});
     const JsonObject json(document, folder / "tah_config.json");
@@ -108,9 +106,8 @@ void read_tah_keys(const ConfigReader& reader, ModelConfig& config) {
         json.fail("embedding_key", "model.embed_tokens", cannot_run);
     }
     if (const std::optional<std::string> decider = json.text("iter_decider"); decider != "MLPIterDecider") {
-        json.fail(
-            "iter_decider", "MLPIterDecider",
-            "a checkpoint of the first training step has no gate to run: open it with --method vanilla");
+        json.fail("iter_decider", "MLPIterDecider",
+                  "a checkpoint of the first training step has no gate: open it with --method vanilla");
     }
     if (json.text("eval_iter_decider").value_or("iter_decider") != "iter_decider") {
         json.fail("eval_iter_decider", "iter_decider", cannot_run);

@@ -11,7 +11,7 @@ void read_vanilla_public(const ConfigReader& reader, ModelConfig& config, const 
         config.ponder.embed_scale = keys.scale_embeds ? EmbedScale::sqrt_d : EmbedScale::none;
     } else if (keys.scale_embeds) {
         reader.notice(NoticeId::config_ignored,
-                      "\"scale_embeds\" is ignored: no method that runs says by what.");
+                      "\"scale_embeds\" is ignored: the vanilla method has no scale for embeddings.");
     }
 }
 
