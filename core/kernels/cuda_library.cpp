@@ -32,7 +32,7 @@ void load_cuda() {
         const char* why = dlerror(); // NOLINT(concurrency-mt-unsafe): the message is per thread
         throw InputError(ErrorId::environment_program,
                          "cannot load the CUDA code of Ponderscope (" +
-                             std::string(why != nullptr ? why : "it is not there") +
+                             std::string(why != nullptr ? why : "the file is missing") +
                              "). Use --device cpu, or build it with: ./run build --cuda");
     }
     // LibTorch searches for its CUDA libraries only once: at the first use of a GPU or of a gradient.

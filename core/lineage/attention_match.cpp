@@ -250,7 +250,7 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
     if (target.width() < 4) {
         throw InputError(ErrorId::lineage_unaligned, target.checkpoint().folder,
                          "a hidden_size of at least 4", std::to_string(target.width()),
-                         "fewer dimensions are no evidence of an origin");
+                         "compare larger models: fewer dimensions are no evidence of an origin");
     }
     match.aligned = shared && !shared->a.empty();
     match.shared_tokens = shared ? static_cast<std::int64_t>(shared->a.size()) : 0;
@@ -272,7 +272,7 @@ AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
                          "other model's shape"
                        : "a tokenizer.json to align the hidden dimensions by, or query weights of the other "
                          "model's shape",
-                "neither",
+                "query weights of another shape and no common tokens",
                 shared ? "models without a common token can be compared only if their weights have the "
                          "same shape"
                        : "put the model's tokenizer.json into its folder");

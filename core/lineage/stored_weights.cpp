@@ -118,7 +118,7 @@ at::Tensor read_rows(const Checkpoint& checkpoint, const TensorView& view,
                               const std::string& expected) {
     throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder,
                      "the shape " + expected + " for tensor " + printable(view.name), shape_text(view.shape),
-                     "config.json and the weights do not belong together");
+                     "config.json belongs to other weights: get both from one source");
 }
 
 using Vocabulary = std::unordered_map<std::string, std::int64_t>;
@@ -163,7 +163,7 @@ StoredWeights::StoredWeights(const Checkpoint& checkpoint)
     if (embedding_ == nullptr) {
         throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder,
                          std::string("an input embedding ") + names.stem + names.embedding, "none",
-                         "config.json and the weights do not belong together");
+                         "config.json belongs to other weights: get both from one source");
     }
     if (embedding_->shape.size() != 2 || embedding_->shape[0] < 1 ||
         embedding_->shape[1] != checkpoint.config.embed_dim) {
@@ -179,7 +179,8 @@ StoredWeights::StoredWeights(const Checkpoint& checkpoint)
     }
     if (layers_.empty()) {
         throw InputError(ErrorId::checkpoint_tensor, checkpoint.folder, "a layer with query and key weights",
-                         "none", "its weights are of another kind than its config.json says");
+                         "none",
+                         "the weights are of another kind than config.json says: get both from one source");
     }
 }
 
@@ -223,7 +224,7 @@ at::Tensor StoredWeights::embedding(std::span<const std::int64_t> rows) const {
         if (into == nullptr) {
             throw InputError(ErrorId::checkpoint_tensor, checkpoint_.folder,
                              "a tensor model.decoder.project_in.weight", "none",
-                             "config.json and the weights do not belong together");
+                             "config.json belongs to other weights: get both from one source");
         }
         values = at::mm(values, read(*into, width_, embedding_->shape[1]).t());
     }

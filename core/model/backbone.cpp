@@ -31,9 +31,10 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 void check_combination(const ModelConfig& config) {
     if (config.embed_dim != config.hidden_size && config.ponder.method == MethodKind::looped) {
         throw InputError(ErrorId::usage_unsuited,
-                         "This build cannot loop a stack with " + std::to_string(config.hidden_size) +
-                             " hidden elements and embeddings of " + std::to_string(config.embed_dim) +
-                             ": its output cannot replace its input; use --method vanilla.");
+                         "The stack of this model cannot loop, because its hidden size (" +
+                             std::to_string(config.hidden_size) +
+                             ") differs from the width of its embeddings (" +
+                             std::to_string(config.embed_dim) + "); use --method vanilla.");
     }
     if (config.depth.kind == DepthMixing::depth_attention && config.rope.kind == RopeConfig::Kind::none) {
         throw InputError(ErrorId::usage_unsuited,

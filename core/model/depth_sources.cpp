@@ -50,9 +50,10 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
             "--ablate-source: " +
                 (all ? std::string("no layer of this model reads")
                      : "layer " + std::to_string(ablation.layer) + " of this model does not read") +
-                " a source " + std::to_string(ablation.source) + "; it has " + std::to_string(config.layers) +
-                " layers, and its stride is " + std::to_string(config.depth.stride) +
-                " with a recent window of " + std::to_string(config.depth.recent_window) + ".");
+                " source " + std::to_string(ablation.source) + "; choose a source that fits its " +
+                std::to_string(config.layers) + " layers, its stride of " +
+                std::to_string(config.depth.stride) + " and its recent window of " +
+                std::to_string(config.depth.recent_window) + ".");
     }
     config.depth.ablations.push_back(ablation);
     const std::string source = std::to_string(ablation.source);

@@ -37,8 +37,7 @@ constexpr const char* precision_labels[] = {"float32", "tf32", "bfloat16", "floa
 
 /// The GPUs with a report in resources/docs/gpu.md: the driver's name, and the report's version and date.
 constexpr std::pair<std::string_view, std::string_view> verified_gpus[] = {
-    {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"},
-    {"NVIDIA H200", "version 0.1.0, 2026-11-27"}};
+    {"NVIDIA H100 80GB HBM3", "version 0.1.0, 2026-11-27"}, {"NVIDIA H200", "version 0.1.0, 2026-11-27"}};
 
 std::string verification_of(const std::string& name) {
     for (const auto& [gpu, report] : verified_gpus) {
@@ -172,8 +171,9 @@ at::Device device_from_string(const std::string& name) {
     }
     if (index >= count) {
         throw InputError(ErrorId::device_unusable,
-                         "The device '" + name + "' is not there: this machine has " + std::to_string(count) +
-                             (count == 1 ? " GPU" : " GPUs") + ", counted from 0; name one of them.");
+                         "The device '" + name + "' does not exist: this machine has " +
+                             std::to_string(count) + (count == 1 ? " GPU" : " GPUs") +
+                             ", counted from 0; name a GPU of this machine.");
     }
     const at::Device device(registered ? at::kPrivateUse1 : at::kCUDA, static_cast<c10::DeviceIndex>(index));
     if (!registered && too_old(device)) {

@@ -42,21 +42,21 @@ void explain_absence(const Checkpoint& checkpoint, const TensorSpec& spec) {
         if (is_it(name)) {
             throw InputError(ErrorId::checkpoint_quantised, file_of(checkpoint),
                              "F32, F16, BF16 or F64 values in tensor " + name, printable(dtype),
-                             "get the checkpoint before quantisation");
+                             "get the unquantised checkpoint");
         }
     }
     for (const std::string& name : checkpoint.weights.names()) {
         if (is_it(name)) {
             const std::string prefix = name.substr(0, name.size() - spec.name.size());
             throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint), "a tensor " + spec.name,
-                             "its name behind the prefix " + printable(prefix),
-                             "save the model inside of that wrapper, without the prefix");
+                             "the tensor with the prefix " + printable(prefix),
+                             "save the wrapped model itself, without the prefix");
         }
     }
 }
 
 void check_view(const Checkpoint& checkpoint, const TensorSpec& spec, const TensorView* view) {
-    const char* const remedy = "config.json and the weights do not belong together";
+    const char* const remedy = "config.json belongs to other weights: get both from one source";
     if (view == nullptr) {
         explain_absence(checkpoint, spec);
         throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
@@ -240,9 +240,8 @@ ParameterSources ParameterSources::find(const ParameterLayout& layout, const Che
                                       joined(layout.other_parts) + ") are not read."});
     }
     if (!unused.empty() && layout.strict) {
-        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint),
-                         "no tensors but those of this architecture", unused.front(),
-                         "this build cannot run the checkpoint");
+        throw InputError(ErrorId::checkpoint_tensor, file_of(checkpoint), "only tensors of this architecture",
+                         unused.front(), "this build cannot run the checkpoint");
     }
     if (!unused.empty()) {
         result.notices.push_back(
@@ -378,8 +377,8 @@ at::ScalarType scalar_type_of(DType dtype) {
             return type;
         }
     }
-    throw InputError(ErrorId::checkpoint_tensor,
-                     "Tensors of type " + std::string(name_of(dtype)) + " cannot be used in a model.");
+    throw InputError(ErrorId::checkpoint_tensor, "Tensors of type " + std::string(name_of(dtype)) +
+                                                     " cannot be used in a model; convert them to F32.");
 }
 
 } // namespace ponderscope
