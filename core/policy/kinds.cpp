@@ -186,17 +186,16 @@ template <Survival survival>
 Rule prunes(const PolicySpec& spec, const PolicyContext& context) {
     const double rate = spec.has("rate") ? spec.number("rate") : context.learned_rate;
     if (std::isnan(rate)) {
-        throw InputError(
-            ErrorId::policy_unsuited,
-            "Policy " + spec.text() +
-                ": without a rate it takes the mean steps of the model's own rule, and this run has "
-                "none; write one, as in " +
-                spec.kind->name + ":rate=1.2.");
+        throw InputError(ErrorId::policy_unsuited,
+                         "Policy " + spec.text() +
+                             ": the default rate is the mean steps of the model's own rule, and this run has "
+                             "no such rule; give a rate, as in " +
+                             spec.kind->name + ":rate=1.2.");
     }
     if (rate > static_cast<double>(context.max_steps)) {
         throw InputError(ErrorId::policy_value, "Policy " + spec.text() + ": expected a rate from 0 to " +
                                                     std::to_string(context.max_steps) +
-                                                    ", the steps of the run, found a larger one.");
+                                                    ", the steps of the run, found a larger rate.");
     }
     const double x = solve(survival, context.max_steps, rate);
     return std::make_unique<StepRule>(
@@ -490,7 +489,7 @@ PolicySignal policy_signal(std::string_view name) {
     const auto number = found - all.begin();
     if (number > std::numeric_limits<std::underlying_type_t<PolicySignal>>::max()) {
         throw InputError(ErrorId::input_invalid,
-                         "expected fewer than 65536 names of signals in rules, found another.");
+                         "expected at most 65536 signal names in rules, found more; use fewer names.");
     }
     if (found == all.end()) {
         all.emplace_back(name);

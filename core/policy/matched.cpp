@@ -273,14 +273,13 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
     }
     for (const double cost : costs.steps) {
         if (!reaches(ends, cost, false)) {
-            throw InputError(
-                ErrorId::policy_cost,
-                "expected mean steps that " + base.name + " reaches, from " + rounded(ends.front()) + " to " +
-                    rounded(ends.back()) + ", found " + rounded(cost) +
-                    (cost < ends.front()
-                         ? "; compare at more steps."
-                         : "; record the run with --policy full, so that every step is there, or "
-                           "compare at fewer steps."));
+            throw InputError(ErrorId::policy_cost,
+                             "expected mean steps that " + base.name + " reaches, from " +
+                                 rounded(ends.front()) + " to " + rounded(ends.back()) + ", found " +
+                                 rounded(cost) +
+                                 (cost < ends.front() ? "; compare at more steps."
+                                                      : "; record the run with --policy full, so that every "
+                                                        "step is there, or compare at fewer steps."));
         }
         if (!std::isnan(flops.front())) {
             wanted.flops.push_back(at_cost(ends, flops, cost));
@@ -391,7 +390,7 @@ MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, co
             throw InputError(
                 ErrorId::trace_damaged,
                 table.run + ": expected an NLL at every step of every token with a target, found steps of " +
-                    name + " without; the trace is damaged, record it again.");
+                    name + " without an NLL; the trace is damaged, record it again.");
         }
     };
     const PolicyKind& kind = *kind_with_threshold(name);

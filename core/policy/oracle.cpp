@@ -57,7 +57,7 @@ Oracle::Oracle(const ReplayTable& table, CostAxis axis) : table_(table) {
     }
     if (!table.flops) {
         throw InputError(ErrorId::run_unsuited,
-                         table.run + ": the trace has no FLOPs of steps; record the run again.");
+                         table.run + ": the trace has no FLOPs for its steps; record the run again.");
     }
     for (std::int64_t k = 0; k <= table.columns.max_steps(); ++k) {
         flops_.emplace_back(table.tokens());

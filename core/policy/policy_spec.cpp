@@ -128,7 +128,7 @@ Pairs split_pairs(const std::string& kind, const std::string& keys, std::string_
                    "expected KEY=VALUE after the colon, found " + in_quotes(pair) + "; its keys: " + keys);
         }
         if (std::any_of(pairs.begin(), pairs.end(), [&](const auto& one) { return one.first == key; })) {
-            refuse(kind, std::string(key) + " is given twice");
+            refuse(kind, std::string(key) + " is given twice; give the key once");
         }
         pairs.emplace_back(key, trimmed(pair.substr(equals + 1)));
     }
@@ -149,12 +149,12 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
     };
     const std::string_view name = take("name");
     if (name.empty()) {
-        refuse("signal", "expected the name of a recorded signal for name, found none; write "
+        refuse("signal", "expected the name of a recorded signal for the key name, found nothing; write "
                          "signal:name=gate,theta=NUMBER");
     }
     const std::string_view stops = take("stops");
     if (!stops.empty() && stops != "below" && stops != "above") {
-        refuse("signal", "expected below or above for stops, found " + in_quotes(stops));
+        refuse("signal", "expected below or above for the key stops, found " + in_quotes(stops));
     }
     return signal_kind(policy_signal(name),
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);

@@ -53,12 +53,11 @@ void ReplayTable::require(const PolicySpec& spec) const {
             continue;
         }
         if (signal == PolicySignal::continue_value) {
-            throw InputError(
-                ErrorId::policy_unsuited,
-                run + ": policy learned needs a gate or router, and this run's model has none or the "
-                      "trace lacks its values; record a model that halts (adaponderlm, ponderlm3, "
-                      "adaptive_latent_cot), give a run of your own its rule "
-                      "(Writer.run(rule=...) in Python), or choose another policy.");
+            throw InputError(ErrorId::policy_unsuited,
+                             run + ": policy learned needs a gate or router, and this run's model has none "
+                                   "or the trace lacks its values; record a model that halts (adaponderlm, "
+                                   "ponderlm3, adaptive_latent_cot), give your own run its rule "
+                                   "(Writer.run(rule=...) in Python), or choose another policy.");
         }
         throw InputError(ErrorId::policy_unsuited,
                          run + ": policy " + spec.kind->name + " needs the signal " + name_of(signal) +

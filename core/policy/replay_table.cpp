@@ -152,7 +152,7 @@ void TableReader::choose_columns(const std::vector<PolicySignal>& only,
     constexpr std::int64_t most_steps = 4096;
     if (last < 1 || last > most_steps) {
         fail("expected from 1 to " + std::to_string(most_steps) + " further steps, found " +
-             std::to_string(last) + "; choose a run with as many.");
+             std::to_string(last) + "; choose another run.");
     }
     const std::optional<RunRule> rule = own_rule(run_, chosen_);
     const auto in = [](const auto& list, const auto& one) {
@@ -249,8 +249,8 @@ ReplayTable TableReader::read(const ProgressSink& progress, const std::stop_toke
     std::size_t total = 0;
     for (const SequenceInfo& sequence : sequences) {
         if (sequence.tokens > std::numeric_limits<std::uint32_t>::max()) {
-            fail("expected sequences of fewer than 2^32 tokens, found one of " +
-                 std::to_string(sequence.tokens) + "; record the text in parts.");
+            fail("expected sequences of fewer than 2^32 tokens, found a sequence of " +
+                 std::to_string(sequence.tokens) + " tokens; record the text in parts.");
         }
         total += static_cast<std::size_t>(sequence.tokens);
     }

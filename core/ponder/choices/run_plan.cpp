@@ -41,7 +41,7 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
         if (first < 0 || last < first) {
             throw InputError(ErrorId::usage_value,
                              range.option + ": expected " + range.what +
-                                 " as all, numbers and ranges from 0, as in 0,3-5, found '" +
+                                 " as all, or as numbers and ranges from 0 such as 0,3-5, found '" +
                                  std::string(entry) + "'; write " + range.usage + ".");
         }
         if (first < range.begin || last >= range.end) {
@@ -114,7 +114,7 @@ void require_single_stream(const ModelConfig& config, const std::string& what) {
             ErrorId::usage_unsuited,
             what + ": expected a model with one residual stream, found depth mixing " +
                 to_string(config.depth.kind) +
-                ", which has no single one after a layer; take the state at the end of each step.");
+                ", which has no single stream after a layer; use the state at the end of each step.");
     }
 }
 

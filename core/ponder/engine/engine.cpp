@@ -40,7 +40,7 @@ void require_finite(const Parameters& parameters, const Checkpoint& checkpoint) 
         if (!at::isfinite(parameters.at(spec.name)).all().item<bool>()) {
             throw InputError(ErrorId::checkpoint_numbers, checkpoint.folder, "finite numbers in " + spec.name,
                              "NaN or infinity",
-                             "its training diverged or the file is damaged; use another checkpoint");
+                             "the training diverged or the file is damaged: use another checkpoint");
         }
     }
 }
@@ -108,9 +108,10 @@ void EngineParts::check_ids(std::span<const std::int32_t> ids) const {
     const std::int64_t vocabulary = model.config().vocab_size;
     for (const std::int32_t id : ids) {
         if (id < 0 || id >= vocabulary) {
-            throw InputError(ErrorId::text_ids,
-                             "Token id " + std::to_string(id) + " is outside of the model's vocabulary of " +
-                                 std::to_string(vocabulary) + "; use the tokenizer of the checkpoint.");
+            throw InputError(ErrorId::text_ids, "Token id " + std::to_string(id) +
+                                                    " is outside of the model's vocabulary of " +
+                                                    std::to_string(vocabulary) +
+                                                    " tokens; use the tokenizer of the checkpoint.");
         }
     }
 }
@@ -189,7 +190,7 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     refuse(plan.kv && (!steps || method.visibility() != VisibilityRule::per_step),
            "--kv: expected a method with the per-step rule, found " + name +
                (steps ? ", which has its own rule; leave --kv out."
-                      : ", which has no such steps; leave --kv out."),
+                      : ", which has no ponder steps; leave --kv out."),
            ErrorId::usage_unsuited);
     const std::int64_t prefix = plan.prefix.value_or(0);
     refuse(prefix > 0 && !config.released.prefix_lm,
@@ -203,18 +204,19 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
            "--prefix needs --kv full or per_step: the tokens of a prefix see each other at every step.",
            ErrorId::usage_conflict);
     refuse(prefix > 0 && !plan.attention.none(),
-           "--prefix: sequence attention is recorded of causal runs only; leave --attention out.",
+           "--prefix: sequence attention can be recorded in causal runs only; leave --attention out.",
            ErrorId::usage_conflict);
     refuse(!plan.start_state.empty() && !config.has_start_state(),
            "--initial-state: the method " + name +
-               " starts from the embedding; only huginn and parcae have a start state. Leave it out.",
+               " starts from the embedding; only huginn and parcae have a start state. Leave --initial-state "
+               "out.",
            ErrorId::usage_unsuited);
     const bool one_step = method.visibility() == VisibilityRule::interleaved && !method.knows_inputs();
     refuse(plan.refreshes && plan.refreshes != before.refreshes && !plan.counts_refreshes(method),
            "A model of the method " + name +
-               (one_step
-                    ? " that runs one step a token has nothing to refresh; leave --jacobi out."
-                    : " is computed exactly in one go; Jacobi refreshes are for ponderlm2 and ponderlm3."),
+               (one_step ? " that runs one step a token has nothing to refresh; leave --jacobi out."
+                         : " is computed exactly in one pass; leave --jacobi out, which is for ponderlm2 and "
+                           "ponderlm3."),
            ErrorId::usage_unsuited);
     const std::int64_t refreshes = plan.refreshes.value_or(0);
     refuse(refreshes < 0,
@@ -225,7 +227,7 @@ void check_plan(const RunPlan& plan, const ModelConfig& config, const Method& me
     }
     refuse(plan.experts != RecordedExperts::none && config.experts.layers.empty(),
            "--record experts needs a model with a mixture of experts, and " + to_string(config.architecture) +
-               " has none. Leave experts out.",
+               " has no experts. Leave experts out of --record.",
            ErrorId::usage_unsuited);
     // With layers as steps, a step records one state and one read-out: those of its layer.
     const bool layers = plan.layers_are_steps;
@@ -257,10 +259,10 @@ void Engine::use(RunPlan plan) {
     }
     if (plan.layers_are_steps && !impl_->plan.layers_are_steps &&
         config().depth.kind == DepthMixing::depth_attention) {
-        impl_->notices.push_back({NoticeId::run_layers_as_steps,
-                                  "The layers of this plain model are the steps of the run, and steps have "
-                                  "no depth weights; record without --policy and --record layers to keep "
-                                  "those."});
+        impl_->notices.push_back(
+            {NoticeId::run_layers_as_steps,
+             "The layers of this vanilla model are the steps of the run, so the run has no depth weights. To "
+             "record them, leave out --policy and --record layers."});
     }
     impl_->layer_steps = std::move(layers);
     impl_->plan = std::move(plan);

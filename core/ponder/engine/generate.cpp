@@ -134,10 +134,9 @@ public:
                 throw InputError(ErrorId::text_long,
                                  "This model has positions for " +
                                      std::to_string(impl.backbone().longest_sequence()) +
-                                     " tokens; a prompt of " + std::to_string(prompts[i].size()) +
+                                     " tokens, and a prompt of " + std::to_string(prompts[i].size()) +
                                      " leaves no room for " + std::to_string(options.max_new_tokens) +
-                                     " new tokens; shorten the prompt, or "
-                                     "generate fewer tokens.");
+                                     " new tokens; shorten the prompt, or generate fewer tokens.");
             }
             prompt_[i] = static_cast<std::int64_t>(prompts[i].size());
             live_.push_back(i);

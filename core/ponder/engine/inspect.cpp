@@ -143,9 +143,10 @@ ArrayMap Engine::inspect_batch(const std::vector<std::vector<std::int32_t>>& ids
     std::vector<Window> windows;
     for (const std::vector<std::int32_t>& row : ids) {
         if (static_cast<std::int64_t>(row.size()) != length) {
-            throw InputError(ErrorId::text_ids,
-                             "The rows of ids must have one length: " + std::to_string(length) + " and " +
-                                 std::to_string(row.size()) + " tokens were given; compute them separately.");
+            throw InputError(ErrorId::text_ids, "The rows of ids must have the same length, but " +
+                                                    std::to_string(length) + " and " +
+                                                    std::to_string(row.size()) +
+                                                    " tokens were given; compute the rows separately.");
         }
         windows.push_back({row, 0, length, numbers.empty() ? -1 : numbers[windows.size()]});
     }

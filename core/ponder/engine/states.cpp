@@ -117,10 +117,9 @@ private:
 
 void refuse_patches_of_passes(const RunPlan& plan, const Method& method) {
     if (plan.refreshes && plan.iterates(method)) {
-        throw InputError(
-            ErrorId::usage_conflict,
-            "--patch needs exact scoring, because a fixed number of Jacobi refreshes does not carry "
-            "a patched state to every later slot. Add --jacobi exact.");
+        throw InputError(ErrorId::usage_conflict,
+                         "--patch needs exact scoring, because a fixed number of Jacobi refreshes does not "
+                         "carry a patched state to every later slot. Add --jacobi exact.");
     }
 }
 
@@ -152,7 +151,7 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
                          "A state of " + to_string(place) + ": expected " + expected + "; " + what + ".");
     };
     if (place.step < 0 || place.step > method.max_steps()) {
-        refuse("a step from 0 to " + std::to_string(method.max_steps()), "the model has no other");
+        refuse("a step from 0 to " + std::to_string(method.max_steps()), "the model has no other steps");
     }
     if (place.layer == StatePlace::end_of_step) {
         if (patched && method.wants_stream() && place.step < method.max_steps()) {
@@ -163,12 +162,12 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
         return;
     }
     if (method.layers_are_steps()) {
-        refuse("no layer", "the layers of this model are its steps here");
+        refuse("no layer", "the layers of this model are the steps of the run");
     }
     if (place.layer < config().core_begin() || place.layer >= config().core_end()) {
         refuse("a layer from " + std::to_string(config().core_begin()) + " to " +
                    std::to_string(config().core_end() - 1),
-               "its steps run no other");
+               "the steps of this model run no other layers");
     }
     require_single_stream(config(), "A state of " + to_string(place));
 }
@@ -180,16 +179,15 @@ void Engine::use_patches(std::vector<StatePatch> patches) {
         if (static_cast<std::int64_t>(patch.state.size()) != width) {
             throw InputError(ErrorId::patch_place, "A state for " + to_string(patch.to) + ": expected " +
                                                        std::to_string(width) +
-                                                       " numbers, the width of this model there, found " +
+                                                       " numbers, the width of the state, found " +
                                                        std::to_string(patch.state.size()) +
-                                                       "; take it from a model of the same width.");
+                                                       "; take the state from a model of the same width.");
         }
         if (!std::all_of(patch.state.begin(), patch.state.end(), [](float x) { return std::isfinite(x); })) {
-            throw InputError(
-                ErrorId::patch_place,
-                "A state for " + to_string(patch.to) +
-                    ": expected finite numbers, found NaN or infinity; its step did not run, or it was too "
-                    "large for fp16.");
+            throw InputError(ErrorId::patch_place,
+                             "A state for " + to_string(patch.to) +
+                                 ": expected finite numbers, found NaN or infinity, because the step did not "
+                                 "run or the state was too large for fp16; take another state.");
         }
     }
     impl_->patches = std::move(patches);

@@ -183,18 +183,18 @@ private:
 std::shared_ptr<const HaltingRule> policy_halting(const PolicySpec& spec, const ModelConfig& config) {
     const std::string method = to_string(config.ponder.method);
     if (!spec.kind->causal) {
-        throw InputError(ErrorId::policy_unsuited,
-                         "Policy " + spec.kind->name +
-                             " needs the next token, which a run does not know yet; use ponderscope policy, "
-                             "which replays it and with --rerun runs the model to the steps of the replay.");
-    }
-    if (!spec.kind->can_run()) {
         throw InputError(
             ErrorId::policy_unsuited,
-            "Policy " + spec.text() +
-                " reads a recorded signal that the engine does not compute, so the policy can only be "
-                "replayed (ponderscope policy); to run it, apply the rule in your own code and record that "
-                "run.");
+            "Policy " + spec.kind->name +
+                " needs the next token, which a run does not know yet; use ponderscope policy, which replays "
+                "the policy and with --rerun runs the model for the replayed steps.");
+    }
+    if (!spec.kind->can_run()) {
+        throw InputError(ErrorId::policy_unsuited,
+                         "Policy " + spec.text() +
+                             " reads a recorded signal that the engine does not compute, so the policy can "
+                             "only be replayed (ponderscope policy); to run it, apply the rule in your own "
+                             "code and record that run.");
     }
     PolicyContext context;
     // In a vanilla model the blocks are the steps (layer_steps.h).

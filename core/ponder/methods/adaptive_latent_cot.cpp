@@ -56,11 +56,11 @@ AdaptiveLatentCot::AdaptiveLatentCot(const ModelConfig& config, const Parameters
     const at::Tensor& bias = parameters.at("pondering.router.bias");
     const std::int64_t rows = weight.size(0);
     if ((rows != 1 && rows != max_steps()) || bias.size(0) != rows) {
-        throw InputError(ErrorId::checkpoint_tensor,
-                         "pondering.router.weight must have 1 row or one for each of the " +
-                             std::to_string(max_steps()) +
-                             " steps, and pondering.router.bias as many elements: found " +
-                             std::to_string(rows) + " and " + std::to_string(bias.size(0)) + ".");
+        throw InputError(
+            ErrorId::checkpoint_tensor,
+            "pondering.router.weight must have 1 row or one for each of the " + std::to_string(max_steps()) +
+                " steps, and pondering.router.bias as many elements, found " + std::to_string(rows) +
+                " rows and " + std::to_string(bias.size(0)) + " elements; get the checkpoint again.");
     }
     router_ = Fp32Linear(weight, bias);
 }

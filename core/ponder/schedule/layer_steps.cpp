@@ -21,7 +21,7 @@ std::int64_t last_block(const ModelConfig& config) {
         throw InputError(ErrorId::usage_unsuited,
                          "Exits over layers read the residual stream after each block, and a model with " +
                              to_string(config.depth.kind) +
-                             " has no single one; leave --record layers and --policy out.");
+                             " has no single stream; leave --record layers and --policy out.");
     }
     return config.layers - 1;
 }

@@ -34,13 +34,13 @@ at::Tensor read_states(const std::filesystem::path& path, const ModelConfig& con
         }
         const std::string shape = joined(view.shape, [](std::int64_t size) { return std::to_string(size); });
         if (view.shape.size() != 3 || view.shape[2] != config.hidden_size) {
-            throw InputError(ErrorId::checkpoint_tensor, path, expected, "one of shape [" + shape + "]",
-                             "make the states for this model's width");
+            throw InputError(ErrorId::checkpoint_tensor, path, expected, "the shape [" + shape + "]",
+                             "make start states of this model's width");
         }
         const at::ScalarType type = scalar_type_of(view.dtype);
         if (!at::isFloatingType(type)) {
-            throw InputError(ErrorId::checkpoint_tensor, path, expected, "whole numbers in it",
-                             "store it as float32");
+            throw InputError(ErrorId::checkpoint_tensor, path, expected, "a tensor of whole numbers",
+                             "store the tensor as float32");
         }
         at::Tensor rows = at::empty(view.shape, at::TensorOptions(type));
         std::memcpy(rows.data_ptr(), view.bytes.data(), view.bytes.size());
@@ -86,7 +86,7 @@ StartState StartState::parse(const std::string& spec, const std::filesystem::pat
         throw InputError(
             ErrorId::file_missing,
             "--initial-state: expected random, random:SEED, zero or a safetensors file, found '" + spec +
-                "', and no such file here or in " + folder.string() + ".");
+                "', and no such file in the working folder or in " + folder.string() + ".");
     }
     start.rows_ = read_states(start.path_, config).contiguous();
     // The digest covers shape and numbers, so the same states in another file or dtype have the same digest.
