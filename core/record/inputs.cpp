@@ -29,7 +29,7 @@ std::vector<std::int32_t> row_from_json(const nlohmann::json& row, const std::fi
     for (const nlohmann::json& id : row) {
         if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
             throw InputError(ErrorId::text_ids, file, "token ids, whole numbers from 0", describe(id),
-                             "write [[1, 2, 3], [4, 5]]");
+                             "write rows as in [[1, 2, 3], [4, 5]]");
         }
         ids.push_back(id.get<std::int32_t>());
     }
@@ -40,7 +40,7 @@ std::vector<std::vector<std::int32_t>> ids_from_json(const std::filesystem::path
     const nlohmann::json document = read_json_file(file);
     if (!document.is_array() || document.empty()) {
         throw InputError(ErrorId::text_ids, file, "a list of rows of token ids", describe(document),
-                         "write [[1, 2, 3], [4, 5]]");
+                         "write rows as in [[1, 2, 3], [4, 5]]");
     }
     std::vector<std::vector<std::int32_t>> rows;
     if (!document.front().is_array()) {
@@ -50,7 +50,7 @@ std::vector<std::vector<std::int32_t>> ids_from_json(const std::filesystem::path
     for (const nlohmann::json& row : document) {
         if (!row.is_array()) {
             throw InputError(ErrorId::text_ids, file, "rows of token ids only", describe(row),
-                             "write [[1, 2, 3], [4, 5]]");
+                             "write rows as in [[1, 2, 3], [4, 5]]");
         }
         rows.push_back(row_from_json(row, file));
     }
@@ -66,7 +66,7 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
     }
     if (tensor->shape.empty() || tensor->shape.size() > 2) {
         throw InputError(ErrorId::text_ids, path, "input_ids of shape [T] or [B, T]",
-                         std::to_string(tensor->shape.size()) + " axes", "reshape it");
+                         std::to_string(tensor->shape.size()) + " axes", "reshape input_ids");
     }
     SignalChunk chunk;
     chunk.dtype = tensor->dtype;
@@ -80,7 +80,7 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
         for (std::size_t at = begin; at < begin + length; ++at) {
             if (values[at] < 0 || values[at] > std::numeric_limits<std::int32_t>::max()) {
                 throw InputError(ErrorId::text_ids, path, "token ids from 0 in input_ids",
-                                 std::to_string(values[at]), "save unpadded rows");
+                                 std::to_string(values[at]), "save the rows without padding");
             }
             row.push_back(static_cast<std::int32_t>(values[at]));
         }
@@ -129,7 +129,7 @@ std::vector<std::vector<std::int32_t>> read_ids(const std::filesystem::path& fil
     }
     if (rows.empty()) {
         throw InputError(ErrorId::text_empty, file, "at least one row of token ids", "none",
-                         "write [[1, 2, 3]]");
+                         "write rows as in [[1, 2, 3], [4, 5]]");
     }
     return rows;
 }
@@ -178,7 +178,7 @@ std::vector<SequenceInput> sequences_of(const RunReference& reference) {
     if (sequences.empty()) {
         throw InputError(ErrorId::trace_run, reference.trace,
                          "a finished sequence in the run '" + run.name + "'", "none",
-                         "let it finish, or name another run");
+                         "wait until a sequence is finished, or name another run");
     }
     return sequences;
 }

@@ -73,8 +73,8 @@ public:
             const auto place = [&](const char* key) {
                 const nlohmann::json* number = one.is_object() ? find_field(one, key) : nullptr;
                 if (number == nullptr || !number->is_number_unsigned()) {
-                    fail("labels {\"begin\", \"end\", \"class\"} by bytes in \"" + printable(field, 100) +
-                             "\"",
+                    fail("labels {\"begin\", \"end\", \"class\"} with byte offsets in \"" +
+                             printable(field, 100) + "\"",
                          describe(one));
                 }
                 return number->get<std::uint64_t>();
@@ -84,7 +84,7 @@ public:
             label.name = name_in(name == nullptr ? nlohmann::json() : *name, field + ".class");
             if (label.begin >= label.end || label.end > text_bytes) {
                 fail("labels within the text's " + std::to_string(text_bytes) + " bytes",
-                     "one of bytes " + std::to_string(label.begin) + " to " + std::to_string(label.end));
+                     "a label of bytes " + std::to_string(label.begin) + " to " + std::to_string(label.end));
             }
             labels.push_back(std::move(label));
         }
@@ -93,7 +93,7 @@ public:
         for (std::size_t i = 1; i < labels.size(); ++i) {
             if (labels[i].begin < labels[i - 1].end) {
                 fail("labels that do not overlap",
-                     "two at byte " + std::to_string(labels[i].begin) + " of the text");
+                     "two labels at byte " + std::to_string(labels[i].begin) + " of the text");
             }
         }
         return labels;
@@ -152,7 +152,7 @@ void JsonlSource::read(const std::string& line, SequenceInput& sequence, bool en
     if (lines_->too_long()) {
         throw InputError(ErrorId::text_line, where + ": expected at most " +
                                                  std::to_string(LineReader::max_line_bytes >> 20) +
-                                                 " MiB, found more.");
+                                                 " MiB, found a longer line.");
     }
     const nlohmann::json object = parse_line(line, where);
     const Line content(where, object);
@@ -181,12 +181,12 @@ void JsonlSource::read(const std::string& line, SequenceInput& sequence, bool en
     }
     sequence.set_tokens(options_.reading.encode(tokenizer_, sequence.text));
     if (sequence.ids.size() < 2) {
-        content.fail("a text of at least two tokens", std::to_string(sequence.ids.size()));
+        content.fail("at least two tokens", std::to_string(sequence.ids.size()));
     }
     for (const std::int32_t id : sequence.ids) {
         if (id < 0 || id >= vocab_size_) {
-            content.fail("tokens below the model's vocab_size " + std::to_string(vocab_size_),
-                         std::to_string(id) + ", a token that the model does not have");
+            content.fail("token ids below the model's vocab_size " + std::to_string(vocab_size_),
+                         std::to_string(id) + ", which is not in the model's vocabulary");
         }
     }
 }

@@ -74,7 +74,7 @@ void LineReader::find_packing() {
     if (packing_ != Packing::none && !gzip_ && zstd_ == nullptr) {
         throw EnvironmentError(ErrorId::environment_memory,
                                path_.string() +
-                                   ": no memory to decompress it; close some programs and try again.");
+                                   ": out of memory while decompressing; close some programs and try again.");
     }
 }
 

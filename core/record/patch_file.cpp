@@ -98,8 +98,8 @@ std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path) {
         patches.push_back(patch_of(JsonObject(one, path, name)));
         const StatePlace& to = patches.back().to;
         if (!seen.insert(key_of(to)).second) {
-            throw InputError(ErrorId::patch_place, path, "every place once",
-                             name + " with " + to_string(to) + " again", "leave one of them out");
+            throw InputError(ErrorId::patch_place, path, "each place once",
+                             name + " with " + to_string(to) + " twice", "leave one of the two out");
         }
     }
     return patches;
@@ -170,10 +170,9 @@ std::vector<StatePatch> take_states(const Engine& engine, const std::vector<Plan
         if (!patch.from) {
             one.state.assign(static_cast<std::size_t>(engine.state_width(patch.to.layer)), 0.0F);
         } else if (one.state = found.at(key_of(*patch.from)); one.state.empty()) {
-            throw InputError(ErrorId::patch_place,
-                             "--patch: expected a state of " + to_string(*patch.from) +
-                                 ", found that the token stopped before that step; take an earlier step, or "
-                                 "record with --policy full.");
+            throw InputError(ErrorId::patch_place, "--patch: expected a state of " + to_string(*patch.from) +
+                                                       ", found that the token stopped before that step; "
+                                                       "take an earlier step, or record with --policy full.");
         }
     }
     return states;

@@ -59,7 +59,7 @@ RecordChoice RecordChoice::parse(const std::string& text) {
         }
     }
     if (choice.scalars && (layers || choice.states || choice.experts != RecordedExperts::none)) {
-        refuse("found layers, states or experts beside scalars, which keeps none");
+        refuse("found layers, states or experts beside scalars, which records none of them");
     }
     choice.exits = layers && !named;
     choice.lens = layers && named;
@@ -71,8 +71,7 @@ void RecordChoice::apply(Engine& engine) const {
         if (engine.max_steps() > 0) {
             throw InputError(
                 ErrorId::usage_unsuited,
-                "--record layers makes the blocks of a vanilla model its steps, and this one "
-                "(method " +
+                "--record layers makes the blocks of a vanilla model its steps, and this model (method " +
                     to_string(engine.config().ponder.method) +
                     ") has steps of its own; write --record steps,layers to read every layer out "
                     "at every step.");

@@ -53,7 +53,7 @@ void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, con
     if (digest != run.checkpoint_digest) {
         throw InputError(ErrorId::resume_differs, checkpoint.folder,
                          "the weights of run \"" + run.name + "\" (" + run.checkpoint + ")",
-                         "different weights", "name the checkpoint that it was recorded from");
+                         "different weights", "name the checkpoint that the run was recorded from");
     }
 }
 

@@ -65,7 +65,7 @@ std::vector<std::int32_t> ids_of_json(const JsonObject& object, const char* key,
     std::vector<std::int32_t> ids;
     for (const nlohmann::json& id : object.required_array(key)) {
         if (!id.is_number_integer() || id < 0 || id >= vocabulary) {
-            object.fail(key, "token ids from 0, below " + std::to_string(vocabulary));
+            object.fail(key, "token ids of at least 0 and below " + std::to_string(vocabulary));
         }
         ids.push_back(id.get<std::int32_t>());
     }
@@ -269,7 +269,7 @@ void RequestScorer::read_pair(ScoredRequest& request, const nlohmann::json& cont
     if (asked > window_) {
         throw InputError(ErrorId::text_long, "The continuation has " + std::to_string(asked) +
                                                  " tokens: expected at most " + std::to_string(window_) +
-                                                 ", the window. Shorten it.");
+                                                 " (the window). Shorten the continuation.");
     }
     keep_last(request, window_ + 1);
 }
@@ -348,7 +348,8 @@ ScoredRequest RequestScorer::read(const std::string& line, std::int64_t number) 
             }
             if (window_ <= request.max_tokens) {
                 object.fail("max_tokens",
-                            "less than " + std::to_string(window_) + ", the window, with room for a context",
+                            "less than " + std::to_string(window_) +
+                                " (the window), to leave room for a context,",
                             "lower it");
             }
             keep_last(request, window_ - request.max_tokens);

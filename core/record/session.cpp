@@ -196,13 +196,11 @@ std::optional<RunInfo> run_to_resume(const std::filesystem::path& trace, const R
         return found;
     }
     if (!difference.empty()) {
-        throw InputError(ErrorId::resume_differs, trace,
-                         "a run of these texts, weights and options to resume",
-                         "run \"" + found->name +
-                             "\", which differs (first as it was recorded, then as it is "
-                             "resumed: " +
-                             difference + ")",
-                         "resume with the options of that run, or choose another --name");
+        throw InputError(
+            ErrorId::resume_differs, trace, "a run of these texts, weights and options to resume",
+            "run \"" + found->name +
+                "\" with other settings (first the recorded, then the requested: " + difference + ")",
+            "resume with the options of that run, or choose another --name");
     }
     TokenTotals finished;
     for (const SequenceInfo& sequence : reader.sequences(found->id)) {
@@ -266,10 +264,9 @@ private:
             return std::nullopt;
         }
         if (shape_.stride == shape_.context) {
-            throw InputError(
-                ErrorId::usage_unsuited,
-                "--bos every-window puts the start token where windows overlap. Choose a --stride "
-                "below the context.");
+            throw InputError(ErrorId::usage_unsuited,
+                             "--bos every-window puts the start token into the overlap of windows, and these "
+                             "do not overlap. Choose a --stride below the context.");
         }
         return tokenizer_ != nullptr ? std::optional(require_start_token(*tokenizer_)) : std::nullopt;
     }

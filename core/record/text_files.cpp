@@ -25,7 +25,8 @@ bool is_white(char c) {
 }
 
 [[noreturn]] void too_short(const std::string& name) {
-    throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one", "give a longer one");
+    throw InputError(ErrorId::text_empty, name, "a text of at least two tokens", "one token",
+                     "give a longer text");
 }
 
 } // namespace
@@ -80,7 +81,7 @@ void TextFiles::fill(std::size_t bytes) {
             check_text(fresh, name_); // has more specific errors for the start of a text
         }
         throw InputError(ErrorId::text_bytes, name_, "UTF-8 text without NUL bytes",
-                         "another byte at byte " + std::to_string(offset_ + valid_ + wrong),
+                         "an invalid or NUL byte at byte " + std::to_string(offset_ + valid_ + wrong),
                          "convert it to UTF-8 (iconv) or check that it is a text file");
     }
     valid_ += is_unfinished ? wrong : fresh.size();
@@ -216,8 +217,8 @@ std::shared_ptr<const SequenceInput> TextFiles::read_next() {
     if (part_ > 1 && around_seam(encoding, offset_ + from) != expected_) {
         throw InputError(ErrorId::text_tokenizer, name_,
                          "a text whose tokens do not depend on where reading starts",
-                         "other tokens at byte " + std::to_string(seam_),
-                         "cut it into several files, or into lines of JSON for --jsonl");
+                         "different tokens at byte " + std::to_string(seam_),
+                         "cut the text into several files, or into lines of JSON for --jsonl");
     }
     const std::size_t end = is_last ? buffer_.size() : choose_cut(encoding, from);
 

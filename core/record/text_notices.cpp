@@ -35,21 +35,22 @@ void TextNotices::add_cut_text(const Tokenizer& tokenizer, const TextReading& re
 Notices TextNotices::all() const {
     Notices said;
     if (marked_ > 0) {
-        said.push_back({NoticeId::text_byte_order_mark,
-                        texts_begin(marked_) +
-                            " with a byte-order mark (U+FEFF), which is recorded as text: save without it."});
+        said.push_back(
+            {NoticeId::text_byte_order_mark,
+             texts_begin(marked_) +
+                 " with a byte-order mark (U+FEFF), which is recorded as text. Save the file without it."});
     }
     if (doubled_ > 0) {
-        said.push_back(
-            {NoticeId::text_start_token,
-             texts_begin(doubled_) + " with the start token " + printable(start_) +
-                 ", which the tokenizer adds as well, so that it stands there twice: take it out, or give "
-                 "--bos never."});
+        said.push_back({NoticeId::text_start_token, texts_begin(doubled_) + " with the start token " +
+                                                        printable(start_) +
+                                                        ", and the tokenizer adds a second one. Remove the "
+                                                        "start token from the text, or give --bos never."});
     }
     if (cut_ > 0) {
-        said.push_back({NoticeId::text_cut,
-                        "A long text makes several sequences, and only the first has the start token " +
-                            printable(start_) + '.'});
+        said.push_back(
+            {NoticeId::text_cut,
+             "A long text was cut into several sequences, and only the first has the start token " +
+                 printable(start_) + '.'});
     }
     return said;
 }
@@ -90,8 +91,8 @@ std::shared_ptr<const SequenceInput> TextSource::next() {
         if (digest_.empty()) {
             digest_ = digest;
         } else if (digest_ != digest || skipped() != skipped_before_) {
-            throw InputError(ErrorId::file_changed, name_, "the texts of the first reading",
-                             "different texts", "record a file that nobody writes to");
+            throw InputError(ErrorId::file_changed, name_, "the same texts as at the first reading",
+                             "different texts", "record a file that no program writes to");
         }
     }
     return sequence;

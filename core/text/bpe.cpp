@@ -64,7 +64,7 @@ void TokenTexts::build(std::vector<std::pair<std::string_view, std::int64_t>> to
         const auto at = static_cast<std::size_t>(id);
         if (present_[at]) {
             throw InputError(
-                ErrorId::tokenizer_file, file, "a token for each id",
+                ErrorId::tokenizer_file, file, "one token for each id",
                 std::to_string(id) + " for both " + in_quotes(previous) + " and " + in_quotes(text), remedy);
         }
         previous = text;
@@ -116,9 +116,10 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
                                              : a < 0                       ? left
                                              : b < 0                       ? right
                                                                            : std::string_view(joined);
-            throw InputError(ErrorId::tokenizer_file, file, "merges of tokens that are in the vocabulary",
+            throw InputError(ErrorId::tokenizer_file, file, "merges of known tokens",
                              "merge " + std::to_string(i + 1) + " of " + in_quotes(left) + " and " +
-                                 in_quotes(right) + ", where " + in_quotes(missing) + " is not in it",
+                                 in_quotes(right) + ", where " + in_quotes(missing) +
+                                 " is not in the vocabulary",
                              "the file is damaged, or vocabulary and merges belong to different tokenizers");
         }
         // If a pair is listed twice, the later entry wins, as in the library tokenizers.
@@ -139,14 +140,16 @@ Bpe Bpe::build(std::vector<std::pair<std::string_view, std::int64_t>> vocabulary
     };
     const bool all_bytes = bpe.settings_.byte_level && complete(bpe.byte_symbols_);
     if (bpe.settings_.byte_level && bpe.settings_.byte_fallback && !all_bytes) {
-        throw InputError(ErrorId::tokenizer_file, file, "a token for each byte, or no byte_fallback",
-                         "a byte-level vocabulary with holes and both", "this combination is not supported");
+        throw InputError(ErrorId::tokenizer_file, file,
+                         "a token for each byte, or a tokenizer without byte_fallback",
+                         "byte_fallback and a byte-level vocabulary that lacks bytes",
+                         "this combination is not supported");
     }
     if (bpe.settings_.unk_token && !all_bytes) { // otherwise no character is unknown
         bpe.unk_ = bpe.texts_.find(*bpe.settings_.unk_token);
         if (bpe.unk_ < 0 && !complete(bpe.byte_tokens_)) {
             throw InputError(ErrorId::tokenizer_file, file, "the unknown token in the vocabulary",
-                             in_quotes(*bpe.settings_.unk_token) + ", which is not",
+                             in_quotes(*bpe.settings_.unk_token) + ", which is not in it",
                              "take the tokenizer file from its source again");
         }
     }
@@ -237,7 +240,7 @@ void Bpe::merge(std::vector<Token>& s) const {
     if (n > std::size_t{std::numeric_limits<std::int32_t>::max()}) {
         throw InputError(
             ErrorId::text_long,
-            "The text: expected words of less than 2 GiB, found a longer one; split the text into parts.");
+            "The text: expected words of less than 2 GiB, found a longer word; split the text into parts.");
     }
     std::vector<std::int32_t> next(n);
     std::vector<std::int32_t> previous(n);

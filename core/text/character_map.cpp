@@ -36,7 +36,7 @@ CharacterMap CharacterMap::parse(std::string_view base64, const std::filesystem:
     }
     if (tree_bytes == 0 || tree_bytes % 4 != 0 || tree_bytes > bytes.size() - sizeof tree_bytes) {
         throw InputError(ErrorId::tokenizer_file, file, "a precompiled_charsmap of SentencePiece",
-                         "a damaged one", "take the tokenizer file from its source again");
+                         "a damaged precompiled_charsmap", "take the tokenizer file from its source again");
     }
     CharacterMap map;
     map.tree_.resize(tree_bytes / 4);
@@ -45,7 +45,7 @@ CharacterMap CharacterMap::parse(std::string_view base64, const std::filesystem:
     map.texts_ += '\0';
     if (!is_valid_utf8(map.texts_)) {
         throw InputError(ErrorId::tokenizer_file, file, "a precompiled_charsmap of UTF-8 texts",
-                         "other bytes", "take the tokenizer file from its source again");
+                         "bytes that are not UTF-8", "take the tokenizer file from its source again");
     }
     return map;
 }

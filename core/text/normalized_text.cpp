@@ -104,7 +104,7 @@ void Rewriter::replace(std::size_t bytes, std::string_view with) {
     if (out_.size() + with.size() > std::numeric_limits<std::uint32_t>::max()) {
         throw InputError(
             ErrorId::text_long,
-            "The text: expected less than 4 GiB after normalisation, found more; split it into parts.");
+            "The text: expected less than 4 GiB after normalisation, found more; split the text into parts.");
     }
     edits_.push_back({static_cast<std::uint32_t>(out_.size()), static_cast<std::uint32_t>(with.size()),
                       static_cast<std::uint32_t>(position_), static_cast<std::uint32_t>(bytes)});

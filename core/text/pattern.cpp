@@ -164,7 +164,7 @@ bool Pattern::find(std::string_view text, std::size_t from, std::size_t& begin, 
     if (text.size() > std::size_t{std::numeric_limits<int>::max()}) {
         throw InputError(ErrorId::text_long, "The text: expected less than 2 GiB, found " +
                                                  std::to_string(text.size()) +
-                                                 " bytes; split it into parts.");
+                                                 " bytes; split the text into parts.");
     }
     static thread_local const MatchState state;
     // The limit grows with the text, because a pattern may backtrack over a million spaces one by one. Only

@@ -171,7 +171,7 @@ void PreTokenizer::add(const JsonObject& object, const std::string& type) {
     };
     if (type == "ByteLevel") {
         if (byte_level_) {
-            object.fail("type", "one ByteLevel in a sequence", "this combination is not supported");
+            object.fail("type", "at most one ByteLevel in a sequence", "this combination is not supported");
         }
         if (object.boolean("add_prefix_space").value_or(true)) {
             Step prefix;

@@ -129,7 +129,7 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
     const std::string remedy =
         "save the tokenizer with transformers' save_pretrained, or give token ids instead of text";
     if (!fs::exists(folder)) {
-        throw InputError(ErrorId::text_tokenizer, folder, "a folder with " + expected, "nothing",
+        throw InputError(ErrorId::text_tokenizer, folder, "a folder with " + expected, "no such folder",
                          "check the path");
     }
     if (fs::exists(folder / "tokenizer.model")) {
@@ -140,7 +140,7 @@ Tokenizer Tokenizer::load_folder(const std::filesystem::path& place) {
         throw InputError(ErrorId::text_tokenizer, folder, expected, "a WordPiece vocabulary (vocab.txt)",
                          "this kind is not supported; give token ids instead of text");
     }
-    throw InputError(ErrorId::text_tokenizer, folder, expected, "none of them", remedy);
+    throw InputError(ErrorId::text_tokenizer, folder, expected, "none of these files", remedy);
 }
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -151,12 +151,12 @@ Tokenizer::~Tokenizer() = default;
 Encoding Tokenizer::encode(std::string_view text, bool add_special, bool parse_special) const {
     if (const std::size_t bad = first_invalid_utf8(text); bad != std::string_view::npos) {
         throw InputError(ErrorId::text_bytes, "The text: expected UTF-8, found an invalid byte at offset " +
-                                                  std::to_string(bad) + "; save it as UTF-8.");
+                                                  std::to_string(bad) + "; save the text as UTF-8.");
     }
     if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
         throw InputError(ErrorId::text_long, "The text: expected less than 4 GiB, found " +
                                                  std::to_string(text.size()) +
-                                                 " bytes; split it into parts.");
+                                                 " bytes; split the text into parts.");
     }
     Encoding out;
     const std::size_t guess = text.size() / 4 + 8;
@@ -276,13 +276,13 @@ void Tokenizer::require_vocabulary(std::int64_t vocabulary_size, const Encoding&
     require_vocabulary(vocabulary_size);
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
         if (encoding.ids[i] >= vocabulary_size) {
-            throw InputError(ErrorId::text_tokenizer, impl_->parts.file(),
-                             "token ids below " + std::to_string(vocabulary_size) +
-                                 ", the size of the model's vocabulary",
-                             "\"" + printable(impl_->text_of(encoding.ids[i])) + "\" with id " +
-                                 std::to_string(encoding.ids[i]) + " at byte " +
-                                 std::to_string(encoding.begin[i]) + " of the text",
-                             "take it out of the text, or use the tokenizer that belongs to this checkpoint");
+            throw InputError(
+                ErrorId::text_tokenizer, impl_->parts.file(),
+                "token ids below " + std::to_string(vocabulary_size) + ", the size of the model's vocabulary",
+                "\"" + printable(impl_->text_of(encoding.ids[i])) + "\" with id " +
+                    std::to_string(encoding.ids[i]) + " at byte " + std::to_string(encoding.begin[i]) +
+                    " of the text",
+                "remove this token from the text, or use the tokenizer that belongs to this checkpoint");
         }
     }
 }

@@ -125,11 +125,11 @@ void AddedTokens::add(AddedToken token, const fs::path& file) {
     const std::int32_t in_vocabulary = texts.find(token.content);
     if (in_vocabulary >= 0 && in_vocabulary != token.id) {
         throw InputError(ErrorId::tokenizer_file, file, "added tokens that agree with the vocabulary",
-                         described + ", which has id " + std::to_string(in_vocabulary) + " there", remedy);
+                         described + ", which has id " + std::to_string(in_vocabulary) + " in it", remedy);
     }
     if (in_vocabulary < 0 && texts.has(token.id)) {
         throw InputError(ErrorId::tokenizer_file, file, "added tokens that agree with the vocabulary",
-                         described + ", which is \"" + printable(texts.text(token.id)) + "\" there", remedy);
+                         described + ", which is \"" + printable(texts.text(token.id)) + "\" in it", remedy);
     }
     const bool new_content = by_content_.emplace(token.content, parts_.added.size()).second;
     const bool new_id = by_id_.emplace(token.id, parts_.added.size()).second;
@@ -307,10 +307,9 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
     if (kind == "GPTNeoXTokenizer" && !(parts.prefix.empty() && parts.suffix.empty())) {
         parts.prefix.clear();
         parts.suffix.clear();
-        parts.notices.push_back(
-            {NoticeId::tokenizer_added_tokens,
-             "The post_processor of tokenizer.json adds start or end tokens, which the class "
-             "GPTNeoXTokenizer of transformers drops: none is added here."});
+        parts.notices.push_back({NoticeId::tokenizer_added_tokens,
+                                 "The post_processor of tokenizer.json adds start or end tokens, which the "
+                                 "class GPTNeoXTokenizer of transformers drops: Ponderscope adds none."});
     }
     const auto compare_wish = [&](const char* wish, const char* name, const char* what,
                                   const std::vector<std::int32_t>& ids) {
@@ -332,8 +331,8 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
                  ", and tokenizer.json adds " + (adds ? "the " : "no ") + what + " " +
                  printable(token.content) + ": " +
                  (heeded_before
-                      ? "transformers 4 follows the first, transformers 5 and this program the second."
-                      : "transformers and this program follow the second.")});
+                      ? "transformers 4 follows the former, transformers 5 and Ponderscope the latter."
+                      : "transformers and Ponderscope follow the latter.")});
     };
     compare_wish("add_bos_token", "bos_token", "start token", parts.prefix);
     compare_wish("add_eos_token", "eos_token", "end token", parts.suffix);
@@ -356,7 +355,7 @@ void TokenizerConfig::follow_class(TokenizerParts& parts, const nlohmann::json& 
             parts.notices.push_back(
                 {NoticeId::tokenizer_steps,
                  "The class " + kind + " of transformers 5 builds its own " + key + " (" + step_names(there) +
-                     ") in the place of tokenizer.json's (" + step_names(here) +
+                     ") instead of using tokenizer.json's (" + step_names(here) +
                      "), and may cut texts differently. This program follows tokenizer.json, as "
                      "transformers 4 does."});
         }

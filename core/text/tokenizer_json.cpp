@@ -52,7 +52,7 @@ Unigram parse_unigram(const JsonObject& model, const Path& file) {
         vocabulary.emplace_back(entry[0].get_ref<const std::string&>(), entry[1].get<double>());
     }
     if (vocabulary.empty()) {
-        model.fail("vocab", "tokens", "take the tokenizer file from its source again");
+        model.fail("vocab", "at least one token", "take the tokenizer file from its source again");
     }
     return Unigram::build(vocabulary, model.integer("unk_id"), model.boolean("byte_fallback").value_or(false),
                           file);
@@ -61,11 +61,11 @@ Unigram parse_unigram(const JsonObject& model, const Path& file) {
 Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const Path& merges_file) {
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
         if (!model.text(key).value_or("").empty()) {
-            model.fail(key, "nothing", "this option is not supported");
+            model.fail(key, "no value", "this option is not supported");
         }
     }
     if (model.number("dropout").value_or(0) != 0) {
-        model.fail("dropout", "0", "it makes every encoding of a text different");
+        model.fail("dropout", "0", "set it to 0: dropout makes every encoding of a text different");
     }
     Bpe::Settings settings;
     settings.byte_level = byte_level;
@@ -76,7 +76,7 @@ Bpe parse_bpe(const JsonObject& model, bool byte_level, const Path& file, const 
 
     const JsonObject vocab = model.required_object("vocab");
     if (vocab.value().empty()) {
-        model.fail("vocab", "tokens", "take the tokenizer file from its source again");
+        model.fail("vocab", "at least one token", "take the tokenizer file from its source again");
     }
     std::vector<std::pair<std::string_view, std::int64_t>> vocabulary;
     vocabulary.reserve(vocab.value().size());
@@ -142,7 +142,7 @@ private:
                 }
             } else if (item.has("Sequence")) {
                 if (item.required_object("Sequence").required_text("id") != "A") {
-                    object.fail("single", "the sequence A alone");
+                    object.fail("single", "only the sequence A");
                 }
                 ++texts;
             } else {
@@ -195,14 +195,14 @@ TokenizerParts parts_of(const nlohmann::json& document, const Path& file, const 
     const std::string type = model_type(model);
     if (type != "BPE" && type != "Unigram") {
         throw InputError(ErrorId::tokenizer_file, file, "a BPE or Unigram tokenizer",
-                         "a " + printable(type) + " one",
+                         "a " + printable(type) + " tokenizer",
                          "this kind is not supported; give token ids instead of text");
     }
     parts.normalizer = Normalizer::parse(root.object("normalizer"));
     parts.pre_tokenizer = PreTokenizer::parse(root.object("pre_tokenizer"));
     parts.decoder = TokenDecoder::parse(root.object("decoder"));
     if (type == "Unigram" && parts.pre_tokenizer.is_byte_level()) {
-        model.fail("type", "BPE behind ByteLevel", "this combination is not supported");
+        model.fail("type", "BPE after ByteLevel", "this combination is not supported");
     }
     if (type == "Unigram") {
         parts.unigram = parse_unigram(model, file);

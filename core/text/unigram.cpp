@@ -32,8 +32,8 @@ Unigram Unigram::build(const std::vector<std::pair<std::string_view, double>>& v
     double lowest = 0;
     for (const auto& [text, score] : vocabulary) {
         if (!std::isfinite(score)) {
-            throw InputError(ErrorId::tokenizer_file, file, "finite scores of tokens",
-                             "another one for \"" + printable(text) + '"',
+            throw InputError(ErrorId::tokenizer_file, file, "a finite score for each token",
+                             "another score for \"" + printable(text) + '"',
                              "take the tokenizer file from its source again");
         }
         lowest = tokens.empty() ? score : std::min(lowest, score);
@@ -116,7 +116,8 @@ void Unigram::put_unknown(std::string_view word, std::uint32_t begin, std::uint3
     if (whole < 0 && unk_ < 0) {
         throw InputError(ErrorId::text_tokenizer,
                          "The text: expected characters that the tokenizer knows, found \"" +
-                             printable(part) + "\", and it has no token for unknown ones; take them out.");
+                             printable(part) +
+                             "\", and the tokenizer has no token for unknown characters; remove them.");
     }
     tokens.push_back({whole >= 0 ? whole : unk_, begin, end});
 }

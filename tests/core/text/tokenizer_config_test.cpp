@@ -195,7 +195,7 @@ TEST(TokenizerFolder, WhatStandsBesideATokenizerJson) {
         write(folder / file, "{}");
     };
     refused("tokenizer_config.json", R"({"added_tokens_decoder": {"3": {"content": "[p]"}}})",
-            "which is \"c\" there");
+            "which is \"c\" in it");
     refused("tokenizer_config.json", R"({"bos_token": 1})", "\"bos_token\"");
     refused("tokenizer_config.json", "[]", "tokenizer_config.json");
     refused("special_tokens_map.json", R"({"additional_special_tokens": [1]})", "special_tokens_map.json");

@@ -519,7 +519,7 @@ TEST(TokenizerFile, FilesOfOthers) {
           Case{"tokenizers/unsupported_bert_wordpiece", "WordPiece"},
           Case{"tokenizers/unsupported_t5_unigram", "loads, 32100 ids"},
           Case{"checkpoints/fake_gpt2", "loads, 50257 ids"}, Case{"checkpoints/hf2q_tiny_model", "vocab"},
-          Case{"checkpoints/tiny_gpt2", "loads, "}, Case{"checkpoints/tiny_llama3", "none of them"}}) {
+          Case{"checkpoints/tiny_gpt2", "loads, "}, Case{"checkpoints/tiny_llama3", "none of these files"}}) {
         EXPECT_NE(outcome(folder).find(expected), std::string::npos) << folder << ": " << outcome(folder);
     }
     const Tokenizer escape = Tokenizer::load_folder(root / "tokenizers/edge_mlxd/legacy_bpe_escape");
