@@ -157,7 +157,7 @@ private:
         if (total > options_.max_tokens) {
             notices_.push_back({NoticeId::page_cut,
                                 "The page shows the first " + std::to_string(options_.max_tokens) + " of " +
-                                    std::to_string(total) + " tokens; the numbers above are of all."});
+                                    std::to_string(total) + " tokens; the numbers above cover all tokens."});
         }
     }
 
@@ -212,7 +212,7 @@ private:
                     throw InputError(ErrorId::compare_tokens, trace_.path(), "the same tokens in both runs",
                                      "different tokens in sequence " + std::to_string(shown.number) + " of " +
                                          run.name,
-                                     "make a page of each");
+                                     "make a page of each run");
                 }
                 schema::each_token_field([&](const auto& field) {
                     auto& to = all.*field.values;
@@ -316,9 +316,9 @@ private:
             }
         }
         if (!left_out_.empty()) {
-            notices_.push_back(
-                {NoticeId::page_left_out,
-                 "To stay small the page leaves out " + joined(left_out_) + " by step; the trace has them."});
+            notices_.push_back({NoticeId::page_left_out, "To stay small, the page leaves out " +
+                                                             joined(left_out_) +
+                                                             " by step; the trace contains them."});
         }
     }
 

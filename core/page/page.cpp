@@ -57,7 +57,7 @@ std::vector<RunInfo> choose_page_runs(const TraceReader& trace, const std::vecto
                 std::string("two runs of one ") + (one_text ? "tokenizer" : "text"),
                 runs[0].name + " and " + runs[1].name +
                     (one_text ? ", which have different tokenizers" : ", which have different texts"),
-                "make a page of each");
+                "make a page of each run");
         }
     }
     if (!names.empty()) {

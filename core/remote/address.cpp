@@ -14,7 +14,7 @@ constexpr std::string_view scheme = "ssh://";
 
 [[noreturn]] void refuse(const std::string& url, const std::string& found) {
     throw InputError(ErrorId::usage_value, url, "ssh://HOST/PATH, or ssh://USER@HOST:PORT/PATH", found,
-                     "write the host as ssh knows it, then the path of the file there");
+                     "write the host as ssh knows it, then the path of the file on that host");
 }
 
 std::string environment(const char* name, const char* otherwise) {
@@ -37,14 +37,14 @@ std::string Address::machine() const {
 
 Address parse_address(const std::string& url) {
     if (!is_remote(url)) {
-        refuse(url, "another kind of name");
+        refuse(url, "a name without ssh://");
     }
     const std::size_t slash = url.find('/', scheme.size());
     std::string place = url.substr(scheme.size(), slash - scheme.size());
     Address address;
     address.path = slash == std::string::npos ? "/" : url.substr(slash);
     if (address.path.find('\0') != std::string::npos) {
-        refuse(url, "a path with a NUL in it");
+        refuse(url, "a path with a NUL byte");
     }
     const std::size_t at = place.rfind('@');
     const std::string user = at == std::string::npos ? std::string() : place.substr(0, at + 1);

@@ -100,7 +100,7 @@ void File::renew() {
     FileState fresh;
     try {
         if (answer.status != Status::ok) {
-            throw ProtocolFault("no state of a file");
+            throw ProtocolFault("a message without the state of a file");
         }
         Unpacker fields(answer.payload);
         fresh.generation = fields.u64();
@@ -115,12 +115,12 @@ void File::renew() {
         fields.end();
         if (fresh.generation == 0 || fresh.page_bytes < 512 || fresh.page_bytes > 65536 ||
             (fresh.page_bytes & (fresh.page_bytes - 1)) != 0 || fresh.head.size() > fresh.size) {
-            throw ProtocolFault("a state that no file can have");
+            throw ProtocolFault("an impossible state of a file");
         }
     } catch (const ProtocolFault& fault) {
         throw EnvironmentError(ErrorId::remote_connection,
-                               host_->machine() + ": expected an answer of ponderscope, found " +
-                                   fault.what() + "; install the same ponderscope on both sides.");
+                               host_->machine() + ": expected an answer from ponderscope, found " +
+                                   fault.what() + "; install the same version on both machines.");
     }
     traffic_.bytes += answer.payload.size();
     ++traffic_.answers;
@@ -220,7 +220,7 @@ const std::string& File::block(std::unique_lock<std::mutex>& lock, std::uint64_t
         throw EnvironmentError(ErrorId::remote_connection,
                                host_->machine() + ": expected " + std::to_string(length) +
                                    " bytes of the file, found " + std::to_string(answer.payload.size()) +
-                                   "; install the same ponderscope on both sides.");
+                                   "; install the same version on both machines.");
     }
     for (std::uint64_t i = end; i-- > index;) { // backwards, so that the requested block is the most recent
         keep(i, answer.payload.substr((i - index) * block_bytes, block_bytes));

@@ -39,7 +39,7 @@ std::string_view Unpacker::bytes(std::size_t count) {
 
 void Unpacker::end() const {
     if (!data_.empty()) {
-        throw ProtocolFault("a frame with more than is due");
+        throw ProtocolFault("a frame with extra bytes");
     }
 }
 

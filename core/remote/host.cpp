@@ -63,8 +63,9 @@ struct Host::Impl {
     explicit Impl(Address a) : address(std::move(a)), machine(address.machine()) {
         wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (wake < 0) {
-            throw EnvironmentError(ErrorId::environment_limit,
-                                   "No more files can be opened by this program; close some.");
+            throw EnvironmentError(
+                ErrorId::environment_limit,
+                "This program has too many open files; close some, or raise the limit (ulimit -n).");
         }
     }
     ~Impl() {
@@ -127,26 +128,26 @@ std::string Host::Impl::reason(int code, const std::string& arrived, const std::
     const std::string quoted = said.empty() ? "" : " (" + said + ")";
     if (const std::size_t place = arrived.find(hello); place != std::string::npos) {
         // The server had answered before.
-        return machine + ": the connection was cut" + quoted + "; it is tried again.";
+        return machine + ": the connection was cut" + quoted + "; Ponderscope tries again.";
     }
     if (code == 127 || code == 126) {
         return no_program(machine, said);
     }
     if (errors.find("no verb") != std::string::npos) {
         return machine + ": expected a ponderscope that can serve, found an older one" + quoted +
-               "; install the version " PONDERSCOPE_VERSION " there.";
+               "; install the version " PONDERSCOPE_VERSION " on that machine.";
     }
     if (code == 255) {
-        return machine + ": ssh found no way in" + quoted + "; see that `ssh " + address.host +
-               "` works in a terminal without asking for anything.";
+        return machine + ": ssh could not connect" + quoted + "; check that `ssh " + address.host +
+               "` works in a terminal without a prompt.";
     }
     const std::string first = last_line(arrived);
-    return machine + ": expected ponderscope to answer, found " +
+    return machine + ": expected an answer from ponderscope, found " +
            (!said.empty()    ? "“" + said + "”"
             : !first.empty() ? "“" + first + "”"
                              : "nothing") +
-           " and the exit code " + std::to_string(code) + "; see what `ssh " + address.host + " " +
-           settings().program + " --version` says.";
+           " and the exit code " + std::to_string(code) + "; check what `ssh " + address.host + " " +
+           settings().program + " --version` prints.";
 }
 
 void Host::Impl::fail(const std::string& sentence, bool is_hopeless) {
@@ -218,8 +219,8 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
             if (error != std::errc() || theirs != protocol) {
                 const std::string version(stop, line.data() + line.size());
                 fail(machine + ": expected a ponderscope that speaks version " + std::to_string(protocol) +
-                         " of the protocol (" PONDERSCOPE_VERSION "), found one of version " +
-                         visible(line.substr(0, 40)) + "; install the same ponderscope on both sides.",
+                         " of the protocol (" PONDERSCOPE_VERSION "), found version " +
+                         visible(line.substr(0, 40)) + "; install the same version on both machines.",
                      true);
                 return false;
             }
@@ -234,8 +235,8 @@ bool Host::Impl::greet(Transport& transport, std::string& arrived) {
                 }
             }
             const int code = endless ? 0 : transport.end();
-            fail(endless ? machine + ": expected ponderscope to answer, found endless output of the shell; "
-                                     "print its greeting only on terminals."
+            fail(endless ? machine + ": expected an answer from ponderscope, found endless output of the "
+                                     "login shell; let the shell greet only on terminals."
                          : reason(code, arrived, errors),
                  state.times == 0);
             return false;
@@ -320,8 +321,8 @@ void Host::Impl::run() {
             Transport transport(ssh_command(address, {"serve"}), settings().terminal);
             converse(transport);
         } catch (const ProtocolFault& fault) {
-            fail(machine + ": expected answers of ponderscope, found " + fault.what() +
-                     "; install the same ponderscope on both sides.",
+            fail(machine + ": expected answers from ponderscope, found " + fault.what() +
+                     "; install the same version on both machines.",
                  true);
         } catch (const Error& error) {
             fail(error.what(), true);
@@ -456,7 +457,7 @@ Looked read_looked(const std::string& payload) {
     Looked looked;
     const std::uint8_t kind = fields.u8();
     if (kind > static_cast<std::uint8_t>(Kind::training)) {
-        throw ProtocolFault("a kind of file that is not known");
+        throw ProtocolFault("an unknown kind of file");
     }
     looked.kind = static_cast<Kind>(kind);
     looked.device = fields.u64();
@@ -483,8 +484,8 @@ auto ask_about(const std::string& url, Question question, const Read& read) {
         return read(answer.payload);
     } catch (const ProtocolFault& fault) {
         throw EnvironmentError(ErrorId::remote_connection,
-                               host->machine() + ": expected an answer of ponderscope, found " +
-                                   fault.what() + "; install the same ponderscope on both sides.");
+                               host->machine() + ": expected an answer from ponderscope, found " +
+                                   fault.what() + "; install the same version on both machines.");
     }
 }
 
@@ -505,7 +506,7 @@ std::vector<std::string> list(const std::string& url) {
         for (std::string& name : names) {
             name = fields.text();
             if (name.empty() || name.find('/') != std::string::npos) {
-                throw ProtocolFault("a name that is none");
+                throw ProtocolFault("an invalid file name");
             }
         }
         fields.end();

@@ -81,8 +81,9 @@ void PageSnapshot::look() {
         constexpr std::uint32_t index_version = 3'007'000;
         if (native(index, 0) != index_version) {
             throw EnvironmentError(ErrorId::file_changed,
-                                   path_.string() + ": expected a known index of the write-ahead log, found "
-                                                    "another; wait until the recording ends.");
+                                   path_.string() +
+                                       ": expected a known version of the write-ahead log's index, found "
+                                       "another version; wait until the recording ends.");
         }
         frames = native(index, 16);
         salts.assign(index.begin() + 32, index.begin() + 40);

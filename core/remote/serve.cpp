@@ -91,8 +91,8 @@ fs::path Server::place(std::string_view text) const {
         const fs::path real = fs::weakly_canonical(path, error);
         const auto [end, other] = std::mismatch(root_.begin(), root_.end(), real.begin(), real.end());
         if (error || end != root_.end()) {
-            throw InputError(ErrorId::remote_refused, path, "a path in " + root_.string(), "one elsewhere",
-                             "serve another --root");
+            throw InputError(ErrorId::remote_refused, path, "a path in " + root_.string(),
+                             "a path outside of this folder", "serve another --root");
         }
     }
     return path;
@@ -204,7 +204,7 @@ std::string Server::read(Unpacker& fields, Status& status) {
         return {};
     }
     if (offset > snapshot.size() || length > snapshot.size() - offset || length > remote::max_read) {
-        throw remote::ProtocolFault("a range that does not lie in the file, or too much at once");
+        throw remote::ProtocolFault("a range outside of the file, or one that is too large");
     }
     std::string bytes(length, '\0');
     snapshot.read(offset, std::as_writable_bytes(std::span(bytes)));
@@ -279,7 +279,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop) {
         root = fs::canonical(options.root, error);
         if (error || !fs::is_directory(root)) {
             throw InputError(ErrorId::remote_refused, options.root, "a folder to serve",
-                             error ? error.message() : "no folder", "check the name");
+                             error ? error.message() : "a file", "check the name");
         }
     }
     Server server(root);
@@ -313,7 +313,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop) {
         } catch (const remote::ProtocolFault& fault) {
             throw InputError(
                 ErrorId::remote_connection,
-                std::string("Standard input: expected questions of another ponderscope, found ") +
+                std::string("Standard input: expected requests from another ponderscope, found ") +
                     fault.what() + "; this verb is for ssh, not for a keyboard.");
         }
         holds = server.tidy(false);

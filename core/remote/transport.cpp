@@ -107,9 +107,10 @@ Transport::Transport(const std::vector<std::string>& command, bool terminal) {
         close_one(input_);
         close_one(output_);
         close_one(errors_);
-        throw EnvironmentError(ErrorId::environment_program,
-                               command.front() + ": cannot be started (" + std::strerror(error) +
-                                   "); install OpenSSH's client, or name another in PONDERSCOPE_SSH.");
+        throw EnvironmentError(
+            ErrorId::environment_program,
+            command.front() + ": cannot be started (" + std::strerror(error) +
+                "); install OpenSSH's client, or name another program in PONDERSCOPE_SSH.");
     }
     for (const int descriptor : {input_, output_, errors_}) {
         ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);

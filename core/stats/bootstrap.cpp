@@ -18,10 +18,10 @@ namespace {
 
 void check(const BootstrapOptions& options) {
     if (options.block < 0) {
-        throw InputError(ErrorId::usage_value,
-                         "expected blocks of at least one token, or 0 for a length chosen from the data, "
-                         "found " +
-                             std::to_string(options.block) + ".");
+        throw InputError(
+            ErrorId::usage_value,
+            "expected blocks of at least one token, or 0 for a length chosen from the data, found " +
+                std::to_string(options.block) + ".");
     }
     constexpr std::int64_t most_replicates = 10'000'000;
     if (options.replicates < 1 || options.replicates > most_replicates) {
@@ -224,19 +224,17 @@ Notices Resampling::notices() const {
         const std::string few = "fewer than " + std::to_string(least_clusters);
         if (clusters == 1) {
             notices.push_back({NoticeId::stats_same_texts,
-                               "All tokens are of one sequence, or of one group of them: the intervals say "
-                               "what other parts of this text would give, not what other texts would."});
+                               "All tokens belong to one sequence or one group of sequences: the intervals "
+                               "cover other parts of this text, not other texts."});
         } else if (clusters < least_clusters) {
             notices.push_back({NoticeId::stats_same_texts,
                                "The " + std::to_string(clusters) +
                                    " clusters (sequences, or the groups given with them) are " + few +
-                                   ": the intervals say what other parts of these texts would give, not what "
-                                   "other texts would."});
+                                   ": the intervals cover other parts of these texts, not other texts."});
         } else {
             notices.push_back({NoticeId::stats_same_texts,
-                               "Blocks were drawn as asked for, not the sequences that they lie in: the "
-                               "intervals say what other parts of these texts would give, not what other "
-                               "texts would."});
+                               "Blocks were drawn as requested, not whole sequences: the "
+                               "intervals cover other parts of these texts, not other texts."});
         }
         // With fewer blocks the bootstrap cannot estimate how the mean varies.
         constexpr double few_blocks = 10;
@@ -245,13 +243,13 @@ Notices Resampling::notices() const {
             notices.push_back({NoticeId::stats_small_sample,
                                "The intervals rest on " + std::to_string(whole) +
                                    (whole == 1 ? " block of " : " blocks of ") + std::to_string(block) +
-                                   " tokens: the sample is too small for them; score a longer text."});
+                                   " tokens: the sample is too small; score a longer text."});
         }
     } else if (clusters < least_clusters) {
-        notices.push_back(
-            {NoticeId::stats_small_sample, "The intervals rest on " + std::to_string(clusters) +
-                                               " clusters, fewer than " + std::to_string(least_clusters) +
-                                               ": the sample is too small for them; score more texts."});
+        notices.push_back({NoticeId::stats_small_sample, "The intervals rest on " + std::to_string(clusters) +
+                                                             " clusters, fewer than " +
+                                                             std::to_string(least_clusters) +
+                                                             ": the sample is too small; score more texts."});
     }
     return notices;
 }
@@ -330,11 +328,10 @@ PrefixSums::PrefixSums(UnitSums clusters)
         for (std::size_t i = 0; i < width_; ++i) {
             const double value = clusters_.sums[g * width_ + i];
             if (!std::isfinite(value)) {
-                throw InputError(
-                    ErrorId::stats_sample,
-                    "cluster " + std::to_string(g) +
-                        " of the sample has a value that is no finite number, so its mean has no "
-                        "interval; leave such tokens out.");
+                throw InputError(ErrorId::stats_sample,
+                                 "cluster " + std::to_string(g) +
+                                     " of the sample has a value that is no finite number, so its mean has "
+                                     "no interval; leave such tokens out.");
             }
             prefix_[width_ + i] += value;
         }

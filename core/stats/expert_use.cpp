@@ -25,7 +25,7 @@ SignalInfo require_experts(const TraceReader& reader, const RunInfo& run) {
     const std::optional<SignalInfo> info = experts_signal(reader.signal_infos(run.id));
     if (!info) {
         throw InputError(ErrorId::run_unsuited, reader.path(), "a run with chosen experts",
-                         "run \"" + run.name + "\" without them",
+                         "run \"" + run.name + "\" without chosen experts",
                          "record a mixture of experts with --record steps,experts");
     }
     return *info;

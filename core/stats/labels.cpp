@@ -27,9 +27,10 @@ Labels Labels::recorded(const TraceReader& trace, const RunInfo& run) {
             labels.classes.push_back(label.name);
         }
         if (labels.classes.size() > most_classes) {
-            throw InputError(ErrorId::annotation_table,
-                             trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
-                                 " classes of labels, found more; record it with another --label-field.");
+            throw InputError(
+                ErrorId::annotation_table,
+                trace.name_of(run) + ": expected at most " + std::to_string(most_classes) +
+                    " classes of labels, found more; record the run with another --label-field.");
         }
         labels.rows.push_back({{}, sequence, label.begin, label.end, entry->second, 0});
     }

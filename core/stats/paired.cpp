@@ -68,10 +68,9 @@ void check_same_text(const TraceReader& trace_a, const RunInfo& a, const TraceRe
                              "; record both on the same text.");
     }
     if (!have_same_tokens(trace_a, a, trace_b, b)) {
-        throw InputError(
-            ErrorId::compare_tokens,
-            both + ": expected two runs of one tokenizer, found two tokenizers; compare the bits per byte "
-                   "that ponderscope stats prints for each.");
+        throw InputError(ErrorId::compare_tokens,
+                         both + ": expected two runs of one tokenizer, found two tokenizers; compare the "
+                                "bits per byte that ponderscope stats prints for each.");
     }
 }
 
@@ -159,8 +158,8 @@ PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptio
     }
     append_to(result.notices, result.resampling.notices());
     if (same) {
-        result.notices.push_back(
-            {NoticeId::compare_same_nll, "Every token has the same NLL in both: the runs are the same."});
+        result.notices.push_back({NoticeId::compare_same_nll,
+                                  "Every token has the same NLL in both runs: the runs are the same."});
     }
     return result;
 }
@@ -275,8 +274,8 @@ PairedSample pair_runs(const TraceReader& trace_a, const RunInfo& run_a, const T
                                             run_a.scoring + ", " + run_b.name + " " + run_b.scoring + "."});
     }
     if (count == 0) {
-        throw InputError(ErrorId::run_unscored, both + ": expected tokens that both scored, found none; wait "
-                                                       "until both recordings have more tokens.");
+        throw InputError(ErrorId::run_unscored, both + ": expected tokens that both runs scored, found none; "
+                                                       "wait until both recordings have more tokens.");
     }
     return all;
 }

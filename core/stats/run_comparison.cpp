@@ -135,13 +135,14 @@ RunComparison compare_runs(const ComparisonRequest& request, const ProgressSink&
         if (request.sequence &&
             std::ranges::find(sequences, *request.sequence, &SequenceInfo::number) == sequences.end()) {
             throw InputError(ErrorId::trace_signal, own.reader.path(),
-                             "a sequence " + std::to_string(*request.sequence) + " in run \"" +
-                                 own.info.name + "\"",
+                             "sequence " + std::to_string(*request.sequence) + " in run \"" + own.info.name +
+                                 "\"",
                              "none", "choose another sequence");
         }
         if (own.info.scored_tokens == 0) {
             throw InputError(ErrorId::run_unscored,
-                             "Run \"" + own.info.name + "\" has no scored token; wait until it has more.");
+                             "Run \"" + own.info.name +
+                                 "\" has no scored token; wait until the run has more tokens.");
         }
         samples.push_back(pair_runs(first.reader, first.info, own.reader, own.info, {{}, stop}));
         if (samples.size() > 1) {

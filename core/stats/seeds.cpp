@@ -107,9 +107,9 @@ Estimate estimate(double value, std::vector<double> drawn, double error,
 SeedSample read_seeds(const std::vector<SeedRun>& a, const std::vector<SeedRun>& b,
                       const ProgressSink& progress, const std::stop_token& stop) {
     if (a.empty() || b.empty()) {
-        throw InputError(ErrorId::usage_missing, "expected at least one run of each method, found " +
-                                                     std::to_string(a.size()) + " and " +
-                                                     std::to_string(b.size()) + "; name runs of both.");
+        throw InputError(ErrorId::usage_missing,
+                         "expected at least one run of each method, found " + std::to_string(a.size()) +
+                             " and " + std::to_string(b.size()) + "; name runs of both methods.");
     }
     SeedSample sample;
     const SeedRun& first = a.front();
@@ -146,7 +146,7 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
         throw InputError(ErrorId::usage_missing,
                          "paired seeds need as many runs of one method as of the other, found " +
                              std::to_string(seeds_a) + " and " + std::to_string(seeds_b) +
-                             "; leave --paired-seeds out, or name as many.");
+                             "; leave --paired-seeds out, or name as many runs of both.");
     }
     const std::size_t tokens = sample.a.front().size();
     const std::size_t width = seeds_a + seeds_b + 1; // each run; the difference of the means over runs
@@ -253,14 +253,13 @@ SeedComparison compare_seeds(const SeedSample& sample, bool paired, const Bootst
     append_to(result.notices, result.resampling.notices());
     if (one_each) {
         result.notices.push_back({NoticeId::compare_one_seed,
-                                  "A side has one run: what is said of it holds for this checkpoint, not for "
-                                  "the method; train it from several seeds."});
+                                  "One method has a single run: its results hold for this checkpoint, "
+                                  "not for the method. Train the method from several seeds."});
     } else if (std::min(seeds_a, seeds_b) < static_cast<std::size_t>(few_seeds)) {
         result.notices.push_back(
-            {NoticeId::compare_few_seeds,
-             "Fewer than " + std::to_string(few_seeds) +
-                 " seeds of a method say little of how its runs differ: the interval leans on "
-                 "their deviation being normal."});
+            {NoticeId::compare_few_seeds, "Fewer than " + std::to_string(few_seeds) +
+                                              " seeds of a method show little of the spread of its runs: the "
+                                              "interval assumes a normal distribution."});
     }
     return result;
 }
