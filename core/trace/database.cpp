@@ -95,9 +95,9 @@ void throw_read_failure(const std::filesystem::path& path, const SqliteFailure& 
                          std::string("a damaged file (") + failure.what() + ")", remedy);
     }
     if (failure.is_busy()) {
-        throw EnvironmentError(ErrorId::trace_locked,
-                               path.string() +
-                                   ": another program holds a lock on it; close that program and try again.");
+        throw EnvironmentError(
+            ErrorId::trace_locked,
+            path.string() + ": another program has locked the file; close that program and try again.");
     }
     throw EnvironmentError(ErrorId::environment_failed,
                            path.string() + ": cannot be read (" + failure.what() +
@@ -108,18 +108,17 @@ EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFa
     if (failure.is_full()) {
         return {ErrorId::file_space,
                 path.string() +
-                    (kept ? ": the disk is full; what was written before is kept. Make room and "
-                            "record the rest."
-                          : ": the disk is full; nothing was written. Make room, or choose another place.")};
+                    (kept ? ": the disk is full; earlier data is kept. Free some space and record the rest."
+                          : ": the disk is full; nothing was written. Free space, or choose another place.")};
     }
     if (failure.lost_its_file()) {
         return {ErrorId::file_missing,
-                path.string() + ": the file was moved, removed or replaced while it was written; what was "
-                                "written before went with it. Record it again."};
+                path.string() + ": the file was moved, removed or replaced during the recording, and the "
+                                "earlier data with it. Record the run again."};
     }
     if (failure.is_busy()) {
         return {ErrorId::trace_locked,
-                path.string() + ": another program holds a lock on it; close that program and try again."};
+                path.string() + ": another program has locked the file; close that program and try again."};
     }
     return EnvironmentError(ErrorId::environment_failed,
                             path.string() + ": cannot be written (" + failure.what() +
@@ -247,9 +246,9 @@ Database::Database(const std::filesystem::path& path, Access access) {
     const bool elsewhere = remote::is_remote(path);
     const std::filesystem::path absolute = elsewhere ? path : std::filesystem::absolute(path);
     if (elsewhere && access != Access::read) {
-        throw InputError(ErrorId::trace_remote, path, "a file on this machine", "one of another",
-                         "files there are read-only; run ponderscope there, or copy the file to this "
-                         "machine first");
+        throw InputError(
+            ErrorId::trace_remote, path, "a file on this machine", "a file on another machine",
+            "remote files are read-only: run ponderscope on that machine, or copy the file to this one");
     }
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     std::string name = absolute.string();

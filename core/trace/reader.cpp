@@ -55,7 +55,7 @@ FoundShard look_at(const FileTrace& file, std::size_t index) {
     if (!place || place->world < 2) {
         throw InputError(ErrorId::shard_mixed, file.path(),
                          "a shard of a run that several processes recorded",
-                         runs.empty() ? "a trace without any run" : "a trace that is whole",
+                         runs.empty() ? "a trace without any run" : "a whole trace",
                          "name it alone, or merge it with others without --join");
     }
     const std::optional<ShardName> name = parse_shard_name(file.path());
@@ -79,14 +79,14 @@ std::vector<FoundShard> in_order(const std::vector<FoundShard>& found,
         if (!difference.empty()) {
             throw InputError(ErrorId::shard_mixed, path(shard),
                              "a shard of the same run as " + path(first).filename().string(),
-                             "one of another (" + difference + ")", "name the shards of one run");
+                             "a shard of another run (" + difference + ")", "name the shards of one run");
         }
         const FoundShard*& here = by_rank[static_cast<std::size_t>(shard.place.rank)];
         if (here != nullptr) {
             throw InputError(ErrorId::shard_mixed, path(shard), "each shard once",
                              "shard " + std::to_string(shard.place.rank) + " a second time, beside " +
                                  path(*here).filename().string(),
-                             "leave one of them out");
+                             "leave one of the two out");
         }
         here = &shard;
     }
@@ -97,11 +97,11 @@ std::vector<FoundShard> in_order(const std::vector<FoundShard>& found,
         }
     }
     if (!missing.empty()) {
-        throw InputError(ErrorId::shard_missing,
-                         path(first).parent_path() / (first.whole.stem().string() + ".r*.ponder"),
-                         "all " + std::to_string(first.place.world) + " shards of the run",
-                         "none of " + std::string(missing.size() == 1 ? "rank " : "ranks ") + listed(missing),
-                         "record what is missing with --resume, or name these shards too");
+        throw InputError(
+            ErrorId::shard_missing, path(first).parent_path() / (first.whole.stem().string() + ".r*.ponder"),
+            "all " + std::to_string(first.place.world) + " shards of the run",
+            "no shard of " + std::string(missing.size() == 1 ? "rank " : "ranks ") + listed(missing),
+            "record the missing ranks with --resume, or name their shards too");
     }
     std::vector<FoundShard> ordered;
     ordered.reserve(by_rank.size());
@@ -192,8 +192,8 @@ std::shared_ptr<const void> TraceReader::pin_snapshot() const {
 
 const TraceReader::JoinedRun& TraceReader::joined(std::int64_t run) const {
     if (run < 1 || run > static_cast<std::int64_t>(joined_.size())) {
-        throw InputError(ErrorId::trace_run, name_, "run " + std::to_string(run), "none",
-                         "choose one from the list of ponderscope inspect");
+        throw InputError(ErrorId::trace_run, name_, "run " + std::to_string(run), "no such run",
+                         "choose a run that ponderscope inspect lists");
     }
     return *joined_[static_cast<std::size_t>(run - 1)];
 }
@@ -257,7 +257,7 @@ void TraceReader::make_index(const JoinedRun& run) const {
         if (info.joined_number < number) {
             throw InputError(
                 ErrorId::trace_damaged, files_[place.part.file]->path(), "sequences that no other shard has",
-                info.joined_number < 0 ? "one without a number in the run"
+                info.joined_number < 0 ? "a sequence without a number in the run"
                                        : "sequence " + std::to_string(info.joined_number) + " a second time",
                 "take the shards from their source again");
         }
@@ -313,7 +313,7 @@ TraceReader::Place TraceReader::place_of(std::int64_t run, std::int64_t sequence
     if (sequence < 0 || sequence >= static_cast<std::int64_t>(places.size())) {
         throw InputError(ErrorId::trace_signal, name_,
                          "sequence " + std::to_string(sequence) + " of run " + std::to_string(run), "none",
-                         "choose one from the list of ponderscope inspect");
+                         "choose a sequence that ponderscope inspect lists");
     }
     return places[static_cast<std::size_t>(sequence)];
 }
@@ -479,8 +479,8 @@ RunInfo find_run(const TraceReader& reader, const std::string& name) {
         }
     }
     if (runs.empty()) {
-        throw InputError(ErrorId::trace_run, reader.path(), "a run", "a trace without any",
-                         "record one into it");
+        throw InputError(ErrorId::trace_run, reader.path(), "a run", "a trace without runs",
+                         "record a run into it");
     }
     throw InputError(ErrorId::trace_run, reader.path(),
                      name.empty() ? "the name of a run" : "a run named " + name,

@@ -154,8 +154,7 @@ void check_tables(Database& database, const std::filesystem::path& path,
         find.reset();
         if (type != "table" || another) {
             throw InputError(ErrorId::trace_damaged, path, expected,
-                             another ? "two entries of that name" : "an entry of that name of type " + type,
-                             remedy);
+                             another ? "two entries of that name" : "an entry of type " + type, remedy);
         }
         // A virtual table would run a module's code on untrusted data.
         if (!sql.starts_with("CREATE TABLE ")) {

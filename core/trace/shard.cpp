@@ -90,12 +90,12 @@ std::vector<std::filesystem::path> find_shards(const std::filesystem::path& path
         std::vector<fs::path> shards = shards_in(path);
         if (shards.empty() && !elsewhere && fs::exists(path / "config.json", error)) {
             throw InputError(ErrorId::file_kind, path, "a trace", "the folder of a checkpoint",
-                             "record it first: ponderscope record FOLDER --text FILE -o NAME.ponder");
+                             "record the model first: ponderscope record FOLDER --text FILE -o NAME.ponder");
         }
         if (shards.empty()) {
             throw InputError(
-                ErrorId::shard_missing, path, "shards of a trace, NAME.r0000-of-0002.ponder",
-                "a folder without any",
+                ErrorId::shard_missing, path,
+                "a folder with the shards of a trace (NAME.r0000-of-0002.ponder)", "a folder without shards",
                 "choose a .ponder file that ponderscope record made, or the folder of its shards");
         }
         return shards;
@@ -245,7 +245,7 @@ std::string difference_of_signals(const std::vector<SignalInfo>& one, const std:
     for (const SignalInfo& info : other) {
         const auto found = there.find(info.name);
         if (found == there.end()) {
-            return "no signal " + info.name + ", and one";
+            return "signal " + info.name + " only in the second";
         }
         // The description contains the recorded layers, heads or tokens.
         if (found->second->axes != info.axes || found->second->description != info.description) {
@@ -253,7 +253,7 @@ std::string difference_of_signals(const std::vector<SignalInfo>& one, const std:
         }
         there.erase(found);
     }
-    return there.empty() ? "" : "a signal " + there.begin()->first + ", and none";
+    return there.empty() ? "" : "signal " + there.begin()->first + " only in the first";
 }
 
 } // namespace

@@ -27,8 +27,8 @@ FileTrace::FileTrace(std::filesystem::path path, Database::Access access)
     if (database_.integer("PRAGMA application_id") != schema::application_id ||
         database_.integer("PRAGMA user_version") != schema::version) {
         throw InputError(ErrorId::trace_damaged, path_,
-                         "a trace of version " + std::to_string(schema::version), "a log with another header",
-                         take_again);
+                         "a trace of version " + std::to_string(schema::version),
+                         "a write-ahead log with another header", take_again);
     }
     check_trace_tables(database_, path_);
 }
@@ -44,9 +44,8 @@ std::unique_ptr<FileTrace> FileTrace::open(const std::filesystem::path& path) {
                 !error) {
                 trace->notices_.push_back(
                     {NoticeId::trace_log,
-                     log.string() + " cannot be used here; what it holds is missing. Copy the trace with all "
-                                    "files beside it to a folder that can be written, with room on its disk, "
-                                    "to see it."});
+                     log.string() + " cannot be used in this folder, so the newest data is missing. Copy the "
+                                    "trace and all files beside it to a writable folder with free space."});
             }
             return trace;
         });

@@ -50,7 +50,7 @@ SequenceInfo FileTrace::find_sequence(std::int64_t run, std::int64_t number) con
     if (!rows.step()) {
         throw InputError(ErrorId::trace_signal, path_,
                          "sequence " + std::to_string(number) + " of run " + std::to_string(run), "none",
-                         "choose one from the list of ponderscope inspect");
+                         "choose a sequence that ponderscope inspect lists");
     }
     const auto row = schema::read_row<SequenceInfo>(
         rows, [&](const std::string& expected, const std::string& found) { damaged(expected, found); });

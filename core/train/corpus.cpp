@@ -72,7 +72,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
     std::error_code error;
     if (!std::filesystem::is_directory(recipe.texts, error)) {
         throw InputError(ErrorId::training_recipe, recipe.texts, "a folder of texts",
-                         std::filesystem::exists(recipe.texts, error) ? "a file" : "nothing there",
+                         std::filesystem::exists(recipe.texts, error) ? "a file" : "nothing at this path",
                          "correct texts.folder in " + recipe.source.string() +
                              " or name the folder with --texts DIR");
     }
@@ -87,7 +87,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
     }
     if (train.empty()) {
         throw InputError(ErrorId::training_recipe, recipe.source, "a text to train on",
-                         "texts.held_out takes all of them", "leave some out of it");
+                         "none, because texts.held_out takes all texts", "leave some texts out of it");
     }
     std::optional<std::int32_t> end;
     if (!recipe.document_end.empty()) {

@@ -99,7 +99,7 @@ void require_trainable(const Checkpoint& start) {
     }
     if (start.config.scales.logit_softcap) {
         throw InputError(ErrorId::usage_unsuited, start.folder / "config.json",
-                         "logits without a softcap, whose gradient is not computed here",
+                         "logits without a softcap, because training does not compute its gradient",
                          "a softcap of " + rounded(*start.config.scales.logit_softcap),
                          "train it with its authors' code and record the result");
     }
@@ -116,7 +116,7 @@ ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, 
     if (result.vocab_size < tokenizer.size()) {
         throw InputError(ErrorId::training_recipe, recipe.source,
                          "a model.vocab_size of at least " + std::to_string(tokenizer.size()) +
-                             ", the tokens of " + recipe.tokenizer.string(),
+                             ", the number of tokens in " + recipe.tokenizer.string(),
                          std::to_string(result.vocab_size), "correct it, or name the model's own tokenizer");
     }
     if (result.max_positions < recipe.context) {
@@ -182,7 +182,7 @@ Parameters starting_parameters(const Recipe& recipe, const ModelConfig& config, 
             throw InputError(ErrorId::json_value,
                              error.what() + (" The recipe's max_steps is " +
                                              std::to_string(config.ponder.max_steps) + ", the checkpoint's " +
-                                             std::to_string(before.max_steps) + "; set one to the other."));
+                                             std::to_string(before.max_steps) + "; set both to one number."));
         }
     };
     const Parameters taken = load();

@@ -34,7 +34,7 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
         return;
     }
     if (kind != std::filesystem::file_type::directory) {
-        throw InputError(ErrorId::file_kind, path_, "a folder, or nothing yet", "a file",
+        throw InputError(ErrorId::file_kind, path_, "a folder or an unused name", "a file",
                          "choose another folder");
     }
     const bool empty = std::filesystem::is_empty(path_, error);
@@ -46,8 +46,8 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     }
     if (existing == ExistingOutput::refuse) {
         throw InputError(
-            ErrorId::file_exists, path_, "an empty folder, or none", "a folder with files in it",
-            "choose another, continue the training with --resume, or start again with --overwrite");
+            ErrorId::file_exists, path_, "an empty folder or an unused name", "a folder with files in it",
+            "choose another folder, continue the training with --resume, or start again with --overwrite");
     }
     if (std::filesystem::is_regular_file(state(), error)) {
         start_ = Start::resumed;

@@ -106,10 +106,9 @@ void read_continued_model(const std::optional<JsonObject>& model, Recipe& recipe
                            : recipe.start) /
                       "config.json";
     if (!std::filesystem::exists(path)) {
-        throw InputError(
-            ErrorId::training_recipe,
-            recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
-                ", expected the folder of a checkpoint with a config.json, found none; correct it.");
+        throw InputError(ErrorId::training_recipe,
+                         recipe.source.string() + ": \"initialization.from\" is " + recipe.start.string() +
+                             ", which has no config.json; name the folder of a checkpoint.");
     }
     recipe.start = path.parent_path();
     recipe.model = read_json_file(path);
@@ -247,8 +246,7 @@ void read_optimizer(const JsonObject& optimizer, Recipe& recipe) {
     if (recipe.warmup_steps > recipe.steps) {
         optimizer.fail("warmup_steps",
                        "at most the " + std::to_string(recipe.steps) + " steps of the training",
-                       "make it smaller in the file or with --set optimizer.warmup_steps=N, or the training "
-                       "longer");
+                       "lower it in the file or with --set optimizer.warmup_steps=N, or train longer");
     }
     recipe.final_fraction =
         number_in(optimizer, "final_fraction", recipe.final_fraction, 0, 1, "a share between 0 and 1");
@@ -322,11 +320,9 @@ json change_of(const std::string& text) {
     }
     if (equal == std::string::npos ||
         std::any_of(keys.begin(), keys.end(), [](const std::string& key) { return key.empty(); })) {
-        throw InputError(
-            ErrorId::usage_missing,
-            "\"" + text +
-                "\" is not a change of a recipe; write a key with its sections and a value, such as "
-                "training.seed=2.");
+        throw InputError(ErrorId::usage_missing, "\"" + text +
+                                                     "\" is not a setting of a recipe; write a key with its "
+                                                     "sections and a value, such as training.seed=2.");
     }
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
         value = json{{*key, std::move(value)}};
@@ -351,7 +347,8 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
         }
         if (std::find(names.begin(), names.end(), name) != names.end()) {
             throw InputError(ErrorId::training_recipe, source.string() + ": \"extends\" leads back to " +
-                                                           name + "; one of the recipes must stand alone.");
+                                                           name +
+                                                           "; one of these recipes must extend no other.");
         }
         names.push_back(name);
         chain.push_back(read_json_file(path.parent_path() / name));
@@ -368,9 +365,8 @@ Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::str
         merged.merge_patch(change_of(change));
     }
     if (merged.contains("extends")) {
-        throw InputError(
-            ErrorId::json_key,
-            "\"extends\" is read in the recipe's file alone; write a recipe that extends the other.");
+        throw InputError(ErrorId::json_key, "\"extends\" can be set only in the recipe's file; write a "
+                                            "recipe that extends the other recipe.");
     }
     return parse_recipe(merged.dump(), path);
 }

@@ -52,7 +52,7 @@ void load_into(const SafetensorsFile& file, const std::string& name, const at::T
     if (view == nullptr || view->dtype != DType::f32 || view->shape != home.sizes().vec()) {
         throw InputError(
             ErrorId::training_state, file.path(), "an F32 tensor " + name + " of the model's shape",
-            view == nullptr ? "none" : "one of another shape or type", "start again with --overwrite");
+            view == nullptr ? "none" : "a tensor of another shape or type", "start again with --overwrite");
     }
     at::Tensor values = at::empty(home.sizes(), at::kFloat);
     std::memcpy(values.data_ptr(), view->bytes.data(), view->bytes.size());

@@ -31,7 +31,7 @@ void Trainer::require_inputs_elsewhere() const {
     std::error_code not_there;
     if (std::filesystem::equivalent(recipe_.start, folder_.path(), not_there)) {
         throw InputError(ErrorId::file_exists, folder_.path(), "a folder for the trained model alone",
-                         "the folder of the checkpoint to start from", "choose another one to write to");
+                         "the folder of the checkpoint to start from", "choose another folder to write to");
     }
 }
 
@@ -43,7 +43,7 @@ void Trainer::begin() {
         throw InputError(ErrorId::training_recipe, recipe_.source,
                          "held-out text longer than a context of " + std::to_string(recipe_.context) +
                              " tokens",
-                         std::to_string(corpus_.held_out.size()) + " tokens", "hold out more, or nothing");
+                         std::to_string(corpus_.held_out.size()) + " tokens", "hold out more text, or none");
     }
     for (const Notice& one : config_.notices) {
         notice(one.text);
@@ -74,7 +74,7 @@ void Trainer::resume() {
     if (stored.corpus != corpus_.digest) {
         throw InputError(ErrorId::training_state, folder_.state(),
                          "the texts and the tokenizer that this training began with",
-                         "different ones in " + recipe_.texts.string(),
+                         "different texts or another tokenizer in " + recipe_.texts.string(),
                          "restore the old files, or train into another folder");
     }
     load_train_state(folder_.state(), model_->parameters().items(), *optimizer_);

@@ -39,11 +39,10 @@ TrainingTrace::TrainingTrace(const std::filesystem::path& path, TrainingInfo inf
         }
         writer_.emplace(path);
     } catch (const InputError& error) {
-        throw InputError(
-            ErrorId::training_state,
-            std::string(error.what()) +
-                " The training log cannot continue in it. Move the file away; the curves then begin at the "
-                "resumed step.");
+        throw InputError(ErrorId::training_state,
+                         std::string(error.what()) +
+                             " The training log cannot continue in this file. Move the file away; the curves "
+                             "then begin at the resumed step.");
     }
     if (training_ == 0) {
         if (resume_after && *resume_after > 0 && notice) {
@@ -104,10 +103,9 @@ std::vector<TrainingQuantity> training_quantities(std::int64_t max_steps, bool h
                        "Last step that ran, averaged over the training tokens since the previous point."});
     }
     if (held_out) {
-        all.push_back(
-            {quantity::held_out_nll, "", "nats", "Held-out NLL",
-             "NLL of a part of the held-out text; at the end, of as much text as the recipe says (default: "
-             "all), with the stored weights."});
+        all.push_back({quantity::held_out_nll, "", "nats", "Held-out NLL",
+                       "NLL of a part of the held-out text; at the end, of as much text as the recipe says "
+                       "(default: all), with the stored weights."});
     }
     if (held_out && max_steps > 0) {
         all.push_back({quantity::held_out_gate, "step", "", "Gate",

@@ -63,7 +63,7 @@ std::string fault_of_annotation_name(std::string_view name) {
     }
     if (std::any_of(std::begin(taken_names), std::end(taken_names),
                     [&](std::string_view taken) { return same_but_case(taken, name); })) {
-        return "expected a name that nothing else of a token has, found " + in_quotes(name);
+        return "expected a name that no other quantity has, found " + in_quotes(name);
     }
     return {};
 }
@@ -122,9 +122,9 @@ void check_can_annotate(const fs::path& trace) {
         throw InputError(
             ErrorId::trace_remote, trace, "a trace of this machine to annotate",
             "a trace on another machine, which is read-only",
-            "annotate it there (ssh " + there.host + " ponderscope annotate " +
+            "annotate it on that machine (ssh " + there.host + " ponderscope annotate " +
                 remote::shell_quoted(there.path) +
-                " …; the annotations are shown here), or copy the run to this machine and annotate it");
+                " …; this machine then shows the annotations), or copy the run to this machine first");
     }
 }
 
@@ -182,7 +182,7 @@ void AnnotationReader::read_classes(AnnotationInfo& info) const {
         if (rows.integer(0) != due || info.classes.size() == most_annotation_classes) {
             throw InputError(ErrorId::annotation_damaged, path_,
                              "classes numbered from 0, at most " + std::to_string(most_annotation_classes),
-                             "the number " + std::to_string(rows.integer(0)) + " as the " +
+                             "class number " + std::to_string(rows.integer(0)) + " in place of " +
                                  std::to_string(due),
                              annotate_again);
         }
@@ -279,7 +279,7 @@ AnnotationInfo find_annotation(const std::optional<AnnotationReader>& annotation
     }
     throw InputError(ErrorId::trace_signal, trace.string() + "#" + run.name,
                      "an annotation named " + printable(name),
-                     there.empty() ? "a run without any" : "the annotations " + there,
+                     there.empty() ? "a run without annotations" : "the annotations " + there,
                      there.empty() ? "make one with ponderscope annotate" : "name one of them");
 }
 
@@ -343,8 +343,8 @@ private:
 
 LockFile lock(const fs::path& trace) {
     check_can_annotate(trace);
-    return LockFile(annotations_path(trace), "annotations that nobody writes to",
-                    "some that another process is writing");
+    return LockFile(annotations_path(trace), "annotations that no program is writing",
+                    "annotations that another program is writing");
 }
 
 /// Copies each annotation to the run that \p run_of returns; skips it if \p run_of returns "".
@@ -412,7 +412,7 @@ void check(const fs::path& trace, const RunInfo& run, const std::vector<Sequence
             if (std::isinf(value) ||
                 (one.category && !std::isnan(value) && class_number(value, one.classes.size()) < 0)) {
                 throw InputError(ErrorId::input_invalid,
-                                 where + "expected finite numbers, or numbers of classes, found " +
+                                 where + "expected finite numbers or class numbers, found " +
                                      std::to_string(value) + ".");
             }
         }
@@ -445,11 +445,10 @@ void put_annotations(const fs::path& trace, const RunInfo& run, const std::vecto
     for (const AnnotationInfo& other : old ? old->of(run) : std::vector<AnnotationInfo>()) {
         for (const std::string& name : names) {
             if (other.name != name && same_but_case(other.name, name)) {
-                throw InputError(ErrorId::trace_signal, trace.string() + "#" + run.name +
-                                                            ": the run has an annotation with this name "
-                                                            "in other case, " +
-                                                            other.name + "; use that name, or rename " +
-                                                            name + ".");
+                throw InputError(ErrorId::trace_signal,
+                                 trace.string() + "#" + run.name +
+                                     ": the run has an annotation with this name in another case, " +
+                                     other.name + "; use that name, or rename " + name + ".");
             }
         }
     }

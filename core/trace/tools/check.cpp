@@ -29,72 +29,71 @@ struct Invariant {
 };
 constexpr Invariant invariants[] = {
     {"SELECT 'sequence.id ' || id FROM sequence WHERE run NOT IN (SELECT id FROM run)",
-     "belongs to a run that is not there"},
+     "belongs to a run that does not exist"},
     {"SELECT 'signal.id ' || id FROM signal WHERE run NOT IN (SELECT id FROM run)",
-     "belongs to a run that is not there"},
+     "belongs to a run that does not exist"},
     {"SELECT 'fault.id ' || f.id FROM fault f LEFT JOIN run r ON r.id = f.run WHERE r.id IS NULL OR "
      "f.sequence < 0 OR f.sequence >= r.sequences",
-     "names a run or a sequence that is not there"},
+     "names a run or a sequence that does not exist"},
     {"SELECT 'chunk.id ' || c.id FROM chunk c LEFT JOIN sequence s ON s.id = c.sequence LEFT JOIN signal g "
      "ON g.id = c.signal WHERE s.id IS NULL OR g.id IS NULL OR s.run <> g.run",
      "belongs to no sequence and signal of one run"},
     {"SELECT 'chunk.id ' || c.id FROM chunk c JOIN signal g ON g.id = c.signal WHERE c.dtype NOT IN "
      "(g.dtype, g.dtype || '+zstd')",
-     "has another dtype than its signal"},
-    {"SELECT 'run.id ' || min(id) FROM run GROUP BY name HAVING count(*) > 1",
-     "has a name that another run has too"},
+     "has a different dtype than its signal"},
+    {"SELECT 'run.id ' || min(id) FROM run GROUP BY name HAVING count(*) > 1", "has the name of another run"},
     {"SELECT 'signal.id ' || min(id) FROM signal GROUP BY run, name HAVING count(*) > 1",
-     "has a name that another signal of its run has too"},
+     "has the name of another signal of its run"},
     {"SELECT 'sequence.id ' || id FROM (SELECT id, number, row_number() OVER (PARTITION BY run ORDER BY "
      "number) - 1 AS due FROM sequence) WHERE number <> due",
-     "has another number than its place in the run"},
+     "has a number other than its place in the run"},
     {"SELECT 'sequence.id ' || id FROM (SELECT id, joined_number, lag(joined_number) OVER (PARTITION BY run "
      "ORDER BY number) AS before FROM sequence WHERE joined_number IS NOT NULL) WHERE joined_number <= "
      "before",
-     "has a joined_number that is not above that of the sequence before it"},
+     "has a joined_number that is not above the joined_number of the previous sequence"},
     {"SELECT 'run.id ' || r.id FROM run r WHERE r.sequences <> (SELECT count(*) FROM sequence s WHERE s.run "
      "= r.id)",
-     "has another number of sequences than there are"},
+     "has a count of sequences that differs from its sequences"},
     {"SELECT 'run.id ' || r.id FROM run r WHERE r.tokenizer_digest <> '' AND r.tokens > 0 AND NOT EXISTS "
      "(SELECT 1 FROM vocabulary v WHERE v.tokenizer = r.tokenizer)",
      "has a tokenizer_digest, and vocabulary has no row of its tokenizer"},
     {"SELECT 'text.row ' || t.row FROM text t JOIN sequence s ON s.id = t.row >> 32 WHERE length(t.bytes) <> "
      "min(4000, s.text_bytes - 4000 * (t.row & 4294967295)) OR length(t.bytes) = 0",
-     "is a piece of another length than is due in its place"},
+     "has a length that is wrong for its place"},
     // Jumps from sequence to sequence, because the rows of a sequence are a range of ids.
     {"WITH RECURSIVE found(id) AS (SELECT min(row) >> 32 FROM token_row UNION ALL SELECT (SELECT min(row) >> "
      "32 FROM token_row WHERE row >= (found.id + 1) << 32) FROM found WHERE found.id < 2147483647) SELECT "
      "'token_row has "
      "rows of sequence.id ' || id || ',' FROM found WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM "
      "sequence)",
-     "which is not there"},
+     "which does not exist"},
     {"WITH RECURSIVE found(id) AS (SELECT min(row) >> 32 FROM text UNION ALL SELECT (SELECT min(row) >> 32 "
      "FROM text WHERE row >= (found.id + 1) << 32) FROM found WHERE found.id < 2147483647) SELECT 'text has "
      "rows of "
      "sequence.id ' || id || ',' FROM found WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM sequence)",
-     "which is not there"},
+     "which does not exist"},
     {"SELECT DISTINCT 'a label of sequence.id ' || sequence FROM label WHERE sequence NOT IN (SELECT id FROM "
      "sequence)",
      "belongs to no sequence"},
     {"SELECT 'a label of sequence.id ' || l.sequence FROM (SELECT *, lag(text_end) OVER (PARTITION BY "
      "sequence ORDER BY text_begin) AS before FROM label) l JOIN sequence s ON s.id = l.sequence WHERE "
      "l.text_begin < coalesce(l.before, 0) OR l.text_end <= l.text_begin OR l.text_end > s.text_bytes",
-     "is empty, overlaps another or leaves the text"},
+     "is empty, overlaps another label or extends beyond the text"},
     {"SELECT 'training.id ' || min(id) FROM training GROUP BY name HAVING count(*) > 1",
-     "has a name that another training has too"},
+     "has the name of another training"},
     {"SELECT DISTINCT 'a quantity of training.id ' || training FROM training_quantity WHERE training NOT IN "
      "(SELECT id FROM training)",
      "belongs to no training"},
     {"SELECT DISTINCT 'points of ' || p.quantity || ' of training.id ' || p.training FROM training_point p "
      "LEFT JOIN training_quantity q ON q.training = p.training AND q.name = p.quantity WHERE q.name IS NULL",
-     "are of a quantity that training_quantity has not"},
+     "have a quantity that training_quantity lacks"},
     {"SELECT DISTINCT 'points of training.id ' || training FROM training_point WHERE step < 0 OR place < 0 "
      "OR "
      "tokens < 0 OR seconds < 0",
      "have a step, place, tokens or seconds below 0"},
     {"SELECT 'training.id ' || t.id FROM training t WHERE t.step <> coalesce((SELECT max(p.step) FROM "
      "training_point p WHERE p.training = t.id), t.step)",
-     "has another step than its last point"},
+     "has a step other than the step of its last point"},
 };
 
 /// Tolerance for the rounding of probabilities and their logarithms in fp16 or fp32.
@@ -193,7 +192,7 @@ private:
                 database_.prepare("SELECT strict FROM pragma_table_list WHERE schema = 'main' AND name = ?");
             entry.bind(1, std::string_view(table.name));
             if (entry.step() && entry.integer(0) != 1) {
-                faults_.add({}, "table " + table.name + " is not STRICT, so that types are not kept");
+                faults_.add({}, "table " + table.name + " is not STRICT, so values may have other types");
             }
         }
         for (const std::string& view : schema::views()) {
@@ -202,7 +201,7 @@ private:
             if (!entry.step()) {
                 faults_.add({}, "there is no view " + view);
             } else if (entry.text(0) != "view") {
-                faults_.add({}, view + " is a " + entry.text(0) + " and no view");
+                faults_.add({}, view + " is a " + entry.text(0) + ", not a view");
             }
         }
     }
@@ -234,9 +233,8 @@ private:
             result_.chunks += part.is_chunk ? 1 : 0;
             result_.without_digest += part.due ? 0 : 1;
             if (part.due && *part.due != part.found) {
-                faults_.add(place, part.name + " is not what was recorded: the CRC-32 is " +
-                                       std::to_string(part.found) + " where " + std::to_string(*part.due) +
-                                       " is due");
+                faults_.add(place, part.name + " differs from the recording: its CRC-32 is " +
+                                       std::to_string(part.found) + ", not " + std::to_string(*part.due));
             }
         });
         faults_.guard(place, [&] {
@@ -295,7 +293,7 @@ private:
             }
         });
         if (so_far.unranked >= 0 && so_far.ranked) { // without any rank, ranks are unknown
-            faults_.add(place + ", token " + std::to_string(so_far.unranked), "it has an nll and no rank");
+            faults_.add(place + ", token " + std::to_string(so_far.unranked), "it has an nll but no rank");
         }
         compare(place, sequence, totals.totals());
         for (const SignalInfo& signal : signals) {
@@ -368,7 +366,7 @@ private:
             const auto chunk = read(begin, begin + page);
             if (!chunk) {
                 faults_.add(place,
-                            "it has values of other tokens, and none from token " + std::to_string(begin));
+                            "its values are of other tokens, with none from token " + std::to_string(begin));
                 return;
             }
             check_values(place, run, signal, *chunk, last_steps);
@@ -403,7 +401,7 @@ private:
                     const bool is_there = real ? !std::isnan(value) : value != did_not_run;
                     if (k <= last && !real && !is_there) {
                         faults_.add(place, "token " + std::to_string(token) + " ran step " +
-                                               std::to_string(k) + ", where its value says that it did not");
+                                               std::to_string(k) + ", but its value says that it did not");
                         return;
                     }
                     if (k > last && is_there && number_behind < 0) {
@@ -415,8 +413,7 @@ private:
         }
         if (number_behind >= 0 && (empty_behind || !signal.every_step)) {
             faults_.add(place, "token " + std::to_string(number_behind) +
-                                   " has a value behind its last step, where " + (real ? "NaN" : "-1") +
-                                   " is due");
+                                   " has a value after its last step; expected " + (real ? "NaN" : "-1"));
         }
     }
 
@@ -450,11 +447,11 @@ void check_annotations(FaultList& faults, const FileTrace& trace, const Progress
         const std::string place = "annotation " + one.name + " of " + printable(one.run, 60);
         const auto found = runs.find(one.run);
         if (found == runs.end()) {
-            faults.add(place, "there is no run of that name");
+            faults.add(place, "no run has this name");
             continue;
         }
         if (!misfit_of(one, found->second).empty()) {
-            faults.add(place, "it was made for another text or other tokens than the run has now");
+            faults.add(place, "it belongs to another text or other tokens than the run");
             continue;
         }
         const std::vector<SequenceInfo> sequences = trace.sequences(found->second.id);
@@ -468,7 +465,7 @@ void check_annotations(FaultList& faults, const FileTrace& trace, const Progress
             if (sequence < 0 || sequence >= static_cast<std::int64_t>(sequences.size()) || position < 0 ||
                 position >= sequences[static_cast<std::size_t>(sequence)].tokens) {
                 faults.add(place, "it has a value at sequence " + std::to_string(sequence) + ", token " +
-                                      std::to_string(position) + ", which the run has not");
+                                      std::to_string(position) + ", which the run lacks");
             }
         });
         done += one.tokens;

@@ -84,7 +84,7 @@ public:
         passing_ = target_.string() + ".exporting-" + std::to_string(::getpid());
         if (!fs::create_directories(passing_ / "signals", error)) {
             throw EnvironmentError(ErrorId::environment_failed,
-                                   target.string() + ": cannot be made (" + error.message() +
+                                   target.string() + ": cannot be created (" + error.message() +
                                        "); choose a folder that you may write to.");
         }
     }
@@ -103,7 +103,7 @@ public:
         fs::rename(passing_, target_, error); // replaces an empty folder
         if (error) {
             throw EnvironmentError(ErrorId::environment_failed,
-                                   target_.string() + ": cannot be made (" + error.message() +
+                                   target_.string() + ": cannot be created (" + error.message() +
                                        "); choose a folder that you may write to.");
         }
         passing_.clear();

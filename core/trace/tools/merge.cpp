@@ -295,7 +295,7 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
     const std::vector<RunInfo>& runs = opened.front().runs;
     if (runs.size() != 1) {
         throw InputError(ErrorId::shard_mixed, files.front(), "the shards of one run",
-                         "those of " + std::to_string(runs.size()) + ": " + runs[0].name + ", " +
+                         "shards of " + std::to_string(runs.size()) + " runs: " + runs[0].name + ", " +
                              runs[1].name + (runs.size() > 2 ? " and others" : ""),
                          "name the shards of one run, as in NAME.r*.ponder");
     }
@@ -306,9 +306,8 @@ void join_shards(const std::vector<std::filesystem::path>& shards, const std::fi
                 unfinished += (unfinished.empty() ? "" : ", ") + file.filename().string();
             }
         }
-        throw InputError(ErrorId::shard_missing, files.front().parent_path() / unfinished,
-                         "shards that were recorded to their end", "partial ones",
-                         "finish them by record with --resume");
+        throw InputError(ErrorId::shard_missing, files.front().parent_path() / unfinished, "finished shards",
+                         "partial shards", "finish their recording with --resume");
     }
     for (const std::filesystem::path& file : files) {
         require_recorded(file, {}, progress, stop);
@@ -320,7 +319,7 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
                      const ProgressSink& progress, const std::stop_token& stop) {
     std::error_code error;
     if (std::filesystem::equivalent(from, to, error)) {
-        throw InputError(ErrorId::file_exists, to, "a trace other than the run's own trace", "the same",
+        throw InputError(ErrorId::file_exists, to, "a trace other than the run's own trace", "the same trace",
                          "choose another name");
     }
     const TraceReader reader = TraceReader::open(from);

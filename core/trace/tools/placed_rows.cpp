@@ -51,7 +51,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
     std::vector<std::string> fields;
     if (!records.next(fields)) {
         throw InputError(ErrorId::annotation_table, csv, expected, "an empty file",
-                         "write one row a place under such a header");
+                         "write this header, then one row for each place");
     }
     const PlaceColumns places(fields);
     const std::size_t width = fields.size();
@@ -86,7 +86,8 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
             const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(fields[column]);
             if (!value || *value > std::numeric_limits<std::uint64_t>::max() / 2) {
                 throw InputError(ErrorId::text_line, where + ": expected a whole number from 0, found \"" +
-                                                         fields[column].substr(0, 40) + "\".");
+                                                         fields[column].substr(0, 40) +
+                                                         "\"; correct the line.");
             }
             return *value;
         };
@@ -99,7 +100,7 @@ PlacedTable PlacedTable::read(const std::filesystem::path& csv, const std::strin
         if (row.end <= row.begin) {
             throw InputError(ErrorId::text_line, where + ": expected an end above the begin " +
                                                      std::to_string(row.begin) + ", found " +
-                                                     std::to_string(row.end) + ".");
+                                                     std::to_string(row.end) + "; correct the line.");
         }
         row.entry = static_cast<std::int32_t>(table.rows.size());
         table.rows.push_back(std::move(row));
@@ -115,11 +116,10 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
                            const std::vector<SequenceInfo>& sequences)
     : trace_(trace), run_(run), file_(file), by_bytes_(by_bytes) {
     if (by_bytes && run.scored_bytes == 0) {
-        throw InputError(
-            ErrorId::annotation_table,
-            trace.name_of(run) +
-                ": expected a run with its text for labels by bytes, found token ids only; record "
-                "it with --text, or label tokens (sequence,token,class).");
+        throw InputError(ErrorId::annotation_table,
+                         trace.name_of(run) +
+                             ": expected a run with its text for labels by bytes, found token ids only; "
+                             "record it with --text, or label tokens (sequence,token,class).");
     }
     std::map<std::string, std::int64_t> numbers;
     std::map<std::string, std::int64_t> again; // second sequence with the same title
@@ -140,12 +140,12 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
             number = 0;
         } else if (const auto found = numbers.find(row.document); found != numbers.end()) {
             if (const auto second = again.find(row.document); second != again.end()) {
-                throw InputError(ErrorId::trace_signal,
-                                 file.string() + ": line " + std::to_string(row.line) +
-                                     " names the sequence \"" + row.document + "\", and " +
-                                     trace.name_of(run) + " has several of that title, " +
-                                     std::to_string(found->second) + " and " +
-                                     std::to_string(second->second) + " among them; name the number.");
+                throw InputError(
+                    ErrorId::trace_signal,
+                    file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +
+                        row.document + "\", and " + trace.name_of(run) +
+                        " has several sequences with this title, " + std::to_string(found->second) + " and " +
+                        std::to_string(second->second) + " among them; give the number instead.");
             }
             number = found->second;
         } else if (is_number) {
@@ -158,8 +158,8 @@ PlacedTokens::PlacedTokens(const TraceReader& trace, const RunInfo& run, const s
             throw InputError(ErrorId::trace_signal,
                              file.string() + ": line " + std::to_string(row.line) + " names the sequence \"" +
                                  row.document + "\", and " + trace.name_of(run) +
-                                 " has none of that title or number; it has " +
-                                 std::to_string(sequences.size()) + ", numbered from 0.");
+                                 " has no sequence with this title or number; it has " +
+                                 std::to_string(sequences.size()) + " sequences, numbered from 0.");
         }
         rows_[*number].push_back(row);
     }
@@ -191,7 +191,7 @@ void PlacedTokens::check_length(const SequenceInfo& sequence) const {
             file_.string() + ": line " + std::to_string(last.line) + " goes to " +
                 (by_bytes_ ? "byte " + std::to_string(last.end) : "token " + std::to_string(last.begin)) +
                 ", and sequence " + std::to_string(sequence.number) + " has " + std::to_string(length) +
-                "; the labels are of another text.");
+                "; the labels belong to another text.");
     }
 }
 

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 void need(Database& database, const fs::path& trace, const RunInfo& run) {
     Statement found = database.prepare("SELECT 1 FROM run WHERE id = ? AND name = ? AND started = ?");
     if (!found.bind_all(run.id, run.name, run.started).step()) {
-        throw InputError(ErrorId::trace_run,
-                         trace.string() + ": holds no run '" + printable(run.name, 100) +
-                             "' any more: another window or program changed it. Nothing was done.");
+        throw InputError(ErrorId::trace_run, trace.string() + ": has no run '" + printable(run.name, 100) +
+                                                 "' any more: another window or program changed the trace. "
+                                                 "Nothing was done; open the trace again.");
     }
 }
 
@@ -32,7 +32,7 @@ template <class Edit>
 void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
     const fs::path target = real_path(trace);
     check_trace_header(target);
-    const LockFile lock(target, "a trace that nobody writes to", "one that another program is writing");
+    const LockFile lock(target, "a trace that no program writes", "a trace that another program writes");
     try {
         Database database(target, Database::Access::write);
         check_trace_tables(database, target);
@@ -49,9 +49,8 @@ void check_run_name(const std::string& name) {
     if (name.empty() || name.size() > 1000 || !is_valid_utf8(name) ||
         std::any_of(name.begin(), name.end(),
                     [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; })) {
-        throw InputError(ErrorId::usage_value,
-                         "expected a name of 1 to 1000 bytes for a run, in one line, found '" +
-                             printable(name, 60) + "'; choose another.");
+        throw InputError(ErrorId::usage_value, "expected a run name of 1 to 1000 bytes in one line, found '" +
+                                                   printable(name, 60) + "'; choose another.");
     }
 }
 
@@ -133,7 +132,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
             fresh.vacuum();
             if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
                 throw InputError(ErrorId::trace_damaged, target, "an undamaged trace",
-                                 "a damaged one (" + answer + ")", "take it from its source again");
+                                 "a damaged trace (" + answer + ")", "take it from its source again");
             }
         }
         // SQLite would apply a log of the old file to the new file.
@@ -142,7 +141,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
         if (const auto left = fs::file_size(target.string() + "-wal", error); !error && left > 0) {
             throw EnvironmentError(
                 ErrorId::trace_locked,
-                target.string() + ": another program reads it just now; close that program and try again.");
+                target.string() + ": another program reads the trace; close that program and try again.");
         }
         fs::permissions(passing.path, fs::status(target).permissions(), error);
         throw_if_stopped(stop);

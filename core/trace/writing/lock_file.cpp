@@ -29,7 +29,7 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
             }
             if (error == EWOULDBLOCK) {
                 throw InputError(ErrorId::trace_locked, trace, wanted, found,
-                                 "wait for it to end or choose another file");
+                                 "wait until that program ends, or choose another file");
             }
             throw EnvironmentError(ErrorId::environment_failed,
                                    trace.string() + ": cannot be locked (" + std::strerror(error) +

@@ -258,8 +258,8 @@ TraceStore::Resumed TraceStore::resume_run(std::int64_t run, const std::vector<S
     {
         Statement row = database_.prepare("SELECT " + schema::columns_of("run") + " FROM run WHERE id = ?");
         if (!row.bind(1, run).step()) {
-            throw InputError(ErrorId::trace_run, path_, "run " + std::to_string(run) + " to resume", "none",
-                             "record it again");
+            throw InputError(ErrorId::trace_run, path_, "run " + std::to_string(run) + " to resume",
+                             "no such run", "record it again");
         }
         take_up(schema::read_row<RunInfo>(row, damaged));
     }

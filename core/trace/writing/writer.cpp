@@ -36,17 +36,17 @@ void TraceWriter::Impl::open() {
     if (remote::is_remote(path)) {
         throw InputError(ErrorId::trace_remote, path, "a trace on this machine",
                          "a trace on another machine, which is read-only",
-                         "write here, or run ponderscope there");
+                         "write to this machine, or run ponderscope on the other one");
     }
     std::error_code error;
     const fs::path absolute = fs::absolute(path);
     if (fs::is_directory(absolute, error)) {
         throw InputError(ErrorId::file_kind, path, "a file name for a trace", "a folder",
-                         "name a file in it");
+                         "give the name of a file in this folder");
     }
     const fs::path folder = absolute.parent_path();
     if (!fs::is_directory(folder, error)) {
-        throw InputError(ErrorId::file_missing, path, "a folder " + folder.string(), "none",
+        throw InputError(ErrorId::file_missing, path, "a folder " + folder.string(), "no such folder",
                          "create it or choose another place");
     }
     const bool exists = fs::exists(absolute, error);
@@ -85,10 +85,10 @@ void TraceWriter::Impl::open() {
             remove_database(target);
         }
         throw EnvironmentError(ErrorId::environment_limit,
-                               path.string() + ": cannot be written, the system starts no more threads (" +
+                               path.string() +
+                                   ": cannot be written, because the system starts no new thread (" +
                                    refusal.code().message() +
-                                   "); close other programs or raise the limits "
-                                   "(ulimit -u, ulimit -v).");
+                                   "); close other programs or raise the limits (ulimit -u, ulimit -v).");
     }
 }
 

@@ -36,7 +36,7 @@ void TraceWriter::Impl::check_siblings(const Recording& own, const ShardInfo& sh
         if (!difference.empty()) {
             throw InputError(ErrorId::shard_mixed, beside,
                              "a shard of the run that rank " + std::to_string(shard.rank) + " records",
-                             "one of another (" + difference + ")",
+                             "a shard of another run (" + difference + ")",
                              "start all processes with the same command, or remove the old shards");
         }
     }
