@@ -106,7 +106,7 @@ void throw_file_error(const fs::path& path, int error, std::string_view verb) {
     case ENOTDIR:
         if (verb == "written") {
             throw InputError(ErrorId::file_missing, path, "a folder to write into", "no such folder",
-                             "create it or give another path");
+                             "create the folder or give another path");
         }
         if (std::error_code ignored; fs::is_symlink(fs::symlink_status(path, ignored))) {
             throw InputError(ErrorId::file_missing, path, "a file", "a link to a missing file",

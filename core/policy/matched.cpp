@@ -279,7 +279,7 @@ MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::s
                                  rounded(cost) +
                                  (cost < ends.front() ? "; compare at more steps."
                                                       : "; record the run with --policy full, so that every "
-                                                        "step is there, or compare at fewer steps."));
+                                                        "step is recorded, or compare at fewer steps."));
         }
         if (!std::isnan(flops.front())) {
             wanted.flops.push_back(at_cost(ends, flops, cost));

@@ -62,7 +62,7 @@ std::vector<std::vector<std::int32_t>> ids_from_safetensors(const std::filesyste
     const TensorView* tensor = file.find("input_ids");
     if (tensor == nullptr) {
         throw InputError(ErrorId::text_ids, path, "a tensor input_ids", "no such tensor",
-                         "save the ids under that name");
+                         "save the ids as input_ids");
     }
     if (tensor->shape.empty() || tensor->shape.size() > 2) {
         throw InputError(ErrorId::text_ids, path, "input_ids of shape [T] or [B, T]",

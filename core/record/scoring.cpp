@@ -165,9 +165,8 @@ std::int32_t RequestScorer::prefix_token() const {
         return static_cast<std::int32_t>(
             config.bos_token_id.value_or(config.eos_token_ids.empty() ? 0 : config.eos_token_ids.front()));
     }
-    throw InputError(ErrorId::text_empty,
-                     "An empty context needs a start or an end token, and neither the tokenizer nor "
-                     "config.json names one. Give a context.");
+    throw InputError(ErrorId::text_empty, "An empty context needs a start or an end token, and neither the "
+                                          "tokenizer nor config.json names such a token. Give a context.");
 }
 
 /// Encodes \p text into the sequence. Tokens after the first \p context bytes are scored. \p adds: adds the

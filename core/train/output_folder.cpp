@@ -56,7 +56,7 @@ OutputFolder::OutputFolder(std::filesystem::path path, ExistingOutput existing) 
     } else if (!has_begun()) {
         throw InputError(ErrorId::training_state, path_,
                          "a training to continue (training_state.safetensors)", "none",
-                         "choose another folder, or start one here with --overwrite");
+                         "choose another folder, or start a new training with --overwrite");
     }
 }
 

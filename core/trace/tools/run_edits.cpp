@@ -132,7 +132,7 @@ void remove_run(const fs::path& trace, const RunInfo& run, const std::stop_token
             fresh.vacuum();
             if (const std::string answer = fresh.text("PRAGMA quick_check(1)"); answer != "ok") {
                 throw InputError(ErrorId::trace_damaged, target, "an undamaged trace",
-                                 "a damaged trace (" + answer + ")", "take it from its source again");
+                                 "a damaged trace (" + answer + ")", "take the trace from its source again");
             }
         }
         // SQLite would apply a log of the old file to the new file.

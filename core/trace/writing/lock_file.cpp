@@ -18,8 +18,8 @@ LockFile::LockFile(const std::filesystem::path& trace, const char* wanted, const
         descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (descriptor_ < 0) {
             throw EnvironmentError(ErrorId::environment_failed,
-                                   trace.string() + ": cannot be written here (" + std::strerror(errno) +
-                                       "); choose a folder that you may write to.");
+                                   trace.string() + ": cannot be written in this folder (" +
+                                       std::strerror(errno) + "); choose a folder that you may write to.");
         }
         if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
             const int error = errno;

@@ -47,7 +47,7 @@ void TraceWriter::Impl::open() {
     const fs::path folder = absolute.parent_path();
     if (!fs::is_directory(folder, error)) {
         throw InputError(ErrorId::file_missing, path, "a folder " + folder.string(), "no such folder",
-                         "create it or choose another place");
+                         "create the folder or choose another one");
     }
     const bool exists = fs::exists(absolute, error);
     if (exists) {
