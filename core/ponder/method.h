@@ -111,7 +111,7 @@ public:
 
     // 3. and 4. The tokens that continue, and the masses. The last step uses mass_stop only.
     [[nodiscard]] virtual bool halts() const { return false; } ///< whether decide() may stop a token before K
-    /// Whether the output has masses other than 1 at K_t.
+    /// Whether the output is a sum of several states, weighted by masses. False: the state of step K_t.
     [[nodiscard]] virtual bool mixes_states() const { return false; }
     [[nodiscard]] virtual Decision decide(const Slots&) const { return {}; }
 
@@ -120,7 +120,7 @@ public:
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }
 
-    // FLOPs (methods.md section 11) to make slot k+1's input from slot k's state, and of one decision.
+    // FLOPs (methods.md section 11) of making slot k+1's input from slot k's state, and of one decision.
     [[nodiscard]] virtual std::int64_t input_flops() const { return 0; }
     [[nodiscard]] virtual std::int64_t decision_flops(std::int64_t /*step*/) const { return 0; }
 
@@ -138,8 +138,8 @@ protected:
         Fp32Linear() = default;
         /// A parameter in fp32 is used without a copy, so that it can be trained.
         Fp32Linear(const at::Tensor& weight, const at::Tensor& bias);
-        /// \p states [n, in]; returns fp32 [n, out]. Uses \p rows rows of the weight from \p first on;
-        /// negative: all rows.
+        /// \p states [n, in]; returns fp32 [n, out]. Uses \p rows rows of the weight from \p first on.
+        /// Negative \p rows: all rows.
         [[nodiscard]] at::Tensor operator()(const at::Tensor& states, std::int64_t first = 0,
                                             std::int64_t rows = -1) const;
         [[nodiscard]] const at::Tensor& weight() const { return weight_; }

@@ -22,8 +22,8 @@ struct Window {
     std::int64_t report_begin = 0; ///< ids [report_begin, report_end) are read out; the others are context
     std::int64_t report_end = 0;
     // The window's location in its text, for start states, patches and halting rules that read positions.
-    std::int64_t sequence = -1;       ///< number of its sequence in the run; -1: its index in the call
-    std::int64_t first = 0;           ///< position of ids[0] in the sequence
+    std::int64_t sequence = -1; ///< number of the sequence in the run; -1: the window's index in the call
+    std::int64_t first = 0;     ///< position of ids[0] in the sequence
     std::int64_t sequence_length = 0; ///< tokens of the sequence; 0: tokens of the window
     std::int32_t next = -1;           ///< id after the window, the last token's target; -1: none
 };

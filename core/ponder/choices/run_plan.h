@@ -21,10 +21,10 @@ enum class VisibilityRule : std::uint8_t {
     two_dimensional, ///< iff t' <= t and k' <= k
 };
 
-/// Under the per-step rule: the slot of an earlier token t' to which slot (t, k) attends. t' stopped at K_t'
-/// (methods-released.md section 1). Each choice is computed exactly, but results differ between choices.
+/// Under the per-step rule: the slot of an earlier token t' to which slot (t, k) attends, if t' stopped at
+/// step K_t' (methods-released.md section 1). Each choice is computed exactly; the choices differ in results.
 enum class KvPolicy : std::uint8_t {
-    full,     ///< (t', k): every step runs, and exits choose the read-out only
+    full,     ///< (t', k): every step runs; an exit only chooses the step that is read out
     per_step, ///< (t', min(k, K_t'))
     shared,   ///< (t', K_t') at every k; t' must be finished first
     skip,     ///< (t', k) if K_t' >= k, else t' is hidden
@@ -32,13 +32,13 @@ enum class KvPolicy : std::uint8_t {
 std::string to_string(KvPolicy policy);
 std::optional<KvPolicy> kv_policy_from_string(const std::string& name);
 
-/// Layers and query heads whose sequence attention a run records; by default none (methods.md section 10).
+/// Layers and query heads whose attention weights a run records; by default none (methods.md section 10).
 /// Each layer and head costs an extra product. While a batch is scored, the weights of all its windows are in
 /// memory, padded to the longest window.
 struct AttentionChoice {
     std::vector<std::int64_t> layers, heads; ///< ascending, without repeats; both or neither empty
 
-    /// Parses LAYERS[:HEADS]: each is `all`, or numbers and ranges from 0 as in 0,3-5. Without HEADS: all
+    /// Parses LAYERS[:HEADS]. Each is `all`, or numbers (from 0) and ranges, as in 0,3-5. Without HEADS: all
     /// heads. InputError: other text, or a layer or head that the model does not have.
     static AttentionChoice parse(const std::string& text, const ModelConfig& config);
     [[nodiscard]] bool none() const { return layers.empty(); }
@@ -49,8 +49,8 @@ struct AttentionChoice {
 struct StateChoice {
     std::vector<std::int64_t> layers; ///< ascending, without repeats; only layers that every step runs
 
-    /// Parses `all`, or numbers and ranges from 0 as in 0,3-5; empty text: the end of each step. InputError:
-    /// other text, a layer that does not run at every step, or a residual with several streams.
+    /// Parses `all`, or numbers (from 0) and ranges, as in 0,3-5. Empty text: the end of each step.
+    /// InputError: other text, a layer that does not run at every step, or a residual with several streams.
     static StateChoice parse(const std::string& text, const ModelConfig& config);
     [[nodiscard]] std::string text() const; ///< "after layers 0, 3-5", "at the end of each step"
 };
@@ -68,8 +68,8 @@ struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< halting rule; nullptr: the method's own rule
     /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.
     std::optional<std::int64_t> refreshes;
-    AttentionChoice attention;       ///< recorded at any level but nll, for tokens without a past in a cache
-    std::optional<KvPolicy> kv = {}; ///< absent: full without `rule` if Method::exits_select(), else per_step
+    AttentionChoice attention;       ///< recorded at any level but nll, if no earlier tokens are in a cache
+    std::optional<KvPolicy> kv = {}; ///< absent: full if Method::exits_select() and no `rule`; else per_step
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
@@ -99,7 +99,7 @@ struct RunPlan {
     [[nodiscard]] bool sequential(const Method& method) const;
     /// Interleaved rule: whether one pass is not enough, because inputs depend on states or tokens may stop.
     [[nodiscard]] bool iterates(const Method& method) const;
-    /// Whether the plan may have `refreshes`. Also true for pause tokens under any `rule`.
+    /// Whether the plan may have `refreshes`: iterates() is true, or a model with pause tokens has a `rule`.
     [[nodiscard]] bool counts_refreshes(const Method& method) const;
 };
 

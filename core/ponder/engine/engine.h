@@ -58,8 +58,8 @@ struct GenerateOptions {
     std::int64_t first_sequence = 0; ///< number of the first prompt in the run; the other prompts follow
     std::vector<std::int64_t> numbers = {}; ///< the prompts' numbers in the run, if not consecutive
     std::vector<std::int64_t> stop_ids = {};
-    /// Called after every new token with the prompt's index in the call and all new tokens so far. If it
-    /// returns true, this prompt ends. May be empty.
+    /// Called after every new token, with the prompt's index in the call and this prompt's new tokens so far.
+    /// If it returns true, the prompt ends. May be empty.
     std::function<bool(std::size_t prompt, std::span<const std::int32_t> fresh)> is_finished = {};
     bool reports_sampling = false; ///< on_token of generate() also gets sampling_signals()
     bool use_cache = true; ///< false: computes the whole sequence again for each token, as a reference
@@ -126,7 +126,7 @@ public:
     [[nodiscard]] std::vector<std::vector<float>> states_at(std::span<const Window> windows,
                                                             std::span<const StatePlace> places) const;
     /// InputError: the model does not have this step or layer, or \p patched is true and the model allows no
-    /// patch there.
+    /// patch at this location.
     void check_place(const StatePlace& place, bool patched) const;
     /// Number of elements of a state after this layer.
     [[nodiscard]] std::int64_t state_width(std::int64_t layer) const;

@@ -37,7 +37,7 @@ struct RecordedRows {
 /// Recorder sets the other entries.
 class PartRecorder : public TapListener {
 public:
-    /// Call it before slots run: sets the rows of the next tensors.
+    /// Call it before slots run. Sets the rows to record from the tensors of these slots.
     void begin(const RecordedRows& rows) { rows_ = rows; }
     /// Called after the slots ran.
     virtual void step_ran(const Slots& slots) { (void)slots; }

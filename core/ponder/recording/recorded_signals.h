@@ -13,7 +13,7 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    /// Shape of a token's values. Last axis of attention: 1 here, tokens of the longest window in a run.
+    /// Shape of a token's values. Last axis of attention: here 1; in a run, tokens of its longest window.
     std::vector<std::int64_t> shape;
     bool on_request = false; ///< recorded only on request, because it costs extra
     bool half = false;       ///< fp16 also on the device; integer signals stay integers

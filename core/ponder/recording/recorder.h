@@ -68,7 +68,7 @@ private:
     std::optional<RecordedRows> rows_;
     ReportedTokens reported_;
     bool free_steps_;  ///< the expected embedding's pass over the vocabulary also reads the step out
-    bool extra_steps_; ///< the steps' read-outs are computed only for signals
+    bool extra_steps_; ///< steps are read out only because signals need the read-outs
     std::vector<Signal> signals_;
     std::vector<std::unique_ptr<PartRecorder>> parts_;
     at::Tensor state_;    ///< [M, d]: h of each reported token's last step

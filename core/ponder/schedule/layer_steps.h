@@ -7,9 +7,9 @@
 namespace ponderscope {
 
 /// Layers as steps (methods.md section 9): step k of a token is block k of a vanilla stack, k = 0..L-1. The
-/// state is the residual stream after the block. The read-out applies the final norm to the state. A token
-/// that a rule stops after block e is read out there (early exit). Later blocks compute the token's keys and
-/// values from its state at the exit, with their own norm, projections and rotation.
+/// state is the residual stream after the block. The read-out applies the final norm to the state. If a rule
+/// stops a token after block e, the state after block e is read out (early exit). Later blocks compute the
+/// token's keys and values from this state, with their own norm, projections and rotation.
 class LayerSteps final : public Method {
 public:
     /// InputError: the method has its own steps, or the residual has several streams.

@@ -20,13 +20,13 @@ namespace ponderscope {
 
 class RunPatches;
 
-/// The packed tokens of one run with the data of a pass. N tokens of S sequences.
+/// The packed tokens of one run, and the data that a pass over them needs. N tokens of S sequences.
 struct TokenBatch {
     /// int64 [planes, N]: one plane for each int64 tensor below, copied from the host together
     at::Tensor numbers;
     at::Tensor ids;                       ///< int64 [N]
     at::Tensor positions;                 ///< int64 [N]
-    at::Tensor rotation_rows;             ///< int64 [N]
+    at::Tensor rotation_rows;             ///< int64 [N]: each token's row of cos and sin
     at::Tensor cos, sin;                  ///< rotation tables
     std::vector<std::int64_t> lengths;    ///< for each sequence: tokens of this run
     std::vector<std::int64_t> past;       ///< for each sequence: tokens of earlier runs in the cache
@@ -35,9 +35,9 @@ struct TokenBatch {
     RowSpace space;                   ///< defined with a cache, or if RunPlan::keeps_rows()
     TokenPlaces places;               ///< defined for runs with a halting rule
     at::Tensor start;                 ///< [N, d], the start state, if the stack has one
-    std::vector<std::int64_t> prefix; ///< for each sequence: first tokens that see each other; empty: none
+    std::vector<std::int64_t> prefix; ///< for each sequence: length of its bidirectional prefix; empty: none
 
-    /// \p past and \p sequence_rows (a generation's rows in the cache) are empty for a run without a cache.
+    /// \p sequence_rows becomes `first_rows`. For a run without a cache, it and \p past are empty.
     /// \p plan_rows: fills in `space`. All host tensors are copied together.
     static TokenBatch make(const Backbone& backbone,
                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
@@ -45,7 +45,7 @@ struct TokenBatch {
                            const std::vector<std::int64_t>& sequence_rows = {},
                            std::int64_t segment_rows = 0);
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
-    /// The keys that each token sees in the segment from \p first_row on, if every token has a slot there.
+    /// The keys that each token sees in the segment from \p first_row on, if every token has a slot in it.
     [[nodiscard]] std::vector<Visibility::CausalBlock> causal_blocks(std::int64_t first_row = 0) const;
     /// Whether the batch has one token of every sequence, as in decoding.
     [[nodiscard]] bool single() const;
@@ -54,8 +54,8 @@ struct TokenBatch {
 };
 
 /// K/V of every step for a batch of generated sequences. Each step has a segment, and each sequence has a
-/// fixed part of the segment. Sequences finish one by one, so each run's TokenBatch has the first rows of its
-/// sequences.
+/// fixed part of the segment. Sequences finish one by one, so TokenBatch::first_rows says where the parts of
+/// the remaining sequences begin.
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
@@ -88,15 +88,15 @@ struct StepsOptions {
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
     /// int64 [N]: if the batch is a part of a larger run, the tokens' indices in the run, for listener and
-    /// patches. Undefined: the same indices.
+    /// patches. Undefined: the batch is the run.
     at::Tensor numbers = {};
 };
 
 /// The order in which a batch's slots are computed.
 enum class Schedule : std::uint8_t {
     by_step, ///< all tokens of a step together; halted tokens are removed and cost nothing
-    /// Each token runs all its steps before the next token starts, because slots need rows of finished
-    /// earlier tokens: of their last step (KvPolicy::shared) or of the coda.
+    /// Each token runs all its steps before the next token starts, because slots read K/V that exist only
+    /// when earlier tokens are finished: rows of their last step (KvPolicy::shared) or of the coda.
     token_by_token,
     interleaved, ///< run_interleaved()
     layers       ///< layer_steps.h

@@ -48,7 +48,7 @@ public:
     /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
     /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
     /// KvPolicy::skip. A query sees only slots of its own step, whose rows are contiguous. \p windows and
-    /// \p seen are needed if \p skips and layers have sliding windows, because a window's width is in tokens.
+    /// \p seen: needed if \p skips is true and layers have sliding windows, whose width is in tokens.
     /// \p seen, int64 [segments, segment_rows]: the number of slots up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
@@ -73,7 +73,7 @@ private:
     std::vector<std::int64_t> windows_;
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
-    /// two_dimensional: for each step, int64 [N]: its number of slots up to token t in t's sequence.
+    /// two_dimensional: for each step, int64 [N]: the step's number of slots up to token t in t's sequence.
     std::vector<at::Tensor> visible_;
 };
 

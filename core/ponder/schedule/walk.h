@@ -35,8 +35,7 @@ public:
     }
 };
 
-/// Σ of mass times state for each token. Only methods with masses other than 1 at K_t keep the sum. For other
-/// methods the output is the last state.
+/// The output of each token: Σ of mass times state if Method::mixes_states(), otherwise the last state.
 class Readout {
 public:
     Readout(bool mixes, std::int64_t tokens) : mixes_(mixes), tokens_(tokens) {}
@@ -66,7 +65,7 @@ struct WalkParts {
     RunListener* listener = nullptr;
     /// Maps a state of the slots to the input of the head; empty: the state itself.
     std::function<at::Tensor(const at::Tensor&, const Slots&)> read = {};
-    bool selects = false; ///< a stopped token runs on, but is read out at the step of its stop
+    bool selects = false; ///< a stopped token runs on, but is read out at the step where it stopped
     /// int64 [N]: StepsOptions::numbers.
     at::Tensor numbers = {};
 };
