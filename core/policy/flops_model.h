@@ -26,7 +26,7 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
     std::int64_t input = 0;              ///< FLOPs to make slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, whatever the rule
+    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, under any rule
     std::int64_t read_out = 0;           ///< FLOPs of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input also runs the head
     // For stacks whose steps run the middle blocks (methods-released.md section 1). Here `windows` has only
@@ -34,7 +34,7 @@ struct FlopsModel {
     std::int64_t prelude = 0;        ///< FLOPs of the prelude for each token
     std::int64_t prelude_layers = 0; ///< prelude layers, which attend once for each token
     std::int64_t coda_layers = 0;    ///< coda layers, which attend once for each read-out
-    std::vector<std::int64_t> prelude_windows, coda_windows; ///< as `windows`, for these layers; empty: all 0
+    std::vector<std::int64_t> prelude_windows, coda_windows; ///< like `windows`; empty: all 0
     /// With layers as steps: FLOPs of the keys and values of block l for a token that exited below block l.
     /// Empty: steps are pondering steps.
     std::vector<std::int64_t> exited;

@@ -19,7 +19,7 @@ inline constexpr const char* blind_rule = "blind";
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: the rule is a bound
-    bool hull = false;  ///< use the settings' lower convex hull, where NLL never rises
+    bool hull = false;  ///< use the settings' lower convex hull, non-increasing in cost (convex_front)
     std::vector<ScoredSetting> settings;
     std::vector<ScoredSetting> for_flops; ///< settings for comparison at equal FLOPs; empty: `settings`
     bool plain = false;                   ///< a run of a model without pondering steps
@@ -62,7 +62,7 @@ struct MatchedComparison {
 };
 
 /// Compares rules. Calls \p rule(i, costs) first for \p reference, with empty `costs`. Then calls it for the
-/// other i in 0..rules-1, and again for a reference that is a bound, with all costs of both axes. So few
+/// other i in 0..rules-1 with all costs of both axes, and for the reference again if it is a bound. So few
 /// settings are in memory at a time. Each bootstrap replicate interpolates at the costs again, because the
 /// mean costs of settings come from the same text. Intervals include this uncertainty. Except for a hull, NLL
 /// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Omits FLOPs in

@@ -24,7 +24,7 @@ struct ReplayTable {
     std::vector<std::int32_t> ran;       ///< [tokens] K_t: the last recorded step, an upper bound for replays
     std::vector<float> nll;              ///< [tokens] NLL in the recorded run; NaN without a target
     std::vector<std::int64_t> sequences; ///< number of tokens of each sequence
-    std::vector<std::int64_t> clusters;  ///< [sequences] clusters (core/stats/layout.h); empty: each its own
+    std::vector<std::int64_t> clusters;  ///< cluster of each sequence; empty: each sequence is a cluster
     std::optional<FlopsModel> flops;     ///< absent if the trace has none
     std::vector<std::vector<WindowSpan>> windows; ///< windows of each sequence, if `flops` has a value
     std::vector<std::string> by_step;             ///< names of the run's signals over tokens and steps
