@@ -21,7 +21,7 @@ RunInfo describe_run(const Engine& engine, const Checkpoint& checkpoint, const S
 /// Writes results in the order of their windows. Opens and closes sequences on the way.
 class Appender {
 public:
-    /// \p finished: number of sequences that the trace already has; \p begun: their run.
+    /// \p finished: number of sequences that the trace already has. \p begun: the resumed run, if any.
     Appender(TraceWriter& writer, const Tokenizer* tokenizer, const RecordOptions& options,
              std::int64_t finished, const std::optional<RunInfo>& begun)
         : writer_(writer),

@@ -39,9 +39,9 @@ public:
     [[nodiscard]] virtual std::string text_digest() const = 0;
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
-    /// Adds choices that the text digest does not cover to RunInfo::choices: the reading options of the
-    /// texts, and planned lengths that exceed a sequence's length. All shards of a run and resumes need equal
-    /// choices.
+    /// Adds to RunInfo::choices what the text digest does not cover: the reading options of the texts, and
+    /// planned lengths that exceed a sequence's length. All shards of a run need equal choices, and a resumed
+    /// run needs those of its first part.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 

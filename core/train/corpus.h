@@ -28,7 +28,7 @@ struct Corpus {
     std::vector<std::int32_t> train;
     std::vector<std::int32_t> held_out;
     std::vector<CorpusText> texts;
-    double held_out_bytes_per_token = 0; ///< bits per byte = nats per token / ln 2 / this; 0: no text
+    double held_out_bytes_per_token = 0; ///< bits per byte = nats per token / ln 2 / this number; 0: no text
     std::string digest;                  ///< SHA-256 over names, digests of the texts, and tokenizer.json
 };
 

@@ -37,8 +37,8 @@ nlohmann::json complete_config(const Recipe& recipe, const Tokenizer& tokenizer)
 void require_trainable(const Checkpoint& start);
 
 /// Reads \p config, the result of complete_config(). InputError, which names the recipe: an invalid config, a
-/// tokenizer with more tokens than the model, or a context beyond its positions. The result includes the
-/// notices of the config's reader.
+/// tokenizer with more tokens than the model, or a context beyond the model's positions. The result includes
+/// the notices of the config's reader.
 ModelConfig model_config_of(const Recipe& recipe, const nlohmann::json& config, const Tokenizer& tokenizer);
 
 /// The model's tensors, initialised by a normal distribution with the recipe's standard deviation. Matrices
