@@ -30,8 +30,8 @@ struct Visibility {
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< if `runs` is defined: the largest number of queries in a sequence
     std::int64_t most_rows = 0;   ///< with `ranges`: largest number of rows that a query sees; 0: unknown
-    /// Sliding window: the largest number of keys that a query sees, including its own key. 0 = all. With
-    /// several ranges the window counts the last rows of all ranges together.
+    /// Sliding window: the largest number of keys that a query sees, including its own key. 0: all. With
+    /// several ranges, the window covers the last rows of all ranges together.
     std::int64_t window = 0;
 };
 
@@ -63,7 +63,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 
-/// attend with an explicit mask and plain operations. Slow, differentiable, the reference for all others.
+/// attend with an explicit mask and plain operations. Slow, differentiable; the reference for other code.
 at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         const Visibility& visibility, double scale, const at::Tensor& row_bias = {},
                         const ScoreExtras& extras = {});

@@ -38,7 +38,7 @@ struct HeadResult {
     at::Tensor entropy; ///< nats
     at::Tensor max_probability;
     at::Tensor margin;                  ///< p1 - p2
-    at::Tensor argmax;                  ///< of equal logits, the lowest id
+    at::Tensor argmax;                  ///< the lowest id among equal logits
     at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out

@@ -87,8 +87,8 @@ struct Pass {
     void check_stop() const; ///< Cancelled
 };
 
-/// Rotation tables for sequences of the given lengths. Only with dynamic scaling and longrope do the angles
-/// depend on the length.
+/// Rotation tables for sequences of the given lengths. The angles depend on the length only with dynamic
+/// scaling and longrope.
 struct RotationTable {
     at::Tensor cos, sin;                ///< as in Pass
     std::vector<std::int64_t> row_base; ///< for each sequence: the row of its position 0
@@ -114,7 +114,7 @@ public:
     [[nodiscard]] virtual at::Tensor inject(const at::Tensor& state, const at::Tensor& entering) const;
     /// Returns h, the input of the head, [n, d], for a state. The coda's blocks have their own K/V.
     [[nodiscard]] at::Tensor coda(const at::Tensor& state, const Pass& pass) const;
-    /// FLOPs of inject, and of the operations between a state and the coda's blocks.
+    /// FLOPs of inject() and of before_coda().
     [[nodiscard]] virtual std::int64_t injection_flops() const { return 0; }
     [[nodiscard]] virtual std::int64_t before_coda_flops() const { return 0; }
     /// Number of matrix elements in the blocks of each part.
@@ -147,7 +147,7 @@ protected:
     [[nodiscard]] virtual at::Tensor layer(std::int64_t l, const at::Tensor& x, const Pass& pass) const = 0;
     /// F_c(x) of residual.h; only if the backbone supports other residual structures.
     [[nodiscard]] virtual at::Tensor sublayer(std::int64_t c, const at::Tensor& x, const Pass& pass) const;
-    /// after_prelude() runs between the prelude's blocks and the steps, before_coda() before the coda's
+    /// after_prelude() runs between the prelude's blocks and the steps. before_coda() runs before the coda's
     /// blocks.
     [[nodiscard]] virtual at::Tensor after_prelude(const at::Tensor& x) const { return x; }
     [[nodiscard]] virtual at::Tensor before_coda(const at::Tensor& x) const { return x; }

@@ -21,7 +21,7 @@ public:
     /// The mixture with the tensor prefix \p mlp ("model.layers.3.mlp.").
     static Experts declare(TensorBuilder& builder, const std::string& mlp, const ModelConfig& config);
 
-    /// The weighted sum of the chosen experts of \p x [n, d].
+    /// For each row of \p x [n, d]: the weighted sum of the outputs of its chosen experts.
     [[nodiscard]] at::Tensor run(const at::Tensor& x, std::int64_t layer, const Pass& pass) const;
 
 private:

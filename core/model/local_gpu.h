@@ -11,8 +11,8 @@ namespace ponderscope {
 /// each process one GPU with number 0. InputError: no GPU is visible.
 std::string local_gpu(std::int64_t local_rank);
 
-/// The largest memory, in bytes, that tensors of this process held on all its GPUs together. No value if it
-/// uses no GPU.
+/// The largest memory, in bytes, that tensors of this process held on all its GPUs together. No value if the
+/// process uses no GPU.
 std::optional<std::int64_t> peak_gpu_memory();
 
 } // namespace ponderscope

@@ -35,7 +35,7 @@ std::unique_ptr<ResidualStructure> make_attention_residuals(const ModelConfig& c
                                                             TensorBuilder& builder);
 std::unique_ptr<ResidualStructure> make_depth_average(const ModelConfig& config, TensorBuilder& builder);
 
-/// An fp32 tensor that no matrix product uses, so FLOPs do not include it. Undefined without weights.
+/// An fp32 tensor that no matrix product uses, so FLOPs do not include it. Undefined without parameters.
 inline at::Tensor small_tensor(TensorBuilder& builder, std::string name, std::vector<std::int64_t> shape,
                                double start, TensorSpec::Init init = TensorSpec::Init::constant) {
     const at::Tensor stored = builder.add({std::move(name), std::move(shape), init, start, {}, -1, false});

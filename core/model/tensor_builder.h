@@ -83,7 +83,7 @@ public:
         return blocks([&](std::int64_t l) { return prefix + std::to_string(l) + "."; });
     }
     [[nodiscard]] const std::vector<std::string>& blocks() const { return blocks_; }
-    /// The layout so far. A family also sets the layout's other members here.
+    /// The layout so far. A family sets the layout's other members through this reference.
     [[nodiscard]] ParameterLayout& layout() { return layout_; }
     /// Completes the layout. Names are those of a model with a head. Files of a model without a head omit the
     /// first word of each name. Both forms are accepted, with or without the layout's prefixes.

@@ -35,7 +35,7 @@ struct AttendRanges {
 };
 
 /// The kernel sums a query's rows in segments of 128, then sums the segments in order. So the number of warps
-/// does not change the result. most_segments() is their largest number if a query sees `rows` rows.
+/// does not change the result. most_segments() is the largest number of segments of a query with `rows` rows.
 constexpr std::int64_t segment_rounds = 8, round_rows = 16;
 constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_query) {
     return (rows / round_rows + ranges_per_query + segment_rounds - 1) / segment_rounds;
@@ -43,8 +43,8 @@ constexpr std::int64_t most_segments(std::int64_t rows, std::int64_t ranges_per_
 
 constexpr int chunk = 8; ///< elements that a lane reads at once; 16 bytes in half precision
 
-/// Whether the kernels run heads of this size: they read whole chunks. Other sizes, which no model uses, run
-/// as plain operations.
+/// Whether the kernels run heads of this size. The kernels read whole chunks. Other sizes, which no model
+/// uses, run as plain operations.
 constexpr bool fits_cuda_head(std::int64_t head_size) {
     return head_size >= 1 && head_size <= 256 && head_size % chunk == 0;
 }
@@ -52,7 +52,7 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
-/// Lines of a thread block in attend_tiles_cuda: one per pair of query and query head of a K/V head.
+/// Lines of a thread block in attend_tiles_cuda. A line is a query with one of a K/V head's query heads.
 constexpr std::int64_t attend_tile_lines = 64;
 
 /// Whether attend_tiles_cuda runs these arguments. The registers hold heads of up to 128 elements.

@@ -31,7 +31,7 @@ inline void check_queued(const char* error, const char* what, const at::Tensor& 
 
 /// Whether the tensor fits: on a GPU; fp32, bf16 or fp16; heads of 8, 16 .. 256 elements.
 bool attend_cuda_fits(const at::Tensor& q);
-/// Whether the queries are causal blocks in order, of two or more queries each, in half precision, no bias.
+/// Whether the queries are causal blocks in order, with two or more queries each, half precision and no bias.
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
 /// attend for checked arguments, without gradient. LibTorch's flash attention runs sequences of any lengths
 /// if it fits. Otherwise our kernels run, with causal blocks as ranges: on the matrix unit for many queries
