@@ -44,7 +44,7 @@ public:
 
 private:
     TokenTotals totals_;
-    bool target_open_ = false; ///< the last token was scored: count the next token's bytes
+    bool target_open_ = false; ///< the next token is a scored target: count its bytes
 };
 
 } // namespace ponderscope

@@ -26,7 +26,7 @@ struct QuantityInfo {
     std::string_view unit; ///< empty for counts
     NumberKind number;
     std::string_view meaning;      ///< tooltip if shown at the predicted token
-    std::string_view meaning_next; ///< tooltip if shown at the token before it
+    std::string_view meaning_next; ///< tooltip if shown at the token before the predicted token
     std::string_view lower;        ///< meaning of A - B < 0, for tooltips
     std::string_view label;        ///< label of a figure's scale; "%1" stands for "step" or "layer"
     std::string_view label_next;

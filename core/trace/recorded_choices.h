@@ -41,7 +41,7 @@ struct RecordedChoices {
     std::string initial_state;             ///< "random:SEED", "zero", or a file name
     std::string initial_state_digest;      ///< digest of the states in that file
     std::optional<double> threshold;       ///< threshold of the method's own rule; NaN: no token stops
-    std::optional<std::int64_t> exit_step; ///< at this step that rule stops every token, at any threshold
+    std::optional<std::int64_t> exit_step; ///< step at which the same rule stops all tokens, at any threshold
     std::optional<RecordedRule> rule;      ///< replaces the method's own rule
     std::string patches;                   ///< JSON array; empty: none
     /// For each sequence: tokens of the prompt plus largest number of new tokens. Empty unless a generation
@@ -49,7 +49,7 @@ struct RecordedChoices {
     std::vector<std::int64_t> planned_lengths = {};
     std::optional<Branch> branch = std::nullopt;
 
-    /// The planned length of a sequence, in tokens; 0: not stored, so it is the recorded length.
+    /// The planned length of a sequence, in tokens. 0: not stored; the recorded length is the planned one.
     [[nodiscard]] std::int64_t planned_length(std::int64_t sequence) const {
         const auto i = static_cast<std::size_t>(sequence);
         return i < planned_lengths.size() ? planned_lengths[i] : 0;

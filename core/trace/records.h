@@ -120,9 +120,9 @@ inline constexpr std::int32_t did_not_run = -1;
 enum class SignalStorage : std::uint8_t {
     plain,      ///< unchanged, unless the writer compresses all signals
     compressed, ///< always compressed by zstd
-    /// Stored without the zeros at the end of the last axis, so chunks differ in the length of this axis. It
-    /// counts tokens back from the token itself, so early tokens have few values. A reader pads all tokens
-    /// with zeros to the same length.
+    /// Stored without the zeros at the end of the last axis, so chunks differ in the length of this axis. The
+    /// axis counts tokens back from the token itself, so early tokens have few values. A reader pads all
+    /// tokens with zeros to the same length.
     trimmed
 };
 
@@ -170,7 +170,7 @@ inline constexpr const char* kl_current_previous = "kl_current_previous";
 inline constexpr const char* cosine = "cosine"; ///< cosine of h^k and h^{k-1}, 0 at k = 0
 inline constexpr const char* latent_difference = "latent_difference";
 inline constexpr const char* state_norm = "state_norm";       ///< |h^k|
-inline constexpr const char* update_cosine = "update_cosine"; ///< of h^k - h^{k-1} and h^{k-1} - h^{k-2}
+inline constexpr const char* update_cosine = "update_cosine"; ///< cosine of two successive h^k - h^{k-1}
 inline constexpr const char* acceleration = "acceleration"; ///< relative change of h^k - h^{k-1}; 0 at k < 2
 inline constexpr const char* prediction_depth = "prediction_depth";               ///< i32 [token]
 inline constexpr const char* answer_flips = "answer_flips";                       ///< i32 [token]
@@ -199,9 +199,9 @@ inline constexpr const char* router_experts = "router_experts"; ///< i8 or i16 [
 inline constexpr const char* router_weights = "router_weights"; ///< [..., choice]
 inline constexpr const char* router_entropy = "router_entropy";
 inline constexpr const char* router_mass = "router_mass"; ///< sum of the probabilities of the chosen experts
-inline constexpr const char* router_margin = "router_margin"; ///< p_k - p_(k+1), k experts chosen
+inline constexpr const char* router_margin = "router_margin"; ///< p_k - p_(k+1) for k chosen experts
 inline constexpr const char* router_probabilities = "router_probabilities"; ///< [..., expert]
-// Signals of depth mixing, fp16, computed in any case (methods.md section 3).
+// Signals of depth mixing, fp16, recorded without a request (methods.md section 3).
 inline constexpr const char* depth_weights = "depth_weights";     ///< [token, step, layer, source, head]
 inline constexpr const char* mhc_read = "mhc_read";               ///< [token, step, sublayer, stream]
 inline constexpr const char* mhc_write = "mhc_write";             ///< [token, step, sublayer, stream]

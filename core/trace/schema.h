@@ -81,8 +81,8 @@ void check_plain_file(const std::filesystem::path& path, const std::string& what
 /// reason given at Database::read_file.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
-/// InputError: one of these tables is missing, is a view or a virtual table, or lacks a column that is not
-/// computed.
+/// InputError: one of these tables is missing, is a view or a virtual table, or lacks a column. A generated
+/// column is not accepted.
 void check_tables(Database& database, const std::filesystem::path& path,
                   const std::vector<schema::Table>& tables);
 void check_trace_tables(Database& database, const std::filesystem::path& path);

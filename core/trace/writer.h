@@ -70,7 +70,7 @@ public:
     void put_text_digest(std::string digest);
     /// Stores a fault of the recording, one sentence, with the current run and sequence.
     void put_fault(std::string message);
-    /// The same with the time of \p fault, for copies of runs. Ignores its `run` and `sequence`.
+    /// The same with the time of \p fault, for copies of runs. Ignores `run` and `sequence` of \p fault.
     void put_fault(const FaultInfo& fault);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.
@@ -80,7 +80,7 @@ public:
     void leave_run(double seconds = -1);
 
     // Trainings are independent of runs: these functions may be called at any time, also within a run. Each
-    // takes effect whole or not at all.
+    // call takes effect whole or not at all.
     /// Starts a training and returns its id. An existing name gets " (2)" and so on. The writer sets `id`,
     /// `step`, `tokens`, `seconds`, `complete` and `fault` of \p info.
     std::int64_t begin_training(TrainingInfo info, std::vector<TrainingQuantity> quantities);

@@ -54,7 +54,7 @@ public:
     static std::optional<AnnotationReader> beside(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] const std::vector<AnnotationInfo>& all() const { return all_; } ///< as of opening
+    [[nodiscard]] const std::vector<AnnotationInfo>& all() const { return all_; } ///< read at opening
     /// The annotations of \p run, sorted by name.
     [[nodiscard]] std::vector<AnnotationInfo> of(const RunInfo& run) const;
     /// The annotations of \p run that match its current tokens (misfit_of is empty).

@@ -24,7 +24,7 @@ struct PlacedRow {
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is read as a title first, then as a number; `sequence` as a number first, then as a
-/// title. A table about a run with one sequence needs neither. `token`, `token_index` and `position` are
+/// title. A table about a run with one sequence may omit both. `token`, `token_index` and `position` are
 /// synonyms: the first of them in the header is used. In a table with begin,end the bytes locate the rows,
 /// and token columns are ignored.
 struct PlacedTable {
@@ -42,15 +42,15 @@ struct PlacedTable {
 class PlacedTokens {
 public:
     /// \p file: name for messages. InputError: a sequence that the run lacks, bytes for a run without text,
-    /// or overlapping rows. Ignores rows beyond a partial run.
+    /// or overlapping rows. Ignores rows beyond the end of a partial run.
     PlacedTokens(const TraceReader& trace, const RunInfo& run, const std::filesystem::path& file,
                  bool by_bytes, const std::vector<PlacedRow>& rows,
                  const std::vector<SequenceInfo>& sequences);
 
     /// InputError: rows beyond the text or tokens of a complete run.
     void check_length(const SequenceInfo& sequence) const;
-    /// `entry` of the row that covers most bytes of token \p i of \p tokens; of several such rows, the first.
-    /// -1: no row covers the token, or \p tokens has no such token.
+    /// `entry` of the row that covers most bytes of token \p i of \p tokens. If several rows cover equally
+    /// many, the first. -1: no row covers the token, or \p tokens has no such token.
     [[nodiscard]] std::int32_t entry_of(const SequenceInfo& sequence, const TokenColumns& tokens,
                                         std::size_t i) const;
 

@@ -28,8 +28,8 @@ struct StepColumn {
 };
 
 /// Computes the column of a run as an annotation called \p name. Token t + 1 gets the value from row t of the
-/// trace, which predicts this token. NaN for the first token, if the step did not run, or if the signal has
-/// no value. InputError: the run lacks the signal. \p stop throws Cancelled.
+/// trace, which predicts this token. The value is NaN for the first token, or if the step did not run, or if
+/// the signal has no value. InputError: the run lacks the signal. \p stop throws Cancelled.
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 
