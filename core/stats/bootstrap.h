@@ -20,7 +20,7 @@ namespace ponderscope {
 
 /// The unit that a bootstrap draws with replacement. `automatic`: clusters if there are at least 30, else
 /// blocks. `clusters`: each draw takes all tokens of a cluster. `blocks`: circular blocks of contiguous
-/// tokens inside stretches (Politis and Romano 1992), across clusters.
+/// tokens (Politis and Romano 1992) inside the stretches (layout.h) of all clusters.
 enum class ResamplingUnit : std::uint8_t { automatic, clusters, blocks };
 
 /// For interactive use: enough replicates for two digits of a bound.
@@ -38,7 +38,7 @@ struct BootstrapOptions {
     std::stop_token stop = {};  ///< throws Cancelled
 };
 
-/// The least number of clusters for draws of whole clusters. Fewer show too little of how clusters differ.
+/// The least number of clusters for draws of whole clusters. Fewer show too little of their variation.
 inline constexpr std::int64_t least_clusters = 30;
 /// Power for the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
@@ -49,8 +49,8 @@ struct Estimate {
     double low = 0;
     double high = 0;
     double standard_error = 0; ///< standard deviation of the replicates (perplexity: by the delta method)
-    /// The smallest detectable difference. A two-sided test at level 1 - `level` finds such a true difference
-    /// with probability 0.8 in a sample of this size (Student's test over the units; Miller 2024, section 5).
+    /// The smallest detectable difference: the true difference that a two-sided test at level 1 - `level`
+    /// finds with probability 0.8 in such a sample (Student's test over the units; Miller 2024, section 5).
     double detectable = not_a_number;
 };
 
@@ -189,7 +189,7 @@ std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statisti
 void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
                const BootstrapOptions& options);
 
-/// What a row of a sample is: a token or, for draws of whole clusters, the sums over a cluster's tokens.
+/// The rows of a sample. A row is a token or, for draws of whole clusters, the sums over a cluster's tokens.
 class RowLayout {
 public:
     RowLayout() = default;

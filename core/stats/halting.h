@@ -39,10 +39,10 @@ struct HaltingStats {
     std::string unit = "step"; ///< RunInfo::step_unit
     std::int64_t max_steps = 0;
     std::int64_t scored = 0;               ///< tokens with a target; gate_by_step includes all tokens
-    std::vector<Spread> nll_by_step;       ///< [K + 1]: of the tokens that stopped at step k
-    std::vector<Bins> entropy_by_step;     ///< [K + 1]
-    std::vector<Bins> probability_by_step; ///< [K + 1]: probability of the target
-    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: of the tokens that ran step k
+    std::vector<Spread> nll_by_step;       ///< [K + 1]: NLL of the tokens that stopped at step k
+    std::vector<Bins> entropy_by_step;     ///< [K + 1]: entropy of these tokens
+    std::vector<Bins> probability_by_step; ///< [K + 1]: probability of these tokens' targets
+    std::vector<Spread> gate_by_step;      ///< [steps of the signal]: gate of the tokens that ran step k
     std::string gate_title;                ///< empty: the run records neither gates nor halting masses
     [[nodiscard]] std::vector<std::int64_t> histogram() const; ///< [K + 1]
 };

@@ -51,7 +51,7 @@ struct LabelledClass {
     TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over all classes
     Estimate steps;
     Estimate nll;
-    Estimate steps_difference; ///< mean steps minus those of the labelled tokens of all other classes
+    Estimate steps_difference; ///< mean steps minus mean steps of the labelled tokens in other classes
 };
 std::vector<LabelledClass> compare_classes(const LabelledTokens& tokens,
                                            const BootstrapOptions& options = {});

@@ -37,7 +37,7 @@ struct ComparisonRequest {
 struct RunComparison {
     struct Run {
         RunInfo info;
-        std::string label; ///< "NAME" or "NAME (partial)"; after the trace's name if names repeat
+        std::string label; ///< "NAME" or "NAME (partial)"; the trace's name precedes repeated names
         Estimate nll;      ///< nats a token
         Estimate perplexity;
         Estimate bits_per_byte; ///< NaN without a text
@@ -52,7 +52,7 @@ struct RunComparison {
     std::vector<Place> places;   ///< ascending; as long as each token_nll
     TokenLayout layout;          ///< layout of the compared places
     Resampling resampling;       ///< the same for all runs
-    std::int64_t replicates = 0; ///< of the bootstrap; 0: intervals are Student's, over the same units
+    std::int64_t replicates = 0; ///< bootstrap replicates; 0: Student's intervals over the same units
     Notices notices;             ///< partial runs, few blocks, tokens that one run lacks
 };
 

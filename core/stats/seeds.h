@@ -55,10 +55,10 @@ struct SeedComparison {
 /// text and, independently, runs of each side, with replacement. Every drawn run is scored on the drawn text.
 /// \p paired: run i of A and run i of B share data order or initialisation, so they are drawn together. Both
 /// sides then need the same number of runs. With n runs the variance of the replicates is too small by the
-/// factor (n - 1) / n. Intervals correct for this as for few clusters, with `degrees` degrees of freedom.
+/// factor (n - 1) / n. Intervals are widened to correct this, as for few clusters (SmallSample).
 ///
-/// In replicate r, draw j of the runs takes the run whose number is the upper 64 bits of n · S(S(seed, 2^32 +
-/// r), j). S is defined at for_each_replicate. The draws of A come first, then those of B.
+/// In replicate r, draw j takes run number floor(n · S(S(seed, 2^32 + r), j) / 2^64). S is defined at
+/// for_each_replicate. The first draws choose runs of A, the next draws runs of B.
 SeedComparison compare_seeds(const SeedSample& sample, bool paired, const BootstrapOptions& options = {});
 
 } // namespace ponderscope

@@ -51,7 +51,7 @@ struct UnitMean {
     double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN: one unit
     double degrees = 0;        ///< n - 1
 };
-/// \p sums, \p tokens: of each unit. If every unit has one token, this is the usual mean and standard error.
+/// \p sums, \p tokens: one entry for each unit. For units of one token: the usual mean and standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
 /// Sums over the tokens of a group, one for each cluster or block that contains some of them.

@@ -67,7 +67,7 @@ struct TaskReport {
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
     Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
-    Estimate perplexity;    ///< of the right options: per token; per option if all documents have one
+    Estimate perplexity;    ///< of right options, per token; per option if each document has one option
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
     Estimate flops;                                   ///< per document

@@ -91,7 +91,7 @@ TokenGrouping group_by_class(std::span<const std::int32_t> ids,
 /// The \p most frequent token types. Other tokens are in no group.
 TokenGrouping group_by_type(std::span<const std::int32_t> ids,
                             const std::function<std::string(std::int32_t)>& bytes, std::size_t most = 20);
-/// By position in the sequence: 0–15, 16–31, 32–63, … Each later group is twice as long as the last.
+/// By position in the sequence: 0–15, 16–31, 32–63, 64–127, … (powers of two).
 TokenGrouping group_by_position(std::span<const std::int64_t> positions);
 /// Fifths of the values, the lowest first. Equal values stay together, so there may be fewer than five
 /// groups. NaN and infinity are in no group.
