@@ -47,14 +47,14 @@ private:
 };
 
 inline constexpr const char* take_again =
-    "the file is damaged; take it from its source again, or record it again";
+    "the file is damaged; take it from its source again, or record the run again";
 
 /// The error for a failed read of \p path: InputError for damage, EnvironmentError for a failure of the
 /// system.
 [[noreturn]] void
 throw_read_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                    const char* sound = "an undamaged trace",
-                   const char* remedy = "take it from its source again, or record it again");
+                   const char* remedy = "take the file from its source again, or record the run again");
 /// The error for a failed write. \p kept: the message says that the file keeps earlier commits.
 EnvironmentError write_failure(const std::filesystem::path& path, const SqliteFailure& failure,
                                bool kept = true);

@@ -343,7 +343,7 @@ private:
 
 LockFile lock(const fs::path& trace) {
     check_can_annotate(trace);
-    return LockFile(annotations_path(trace), "annotations that no program is writing",
+    return LockFile(annotations_path(trace), "annotations without a writer",
                     "annotations that another program is writing");
 }
 

@@ -32,7 +32,7 @@ template <class Edit>
 void edit(const fs::path& trace, const RunInfo& run, const Edit& how) {
     const fs::path target = real_path(trace);
     check_trace_header(target);
-    const LockFile lock(target, "a trace that no program writes", "a trace that another program writes");
+    const LockFile lock(target, "a trace without a writer", "a trace that another program is writing");
     try {
         Database database(target, Database::Access::write);
         check_trace_tables(database, target);

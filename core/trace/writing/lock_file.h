@@ -12,9 +12,8 @@ class LockFile {
 public:
     /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted
     /// and \p found: parts of the message.
-    explicit LockFile(const std::filesystem::path& trace,
-                      const char* wanted = "a trace that nobody writes to",
-                      const char* found = "one that another recording is writing");
+    explicit LockFile(const std::filesystem::path& trace, const char* wanted = "a trace without a writer",
+                      const char* found = "a trace that another recording is writing");
     ~LockFile();
     LockFile(const LockFile&) = delete;
     LockFile& operator=(const LockFile&) = delete;
