@@ -13,7 +13,6 @@ enum class DType : std::uint8_t { boolean, u8, i8, u16, i16, u32, i32, u64, i64,
 
 /// Size of one element in bytes.
 std::size_t size_of(DType dtype);
-/// Whether the type is a floating-point type.
 constexpr bool is_real(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
 }

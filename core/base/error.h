@@ -52,7 +52,7 @@ public:
         : EnvironmentError(ErrorId::environment_memory, sentence) {}
 };
 
-/// A requested check failed: the verb check, or compare with a bound. The command line ends with exit code 1.
+/// `ponderscope check` found a fault, or a training diverged. The command line ends with exit code 1.
 class CheckFailed : public Error {
 public:
     explicit CheckFailed(const std::string& sentence) : Error(ErrorId::check_failed, sentence) {}

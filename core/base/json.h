@@ -67,7 +67,7 @@ public:
     /// No value: the key is absent. InputError: the value has another type, or lies outside [min, max].
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min = -no_limit,
                                                       std::int64_t max = no_limit) const;
-    [[nodiscard]] std::optional<double> number(std::string_view key) const; ///< finite
+    [[nodiscard]] std::optional<double> number(std::string_view key) const; ///< InputError: not finite
     [[nodiscard]] std::optional<bool> boolean(std::string_view key) const;
     [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
     [[nodiscard]] std::optional<JsonObject> object(std::string_view key) const;

@@ -25,8 +25,8 @@ constexpr double token_draw(std::uint64_t seed, std::uint64_t sequence, std::uin
     return unit_interval(splitmix64(splitmix64(seed, sequence), position));
 }
 
-/// A number in [0, bound). The numbers have equal probabilities, up to a relative error of bound / 2^64
-/// (Lemire's multiply-shift). \p bound > 0.
+/// Turns 64 random \p bits into a number in [0, bound). All numbers have equal probabilities, up to a
+/// relative error of bound / 2^64 (Lemire's multiply-shift). \p bound > 0.
 constexpr std::uint64_t bounded(std::uint64_t bits, std::uint64_t bound) {
     const std::uint64_t low = (bits & 0xFFFFFFFFU) * (bound & 0xFFFFFFFFU);
     const std::uint64_t a = (bits >> 32U) * (bound & 0xFFFFFFFFU);

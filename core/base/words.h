@@ -53,13 +53,12 @@ inline std::int64_t parse_count(std::string_view text) {
     return value < 0 ? -1 : value;
 }
 
-/// The number as "%g" with \p digits significant digits. Always a decimal point, whatever the window's
-/// locale.
+/// The number as "%g" with \p digits significant digits. The decimal sign is "." in every locale.
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters); the first of several equally near words. No value if the distance is more than two and more than
-/// a third of the longer word. If \p word has three letters or more, a known word that begins with \p word
+/// letters); the first of several equally near words. No value if the distance exceeds both two and a third
+/// of the longer word's length. If \p word has three letters or more, a known word that begins with \p word
 /// also matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 

@@ -20,8 +20,8 @@ namespace ponderscope {
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// All tensors of a checkpoint folder. Includes model.safetensors, or the shards in
-/// model.safetensors.index.json, and the config's companion files: the prefix of a file precedes its tensors'
-/// names. open() maps the files and validates every header, but reads no weight. Thread-safe once open.
+/// model.safetensors.index.json, and the config's companion files (their tensor names begin with the file's
+/// prefix). open() maps the files and validates every header, but reads no weight. Thread-safe once open.
 class Weights {
 public:
     /// InputError: missing, truncated or inconsistent files, LFS pointers, pickles, shards outside the

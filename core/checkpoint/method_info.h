@@ -13,7 +13,7 @@ namespace ponderscope {
 
 class ConfigReader;
 
-/// The method's own halting rule: the number that it compares with a threshold (methods.md section 9,
+/// The method's own halting rule compares a number from a signal with a threshold (methods.md section 9,
 /// `learned`).
 struct OwnRule {
     enum class Form : std::uint8_t {
@@ -51,7 +51,7 @@ struct PublicForm {
     /// The name of the flag that switches the method off in this config. The authors' code then runs the
     /// plain model. nullptr: the method is on.
     const char* (*switched_off)(const ModelConfig& config, const PublicKeys& keys) = nullptr;
-    /// The key of K; nullptr: the method has no steps.
+    /// The key that sets K (PonderConfig::max_steps); nullptr: the method has no steps.
     std::optional<std::int64_t> PublicKeys::*steps = &PublicKeys::thoughts;
     const char* steps_key = "num_latent_thoughts";
     void (*read)(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) = nullptr;

@@ -166,7 +166,7 @@ struct ReleasedConfig {
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: input; i < L: output of block i - 1; L: of the last norm
+    std::vector<std::int64_t> gate_layers; ///< 0: input; L: output of the last norm; other i: of block i - 1
     std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads
@@ -181,7 +181,7 @@ struct ThinkAtHardConfig {
 struct ExpertsConfig {
     std::int64_t count = 0;             ///< E; 0: the model has no experts
     std::int64_t chosen = 0;            ///< k
-    std::int64_t intermediate_size = 0; ///< m, of one expert
+    std::int64_t intermediate_size = 0; ///< m: intermediate size of one expert
     bool renormed = false;              ///< the weights of the chosen experts are rescaled to the sum 1
     bool clamped = false;               ///< gpt_oss: has biases; gate and up are interleaved and clamped
     double alpha = 1.702;               ///< gpt_oss: factor in the gate's sigmoid
@@ -201,7 +201,7 @@ struct DepthAblation {
 struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;        ///< every layer mixes the earlier layers 0, stride, 2 * stride, ...
-    std::int64_t recent_window = 0; ///< every layer also mixes this number of layers before it
+    std::int64_t recent_window = 0; ///< every layer also mixes this many layers directly before it
     /// The layers have q_norm and k_norm. The authors' Llama has them even without depth mixing.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
@@ -221,7 +221,7 @@ struct ModelConfig {
     std::int64_t vocab_size = 0;      ///< rows of the embedding, including padding
     std::int64_t hidden_size = 0;     ///< d
     std::int64_t layers = 0;          ///< L
-    std::int64_t layers_left_out = 0; ///< further layers in the file (--layers)
+    std::int64_t layers_left_out = 0; ///< layers of the file that --layers drops
     std::int64_t query_heads = 0;     ///< n_q
     std::int64_t kv_heads = 0;        ///< g
     std::int64_t head_dim = 0;        ///< d_h
@@ -242,7 +242,7 @@ struct ModelConfig {
     std::vector<LayerRope> layer_rope; ///< one entry per layer; empty: `rope` in every layer
     ScaleConfig scales;
     std::vector<std::int64_t> sliding_windows; ///< for each layer; 0 = none
-    /// Width of embeddings and of a slot's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
+    /// Width of embeddings and of a step's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
     std::int64_t embed_dim = 0;
     bool pre_norm = true;                         ///< opt: do_layer_norm_before
     bool remove_final_norm = false;               ///< opt
@@ -263,8 +263,8 @@ struct ModelConfig {
     std::optional<std::int64_t> bos_token_id;
     std::vector<std::int64_t> eos_token_ids;
 
-    /// The methods that fit the keys. `ponder` has the first entry. With several entries, --method must
-    /// choose before the model runs (methods.md section 4).
+    /// The methods that fit the keys; `ponder` has the settings of the first. If there are several, --method
+    /// must choose one before the model runs (methods.md section 4).
     std::vector<MethodKind> candidate_methods;
     /// Notices for the user: unknown keys, and settings that the config does not determine.
     Notices notices;

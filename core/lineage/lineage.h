@@ -47,8 +47,9 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    double z = 0;           ///< in units of the larger deviation (published or chance); gives the verdict
-    double z_published = 0; ///< |z| in units of the published deviation (90 independent pairs of LLMs)
+    /// Distance of the similarity from the published mean of independent models, in deviations.
+    double z = 0;           ///< signed; by the larger deviation (published or chance); gives the verdict
+    double z_published = 0; ///< absolute; by the published deviation (90 independent pairs of LLMs)
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
@@ -82,7 +83,7 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< the invariant terms use this many of the rarest shared tokens, or all
+    std::int64_t tokens = 4096; ///< the invariant terms use at most this many shared tokens, the rarest
 };
 
 /// The basis of the verdict, one sentence.

@@ -12,7 +12,7 @@ namespace ponderscope {
 /// an exact assignment on |cosine| of columns, with signs. Then computes the unbiased CKA of W_q and W_k,
 /// layer by layer. If the numbers of layers differ, uses the best assignment of layers. Sets z. \p shared is
 /// absent if a model has no tokenizer. Without shared tokens the dimensions keep their stored order.
-/// InputError: the query weights then differ in shape.
+/// InputError: there are no shared tokens, and the query weights of the models differ in shape.
 AttentionMatch match_attention(const StoredWeights& a, const StoredWeights& b,
                                const std::optional<SharedTokens>& shared, const ProgressSink& progress,
                                const std::stop_token& stop);

@@ -69,7 +69,7 @@ public:
     bool read(std::uint64_t offset, std::span<std::byte> out);
     /// Marks the file as changed, so that the next snapshot asks the server. Never waits.
     void expire();
-    /// The file changed while an older snapshot was open. Open a new snapshot.
+    /// Whether the file changed while an older snapshot was open. If so, open a new snapshot.
     [[nodiscard]] bool is_stale() const { return stale_; }
     /// Calls expire(), unless a snapshot has asked the server within the last second. Called when the file is
     /// opened.

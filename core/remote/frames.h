@@ -83,7 +83,6 @@ private:
 
 std::string frame(std::uint32_t id, std::uint8_t kind, std::string_view payload);
 
-/// A received frame.
 struct Frame {
     std::uint32_t id = 0;
     std::uint8_t kind = 0;

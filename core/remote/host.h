@@ -26,10 +26,10 @@ public:
         Status status = Status::ok;
         std::string payload;
     };
-    /// Sends a question and waits for the answer. InputError, EnvironmentError: the server's message, after
-    /// the machine's name. EnvironmentError: ponderscope is missing on the machine, has another version, or
-    /// cannot be reached for longer than settings().patience. Cancelled: the thread's ScopedStop. The caller
-    /// handles the status `moved`.
+    /// Sends a question and waits for the answer. InputError, EnvironmentError: the server refused; the
+    /// machine's name precedes its message. EnvironmentError: ponderscope is missing on the machine, has
+    /// another version, or cannot be reached for longer than settings().patience. Cancelled: the thread's
+    /// ScopedStop requested a stop. The caller handles the status `moved`.
     Answer ask(Question question, std::string payload);
     /// Sends a question without waiting. The connection's thread calls \p then with the answer. Without a
     /// connection the question may be dropped: \p then is never called.

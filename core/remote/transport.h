@@ -17,18 +17,18 @@ public:
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    /// Waits for input, for space to write if \p wants_write, for a byte in \p wake, or for at most \p
-    /// milliseconds (-1: no limit).
     struct Ready {
         bool read = false, errors = false, write = false, wake = false;
     };
+    /// Waits for output of the process, for space to write if \p wants_write, for a byte in the pipe \p wake,
+    /// or for at most \p milliseconds (-1: no limit).
     Ready wait(bool wants_write, int wake, int milliseconds);
     /// Appends the available bytes; false at the end of the stream.
     bool read(std::string& out) const;
     bool read_errors(std::string& out);
     /// Writes and removes as many bytes of \p from as possible. False: the reader has closed the pipe.
     bool write(std::string& from) const;
-    void interrupt() const; ///< the effect of Ctrl+C
+    void interrupt() const; ///< sends SIGINT, as Ctrl+C does
     /// Waits up to 1.5 s for the process to end, then kills it. Returns the exit code, or 128 + the signal.
     int end();
 

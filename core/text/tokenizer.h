@@ -77,9 +77,9 @@ public:
     /// The files of the tokenizer. Copies of these files in another folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;
 
-    /// InputError: the id of a token in the vocabulary, or of a token added to every text, is beyond the
-    /// \p vocabulary_size rows of a model's embedding. Added tokens beyond these rows are an error only if a
-    /// text contains them.
+    /// InputError: the id of a token in the vocabulary, or of a token added to every text, is beyond the \p
+    /// vocabulary_size rows of a model's embedding. Other added tokens beyond these rows are an error only if
+    /// \p encoding contains them.
     void require_vocabulary(std::int64_t vocabulary_size) const;
     void require_vocabulary(std::int64_t vocabulary_size, const Encoding& encoding) const;
 

@@ -25,7 +25,7 @@ public:
     /// Adds a token with its id. InputError names \p file: the token conflicts with another token.
     void add(AddedToken token, const std::filesystem::path& file);
     /// Adds a token with the id that the library `tokenizers` assigns: the vocabulary's id, or the next free
-    /// id. Ignores the token's own id. A repeated text gets the later flags.
+    /// id. Ignores the token's own id. A token whose text was added before replaces the flags.
     void append(AddedToken token);
 
 private:
