@@ -70,7 +70,6 @@ std::stop_token stop_on_interrupt();
 /// is set. Callers treat such a failure as a cancellation.
 bool interrupted();
 
-/// Prints \p document to standard output.
 void print_json(const nlohmann::json& document);
 /// Prints each notice on a line, after \p indent.
 void print_notices(const Notices& notices, const std::string& indent = {});

@@ -47,11 +47,11 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the run as a positional argument. Help: \p what and a note that the run's name is optional.
+    /// Adds the run as a positional argument. Its help: \p what, and that the run's name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);
-    /// Writes --csv and prints JSON, if requested. False: the caller prints text.
+    /// With --csv, writes \p table; with --json, prints \p document. False: the caller prints text.
     [[nodiscard]] bool give(const std::function<std::string()>& table,
                             const std::function<nlohmann::json()>& document) const;
 };

@@ -42,7 +42,7 @@ struct RunOptions {
     std::string force_steps;            ///< "12:3,17:0"; empty: none
     std::string attention;              ///< "0,3-5:1", layers and heads; empty: not recorded
     std::string kv;                     ///< the KV policy for stopped tokens; empty: the method's default
-    std::optional<std::int64_t> prefix; ///< --prefix N; absent: none, or the prompt in a generation
+    std::optional<std::int64_t> prefix; ///< --prefix N; absent: the prompt in a generation, else 0
     std::string start_state;            ///< "random:7", "zero", a file; empty: random
 
     void add_to(CLI::App& verb);

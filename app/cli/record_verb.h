@@ -48,7 +48,7 @@ struct RecordVerb {
                                            const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what) const;
-    /// Records sequences in memory, or a source that is read during the recording.
+    /// Records texts from memory, or (record_corpus) the texts of `corpus` as they are read.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
@@ -64,7 +64,7 @@ struct RecordVerb {
     /// patches were applied.
     [[nodiscard]] std::string unreached_patches(const TraceReader& reader, const RunInfo& run,
                                                 const Engine& engine) const;
-    std::unique_ptr<TextSource> corpus; ///< read once before the model is loaded; null: texts in memory
+    std::unique_ptr<TextSource> corpus; ///< texts read during the recording; null: texts in memory
     std::vector<PlannedPatch> patches;
     std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
     std::string left_out;              ///< one sentence about skipped lines; empty: none

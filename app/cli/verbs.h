@@ -36,7 +36,7 @@ std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
 /// describes every option.
 void format_help(CLI::App& program);
 /// A check for options with an output file that the verb may replace. Refuses traces and weights of
-/// checkpoints, which a mistyped name would destroy.
+/// checkpoints, which a mistyped name could destroy.
 CLI::Validator replaces_no_trace();
 /// Whether verbs.def assigns the verb to the engine.
 bool runs_in_engine(std::string_view name);

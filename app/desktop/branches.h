@@ -30,7 +30,7 @@ std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
 struct BranchCandidate {
     int id = 0;
     double before = 0; ///< probability in the model's distribution
-    double after = 0;  ///< after temperature, top-k and top-p; NaN: the token was not generated here
+    double after = 0;  ///< after temperature, top-k and top-p; NaN: no token was sampled at this position
 };
 
 /// The recorded candidates for the token after \p row of run A: from sampling, else from the last step's

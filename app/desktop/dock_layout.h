@@ -52,7 +52,7 @@ Q_SIGNALS:
 
 private:
     [[nodiscard]] PanelPlace placeOf(std::size_t panel) const; ///< default place in a window of this size
-    /// Moves these panels, by number, to their default places in a window of this size.
+    /// Moves the panels with these numbers to their default places in a window of this size.
     void place(const std::vector<std::size_t>& which);
     /// Ends a dock drag: during a drag Qt refers to parts of the layout, so the layout must not change.
     void endDockDrag();

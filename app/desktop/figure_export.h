@@ -21,7 +21,7 @@ public:
     using ShellPart::ShellPart;
     ~FigureExport() override;
     [[nodiscard]] ExportDialog* dialog() const; ///< null: not open
-    /// Completes a figure's specification from the view that requests it.
+    /// Sets keys of a figure's specification to the state of a panel. All fillers run on each export.
     using Filler = std::function<void(figure::FigureSpec& spec)>;
     void addFiller(Filler fill) { fillers_.push_back(std::move(fill)); }
 

@@ -43,7 +43,7 @@ public:
     QList<Change> check(const QStringList& traces, const Looks& looks);
     /// Drops the known state of \p trace, so that earlier changes are not reported.
     void forget(const QString& trace) { seen_.erase(trace); }
-    /// Whether an expected file exists and is not empty. On another machine: false until its first answer.
+    /// Whether an expected file exists and is not empty. False while another machine has not answered.
     [[nodiscard]] bool hasCome(const QString& trace, const Looks& looks);
     /// The reason for a missing connection to the trace's machine, one sentence.
     [[nodiscard]] QString machineFault(const QString& trace) const;
@@ -66,7 +66,7 @@ class Opener : public QObject {
 public:
     /// \p data and \p selection must outlive the object.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
-    /// Connects to \p data. Call it after all views, because views must know a run before its selection.
+    /// Connects to the data. Call it after all views connect: views must know a run before its selection.
     void listen();
 
     void open(const QString& path);

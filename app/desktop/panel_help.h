@@ -10,7 +10,7 @@ namespace ponderscope {
 
 class Theme;
 
-/// A section of resources/docs/panels.md: one for each panel of panels.cpp, the text, and the first steps.
+/// A section of resources/docs/panels.md. The sections are: every panel, "Text", and "First steps".
 struct PanelHelp {
     QString title; ///< title of the panel; "Text" for the centre
     QString brief; ///< a short warning against a wrong conclusion, shown below the panel

@@ -17,7 +17,7 @@ struct RecordRequest {
     QString prompt;
     QString fromRun;    ///< TRACE#RUN: record its sequences again; replaces the text
     QString forceSteps; ///< "SEQUENCE/POSITION:STEPS"; empty: none
-    QString patch;      ///< patch file; the run without patches is not recorded; empty: none
+    QString patch;      ///< patch file; only the patched run is recorded; empty: none
     QString method;     ///< empty: the checkpoint's method
     QString policy;     ///< "full", "learned"; empty: the method's own rule
     QStringList more;   ///< further options as words: "--kv=skip"

@@ -75,7 +75,7 @@ private:
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,
                                                            const std::function<void()>& again);
-    /// The prepared trace of temporary runs on the machine of path \p lies. Empty, with a message: none.
+    /// Prepares the trace of temporary runs on the machine of path \p lies. Empty: failed, with a message.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void recordingEnded(bool done);
     void generate(ThinkRequest wanted);

@@ -20,7 +20,7 @@ namespace ponderscope {
 using Qt::StringLiterals::operator""_s;
 
 /// Turns the lines of `ponderscope generate --json` into a run that views can show. Each line is a token with
-/// its numbers. Invalid lines (of another program, or with a changed shape) are skipped.
+/// its numbers. Skips invalid lines, and values of a signal whose shape has changed.
 class LiveRunBuilder {
 public:
     /// \p trace: name for TraceData.
