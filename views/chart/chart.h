@@ -95,7 +95,6 @@ struct Chart {
     [[nodiscard]] bool canPlot(double at, double height) const;
 };
 
-/// The colours that a chart is drawn with.
 struct ChartInks {
     Palette colours;
     std::vector<QColor> runs;  ///< one for each run: A, B, and the others

@@ -26,7 +26,6 @@ public:
     /// The width of the legend beside a plot. 0: the legend is above the plot. \p width: width of plot and
     /// legend. \p row: width for entries above the plot.
     [[nodiscard]] int widthBeside(const Chart& chart, int width, int row) const;
-    /// Fills \p room with the entries.
     void arrange(const QRect& room, bool beside);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }
 

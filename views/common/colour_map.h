@@ -45,7 +45,7 @@ private:
 struct ColourScale {
     double low = 0;
     double high = 1;
-    bool logarithmic = false; ///< low > 0
+    bool logarithmic = false; ///< needs low > 0
     bool operator==(const ColourScale&) const = default;
     /// The position of \p value in [0, 1]; NaN stays NaN; infinities become 0 or 1. An empty scale gives 0.
     [[nodiscard]] double position(double value) const;

@@ -54,7 +54,7 @@ struct ChooserEntry {
 /// differ and emits no signal, so an open list keeps its position and marked entry.
 void fill_chooser(QComboBox& box, const std::vector<ChooserEntry>& entries, const QVariant& chosen);
 
-/// A label for sentences: plain text in the soft colour, which wraps.
+/// A label for sentences: wrapped plain text in the soft colour.
 QLabel* soft_label(QWidget* parent, const QString& text = {});
 
 /// The name of a field, in the soft colour.
@@ -100,7 +100,7 @@ private:
     QString copied_;
 };
 
-/// Lays out controls of their preferred sizes in rows that wrap. Expanding controls fill the rest of a row.
+/// Lays out controls in their preferred sizes, in rows that wrap. Expanding controls fill the rest of a row.
 class FlowLayout : public QLayout {
     Q_OBJECT
 public:

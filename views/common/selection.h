@@ -94,7 +94,6 @@ Q_SIGNALS:
     void lookChanged();
 
 private:
-    /// Stores a new value and emits the signals.
     template <class Value, class... Said>
     void set(Value& own, const Value& value, void (Selection::*changed)(Said...)) {
         if (own == value) {

@@ -58,7 +58,7 @@ void hand_over(QObject* to, Call call) {
 /// must be captured by value. At the end of the program, the application object waits for all work.
 class Task {
 public:
-    /// Runs \p call on the owner's thread, in order of the calls, before the result. A cancel drops \p call.
+    /// Runs each \p call on the owner's thread, in order, before the result. A cancel drops waiting calls.
     using Tell = std::function<void(std::function<void()> call)>;
 
     explicit Task(QObject* owner);

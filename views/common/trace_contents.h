@@ -37,7 +37,6 @@ struct TraceContents {
 /// Reads the contents. A run that has not changed since \p before keeps its object. For complete runs,
 /// compares only the number of sequences. Throws the InputErrors of TraceReader.
 TraceContents read_contents(const TraceReader& reader, const TraceContents& before = {});
-/// Whether two lists of trainings are equal.
 bool same_trainings(const std::vector<TrainingInfo>& a, const std::vector<TrainingInfo>& b);
 
 /// The annotations beside a trace; empty: none, or unreadable (read_contents reports why).

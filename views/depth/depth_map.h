@@ -45,8 +45,9 @@ public:
     struct Averages {
         std::vector<float> mean;      ///< [layer * sources + source]; NaN if no token has a value
         std::vector<float> deviation; ///< standard deviation over tokens (and averaged heads)
-        /// [layer]: the share of the variance of a layer's weights that is variance between tokens, over
-        /// sources and heads (TokenDependence). NaN for a layer with a single source, which offers no choice.
+        /// [layer]: how much the layer's weights depend on the token, 0 to 1
+        /// (TokenDependence::share_between_tokens over sources and heads). NaN for a layer with a single
+        /// source.
         std::vector<double> token_share;
         std::int64_t used_rows = 0;
     };

@@ -13,7 +13,7 @@ namespace ponderscope::figure {
 inline constexpr const char* formats[] = {"pdf", "svg", "png", "tex", "csv"};
 
 /// The bytes of a figure in the format \p extension (with or without a dot, any case). InputError: another
-/// format, or "csv", which may be several files.
+/// format, or "csv", which may need several files.
 QByteArray encode(const Figure& figure, const Fonts& fonts, const std::string& extension, double dpi);
 
 /// Writes the figure in the format of \p path's extension, and its numbers beside it (FIGURE.csv,

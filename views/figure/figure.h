@@ -72,7 +72,7 @@ struct Gathering {
     GatherCache& shared;
 };
 
-/// Computes the content of a figure. InputErrors of load_rows and load_step_map. \p stop throws Cancelled.
+/// Computes the content of a figure. Throws the errors of load_rows and load_step_map, and Cancelled.
 FigureData gather(const FigureSpec& asked, const ProgressSink& progress = {},
                   const std::stop_token& stop = {}, GatherCache* shared = nullptr);
 

@@ -12,7 +12,7 @@ class QLineEdit;
 namespace ponderscope {
 
 /// The output file of a figure: chooses its name and format, and writes it. Figure, numbers and specification
-/// (FILE.json) are beside each other. Files of another figure are never replaced without a question.
+/// (FILE.json) are in one folder. Asks before it replaces files of another figure.
 class FigureFile : public QWidget {
     Q_OBJECT
 public:
@@ -20,11 +20,11 @@ public:
 
     [[nodiscard]] QString file() const;
     void setFile(const QString& file);
-    /// Sets an unused name for the figure kind, beside \p trace or (if empty) in the current folder.
+    /// Sets an unused name for the figure kind, beside \p trace or (if empty) in the folder of file().
     void setFreeName(const QString& kind, const QString& trace = {});
     /// Existing files of another figure that writing would replace.
     [[nodiscard]] QStringList inTheWay(const figure::FigureSpec& spec) const;
-    /// Writes the files, possibly under another name. Empty: the user cancelled. Errors of write_figure.
+    /// Writes the files, possibly under another name. Empty: cancelled. Throws the errors of write_figure.
     QStringList write(const figure::FigureSpec& spec, const figure::Figure& made, const figure::Fonts& fonts);
 
 Q_SIGNALS:

@@ -13,7 +13,7 @@
 
 namespace ponderscope::figure {
 
-/// Replaces a number in \p run by the run's name, if \p runs (all runs of the trace) have this number.
+/// Replaces a number in \p run by a name, if one of \p runs (all runs of the trace) has this number.
 RunName by_name(const RunName& run, const std::vector<RunInfo>& runs);
 
 /// The rows of one run in a figure, for tokens [first, last) of its sequence.

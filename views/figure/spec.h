@@ -45,7 +45,6 @@ std::span<const KindInfo> figure_kinds();
 const KindInfo& info_of(FigureKind kind);
 /// Whether the kind reads a key that is not common to all kinds.
 bool reads(FigureKind kind, std::string_view key);
-/// Whether the figure is a Chart, with axes.
 inline bool is_chart(FigureKind kind) {
     return info_of(kind).chart;
 }

@@ -12,7 +12,7 @@
 
 namespace ponderscope::figure {
 
-/// A key of a specification that is a plain member, with the functions that read, edit and write the key.
+/// A key of a specification that is one member of FigureSpec, with functions to read, edit and write it.
 struct Field {
     enum Writes : unsigned {
         always = 0,

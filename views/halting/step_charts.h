@@ -37,9 +37,9 @@ spread_series(std::span<const Spread> steps, std::size_t first,
               const std::function<QString(std::size_t k, double mean, double low, double high)>& label);
 
 /// Mean and middle half of a signal by step (or iteration), over the tokens that ran the step. The signal has
-/// the axes token and step. For ranks, uses only tokens with a target. Signals that compare steps begin at
-/// their first value; divergences and distances have a logarithmic axis. Reads in slices. InputError: the run
-/// lacks the signal; the message lists the run's signals.
+/// the axes token and step. For ranks, uses only tokens with a target. A signal that compares steps is drawn
+/// from the first step with a value. Divergences and distances have a logarithmic axis. Reads in slices.
+/// InputError: the run lacks the signal; the message lists the run's signals.
 Chart signal_by_step_chart(const std::filesystem::path& trace, const std::string& run,
                            const std::string& signal, const std::stop_token& stop = {});
 

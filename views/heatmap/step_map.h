@@ -43,7 +43,6 @@ public:
     [[nodiscard]] const SignalInfo& info() const { return info_; }
     /// Kind::missing outside the map.
     [[nodiscard]] Cell at(std::int64_t token, std::int64_t step) const;
-    /// The scale of look_of().
     [[nodiscard]] const ColourScale& scale() const { return look_.scale; }
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }

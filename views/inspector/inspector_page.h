@@ -11,7 +11,7 @@ class QTextDocument;
 namespace ponderscope {
 
 /// Writes \p report into \p page. An empty report gives an empty page. Links: "step:K", and "more" at the
-/// candidates. \p width: of the page, with margins. \p ratio: pixels of a picture per pixel of the page.
+/// candidates. \p width: the page's width, with margins. \p ratio: pixels of a picture per pixel of the page.
 void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width,
                   bool expanded, qreal ratio);
 

@@ -10,7 +10,7 @@
 namespace ponderscope {
 
 /// The panel at the right: the results of runs A and B at the shown token (Selection::shown). Candidates and
-/// curves need per-step signals. Follows the hovered token within a frame. Text can be selected and copied.
+/// curves need per-step signals. Shows a hovered token within one frame. Text can be selected and copied.
 class InspectorView : public QTextBrowser, public LiveView {
     Q_OBJECT
 public:

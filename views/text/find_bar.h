@@ -45,7 +45,6 @@ public:
     /// The hits in the whole run; null: the run was not searched, or the search is still running.
     [[nodiscard]] const FoundInRun* found() const { return found_ ? &*found_ : nullptr; }
     [[nodiscard]] QString status() const;
-    /// The found tokens, for other panels.
     [[nodiscard]] TokenSubset subset() const;
     [[nodiscard]] bool isBusy() const { return inRun_.isBusy() || searching_.isBusy(); }
 

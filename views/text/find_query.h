@@ -74,7 +74,7 @@ struct FoundInRun {
 };
 
 /// Reads the run once, sequence by sequence, with its own reader. Call it on a separate thread. \p tell gets
-/// the number of searched sequences, at most 100 times. InputErrors of TraceReader. \p stop throws Cancelled.
+/// the number of searched sequences, at most 100 times. Throws the errors of TraceReader, and Cancelled.
 FoundInRun find_in_run(const RunKey& run, const QString& query, Attribution attribution,
                        const std::function<void(qint64 done)>& tell, const std::stop_token& stop);
 

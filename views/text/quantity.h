@@ -57,7 +57,7 @@ TokenValues shown_values(const TextLook& look, const SequenceData& a, const Sequ
 /// Values from replayed steps. \p steps: the steps of each row under \p policy.
 TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxSteps, const QString& policy,
                           Attribution attribution);
-/// The values of an annotation, at the same tokens under both attributions. Missing: `notice` says so.
+/// An annotation's values, the same under both attributions. If it is missing, `notice` says so.
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// The value of a token, as written in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);

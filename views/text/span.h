@@ -19,11 +19,11 @@ struct TokenSpan {
     friend bool operator==(const TokenSpan&, const TokenSpan&) = default;
 };
 
-/// Means over a span's tokens that have an NLL, by the window's attribution; NaN: no such token.
+/// Means over the span's tokens that show an NLL under the given Attribution. NaN: no such token.
 struct SpanMeans {
     qint64 scored = 0;
     double nll = std::numeric_limits<double>::quiet_NaN(); ///< nats
-    double entropy = nll;                                  ///< nats; NaN if one of these tokens has no value
+    double entropy = nll;                                  ///< nats; NaN if a token has no entropy
     double steps = nll;                                    ///< NaN without pondering steps
     double difference = nll; ///< NLL of A minus NLL of B; NaN if B has other tokens
 };

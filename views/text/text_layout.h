@@ -31,13 +31,13 @@ public:
         qint64 token = 0;
         qreal left = 0; ///< left edge of the box around the glyphs, without the gap before the word
         qreal right = 0;
-        bool roomBefore = false; ///< a gap or the line's end is on the left, so the box may extend into it
-        bool roomAfter = false;  ///< a gap or the line's end is on the right, so the box may extend into it
+        bool roomBefore = false; ///< the box may extend to the left (into a gap or the line's edge)
+        bool roomAfter = false;  ///< the box may extend to the right (into a gap or the line's edge)
     };
 
     /// Sets the font and drops all glyphs.
     void setFont(const QFont& font);
-    /// Names by id for tokens without text; empty while unknown.
+    /// \p labels returns the name of a token without text, by its id; empty while unknown.
     void setLabels(std::function<QString(int)> labels) { labels_ = std::move(labels); }
     /// Whether a name was unknown when its token was placed.
     [[nodiscard]] bool missesLabels() const { return missesLabels_; }
@@ -64,7 +64,7 @@ public:
 
     /// The tokens of a line in the order of the text, not of the screen (right-to-left words).
     [[nodiscard]] std::vector<PlacedToken> tokens(qint64 line) const;
-    /// Token at x in a line. If x is outside of all boxes: the nearest token with \p nearest, otherwise -1.
+    /// The token at or nearest to \p x in a line. Without \p nearest: -1 if it is 5 or more pixels away.
     [[nodiscard]] qint64 tokenAt(qint64 line, qreal x, bool nearest) const;
     /// Draws the glyphs of a line with the baseline at \p baseline.
     void draw(QPainter& painter, qint64 line, qreal x, qreal baseline, const QColor& text,

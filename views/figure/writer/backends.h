@@ -18,13 +18,13 @@ class QPainter;
 namespace ponderscope::figure {
 
 // Back ends turn a display list into a file's bytes. The same list gives the same bytes. Qt's writers are not
-// used: its PDF contains dates and random identifiers, its SVG (Qt 6.4) drops clip paths.
+// used: the PDF writer adds dates and random identifiers, the SVG writer (Qt 6.4) drops clip paths.
 
 /// PDF 1.7, one page of the list's size. Text is searchable and uses an embedded font subset.
 QByteArray to_pdf(const DisplayList& list, const Fonts& fonts);
 
-/// SVG 1.1. Text stays text, with an embedded font subset, so it can be searched and edited. Each text has
-/// its width, so that programs that ignore embedded fonts (Inkscape, LibreOffice) place it correctly.
+/// SVG 1.1. Text stays searchable and editable, with an embedded font subset. Each text element states its
+/// width, so that programs that ignore embedded fonts (Inkscape, LibreOffice) place it correctly.
 QByteArray to_svg(const DisplayList& list, const Fonts& fonts);
 
 /// PNG; the file contains its resolution (pHYs).
