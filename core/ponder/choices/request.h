@@ -54,7 +54,7 @@ struct StatePlace {
 /// "sequence 0, token 12, step 1, layer 3".
 std::string to_string(const StatePlace& place);
 
-/// A state that replaces the computed one. All later computation uses it.
+/// A state that replaces a computed state. All later computation uses the new state.
 struct StatePatch {
     StatePlace to;
     std::vector<float> state;

@@ -168,7 +168,7 @@ public:
     [[nodiscard]] ArrayMap inspect_batch(const std::vector<std::vector<std::int32_t>>& ids,
                                          const std::vector<std::int64_t>& numbers = {}) const;
 
-    /// Continues prompts. The result of a prompt does not depend on the others. MemoryExhausted: a GPU has
+    /// Continues prompts. The result of a prompt does not depend on other prompts. MemoryExhausted: a GPU has
     /// too little memory for all prompts. \p on_token, if set, is called for every new token. Its arguments
     /// are the prompt's index in \p prompts, the new id, and the read-out that chose the token, with the
     /// token's NLL and rank. If \p on_token returns false, the generation ends. Returns the new ids without

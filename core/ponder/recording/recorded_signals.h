@@ -16,7 +16,7 @@ struct RecordedSignal {
     /// Shape of a token's values. Last axis of attention: here 1; in a run, tokens of its longest window.
     std::vector<std::int64_t> shape;
     bool on_request = false; ///< recorded only on request, because it costs extra
-    bool half = false;       ///< fp16 also on the device; integer signals stay integers
+    bool half = false;       ///< fp16 in the trace and on the device; integer signals stay integers
     bool sparse = false;     ///< unwritten entries are NaN (integers: did_not_run); false: 0
 
     [[nodiscard]] std::int64_t token_bytes() const; ///< uncompressed bytes in the trace

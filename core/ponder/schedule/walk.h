@@ -94,7 +94,7 @@ public:
     [[nodiscard]] bool goes_on();
     /// Keeps only these rows (int64, ascending).
     void keep(const at::Tensor& rows);
-    /// Moves to the next step: slots().input has its inputs, key_bias() the biases of its keys.
+    /// Moves to the next step. Then slots().input has this step's inputs, and key_bias() its keys' biases.
     void make_inputs();
     /// Moves to the next step with given inputs.
     void take_inputs(const at::Tensor& input);
