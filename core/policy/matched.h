@@ -32,7 +32,7 @@ struct MatchedCell {
     Estimate nll;        ///< nats per token; NaN if the rule does not reach the cost
     Estimate difference; ///< NLL minus NLL of the reference at the same cost
     Estimate band; ///< `difference` with a simultaneous band over all causal rules and costs of the axis
-    bool better = false; ///< causal, and the band of the difference to the best blind rule is below 0
+    bool better = false; ///< the rule is causal, and the band of its difference to blind_rule is below 0
 };
 struct MatchedPoint {
     std::string policy;
@@ -65,8 +65,8 @@ struct MatchedComparison {
 /// other i in 0..rules-1 with all costs of both axes, and for the reference again if it is a bound. So few
 /// settings are in memory at a time. Each bootstrap replicate interpolates at the costs again, because the
 /// mean costs of settings come from the same text. Intervals include this uncertainty. Except for a hull, NLL
-/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Omits FLOPs in
-/// \p costs that the reference does not reach. InputError: the reference does not reach a cost in steps.
+/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Ignores
+/// FLOPs that the reference does not reach. InputError: the reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,

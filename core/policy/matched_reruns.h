@@ -30,7 +30,7 @@ MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& sco
                                  const std::vector<RerunRule>& rules, const std::string& reference,
                                  std::vector<double> costs, const BootstrapOptions& options);
 
-/// The runs of a model without pondering steps over the same tokens. Each is a point at its own FLOPs.
+/// The runs of a model without pondering steps over the same tokens. Each run is a point at its own FLOPs.
 std::vector<RunInfo> plain_runs(const std::vector<RunInfo>& runs, const RunInfo& run);
 /// A run of plain_runs() over the tokens of \p scored. No settings if the run did not score all these tokens.
 MatchedRule plain_rule(const TraceReader& trace, const RunInfo& plain, const ScoredRows& scored);

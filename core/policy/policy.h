@@ -35,7 +35,7 @@ struct PolicyParameter {
 /// Facts about the run that a rule needs besides the signals.
 struct PolicyContext {
     std::int64_t max_steps = 0; ///< K
-    /// The threshold of the model's own rule; NaN if it has none.
+    /// The threshold of the model's own rule; NaN: the rule has no threshold.
     double own_threshold = std::numeric_limits<double>::quiet_NaN();
     /// The step at which the config stops every token, whatever the threshold.
     std::optional<std::int64_t> exit_step = std::nullopt;

@@ -30,11 +30,11 @@ struct PolicyFront {
     std::size_t number = 0; ///< index of the kind in the list of all kinds; selects the colour
     bool causal = true;
     std::vector<PolicyPoint> points;   ///< sorted by mean steps; for the best blind rule, the fixed depths
-    std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which it holds
+    std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which the bound holds
 };
 
-/// Returns, in this order, the fronts of the best blind rule; of every kind whose signals the run has,
-/// replayed at \p thresholds values of its threshold; of the oracle for steps and for FLOPs. \p only
+/// Returns, in this order: the front of the best blind rule; a front of every kind whose signals the run has,
+/// replayed at \p thresholds values of its threshold; the oracle's fronts for steps and for FLOPs. \p only
 /// restricts the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);

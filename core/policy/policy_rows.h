@@ -39,7 +39,7 @@ struct PolicyOutcome {
 struct PolicyRow {
     std::string spec;                ///< "entropy:theta=1.37"
     bool causal = true;              ///< false: the policy is a bound
-    double threshold = not_a_number; ///< value of its first parameter; NaN: it has none
+    double threshold = not_a_number; ///< value of the policy's first parameter; NaN: no parameter
     PolicyOutcome replayed;
     std::optional<PolicyOutcome> rerun;
     std::string fault; ///< why a candidate for the rerun was refused, such as another text

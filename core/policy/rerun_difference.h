@@ -12,7 +12,7 @@
 namespace ponderscope {
 
 /// Differences between a run under a policy and the policy's replay on another run of the same model and
-/// tokens. A replay is exact unless halted tokens change the context of others (methods.md 9). Means cover
+/// tokens. A replay is exact unless halted tokens change other tokens' context (methods.md 9). Means cover
 /// the tokens with a target in both runs.
 struct RerunDifference {
     std::int64_t tokens = 0;
@@ -36,7 +36,7 @@ struct RerunDifference {
 bool is_rerun_of(const RunInfo& candidate, const RunInfo& run, const std::string& policy,
                  const std::string& kv = {});
 
-/// \p replayed: a replay on the table of \p run. InputError: the tokens differ, or none has a target in both.
+/// \p replayed: a replay on the table of \p run. InputError: other tokens, or no token with a target in both.
 RerunDifference rerun_difference(const ReplayTable& table, const ReplayResult& replayed,
                                  const TraceReader& trace, const RunInfo& run, const TraceReader& rerun_trace,
                                  const RunInfo& rerun, const std::stop_token& stop = {});
