@@ -16,13 +16,14 @@ namespace ponderscope {
 /// while the results of the previous batch are copied and packed.
 ///
 /// \p reach(begin, size) loads the tasks of the batch that begins at task `begin` and returns the batch's
-/// end: at most begin + size, or `begin` if no tasks remain. It is not called again for collected tasks.
+/// end: at most begin + size, or `begin` if no tasks remain. reach() is not called again for collected tasks.
 ///
 /// \p submit(begin, end) starts a batch and returns its handle. \p collect(pending, begin, end) waits for the
-/// batch and keeps its results. If either throws MemoryExhausted, the batch runs again in halves, finally
-/// task by task with no other batch in flight. Later batches keep the smaller size. run_in_batches itself
-/// throws MemoryExhausted only if a single task does not fit. All earlier tasks are collected first. After
-/// \p stop no batch starts, and a running submit may throw Cancelled. Earlier batches are still collected.
+/// batch and keeps its results. If submit or collect throws MemoryExhausted, the batch runs again in halves,
+/// finally task by task with no other batch in flight. Later batches keep the smaller size. run_in_batches
+/// itself throws MemoryExhausted only if a single task does not fit. All earlier tasks are collected first.
+/// After \p stop no batch starts, and a running submit may throw Cancelled. Earlier batches are still
+/// collected.
 template <typename Reach, typename Submit, typename Collect>
 requires std::is_invocable_r_v<std::size_t, const Reach&, std::size_t, std::size_t>
 void run_in_batches(const Reach& reach, std::size_t batch, const std::stop_token& stop, const Submit& submit,

@@ -40,7 +40,7 @@ public:
     RequestScorer& operator=(const RequestScorer&) = delete;
 
     /// Answers lines in order; \p first_line counts from 1. The answer to an invalid line is an "error";
-    /// blank lines are skipped. Requests with the same beginning share its computation
+    /// blank lines are skipped. Requests with the same beginning compute the beginning once
     /// (Engine::score_sharing). \p stop throws Cancelled unless all lines are answered.
     void answer(std::span<const std::string> lines, std::int64_t first_line,
                 const std::function<void(const nlohmann::json&)>& tell, const std::stop_token& stop = {});

@@ -31,8 +31,8 @@ struct SequenceInput {
     std::vector<std::uint64_t> end;
     std::string group = {};             ///< SequenceInfo::group
     std::vector<TextLabel> labels = {}; ///< classes of parts of `text`
-    /// The length that decaying bounds use in a generation: tokens of the prompt plus the largest number of
-    /// new tokens. 0: the length of `ids`.
+    /// In a generation, the length for halting rules with a decaying bound: tokens of the prompt plus the
+    /// largest number of new tokens. 0: the length of `ids`.
     std::int64_t planned_length = 0;
 
     void set_tokens(Encoding encoding) {

@@ -69,8 +69,8 @@ private:
 };
 
 /// The windows for the held-out NLL: consecutive from the start of the stream, or evenly spread if there are
-/// more than \p most (0: all). Omits a last piece that is shorter than a window. Returns the positions of the
-/// first tokens.
+/// more than \p most (0: all). Omits a last piece that is shorter than a window. Returns the position of each
+/// window's first token.
 std::vector<std::int64_t> held_out_windows(std::int64_t stream_tokens, std::int64_t context,
                                            std::int64_t most);
 

@@ -20,8 +20,8 @@ public:
     void add(const ForwardResult& forward, std::int64_t tokens, bool training);
 
     [[nodiscard]] bool halts() const { return halts_; }
-    /// Mean gate or router value after step k over the tokens that reached it, k = 0 … K-1; NaN if none did.
-    /// Empty: the method has no such value.
+    /// Mean gate or router value after step k over the tokens that reached step k, k = 0 … K-1; NaN: no
+    /// token. Empty: the method has no such value.
     [[nodiscard]] std::vector<double> gates() const;
     /// Share of the tokens whose last step is k, k = 0 … K; the sum is 1.
     [[nodiscard]] std::vector<double> shares() const;

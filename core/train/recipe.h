@@ -26,8 +26,8 @@ struct Recipe {
     /// "pondering" section.
     nlohmann::json model;
     double initial_deviation = 0.02; ///< standard deviation of normally distributed initial weights
-    /// A checkpoint to start from; empty: new weights. `model` is then its config.json with the recipe's
-    /// method keys.
+    /// A checkpoint to start from. `model` is the checkpoint's config.json with the recipe's method keys.
+    /// Empty: new weights.
     std::filesystem::path start;
     std::string start_digest; ///< checkpoint_digest() of `start`; train() sets it
 

@@ -18,9 +18,9 @@ struct TrainCounters {
     std::int64_t step = 0;    ///< optimiser steps done
     std::int64_t windows = 0; ///< contexts taken from the sampler
     double seconds = 0;
-    double loss_sum = 0; ///< since the last row of the log
+    double loss_sum = 0; ///< sums over the steps since the log's last row
     double penalty_sum = 0;
-    double steps_sum = 0; ///< pondering steps, mean over the tokens
+    double steps_sum = 0; ///< sum of the mean pondering steps per token
     std::int64_t loss_count = 0;
     double last_loss = 0; ///< mean over the steps of the log's last row
     double last_penalty = 0;

@@ -17,7 +17,7 @@ namespace ponderscope {
 /// What train() does with an output folder that is not empty.
 enum class ExistingOutput : std::uint8_t {
     refuse,   ///< InputError; no file changes
-    resume,   ///< continue; a finished training is not changed, and an empty folder gets a new one
+    resume,   ///< continue; a finished training stays unchanged; in an empty folder, start a training
     overwrite ///< start again; replaces only files that a training writes
 };
 
