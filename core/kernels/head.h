@@ -24,7 +24,7 @@ struct HeadRequest {
     bool distribution = false;   ///< entropy, max_probability, margin, argmax
     std::int64_t candidates = 0; ///< number of most likely tokens to list; ties by ascending id
     at::Tensor previous;         ///< [n, d] previous states, for the divergences; costs another product
-    at::Tensor previous_rows;    ///< bool [n]: rows with a valid `previous`; others get NaN. Undefined: all
+    at::Tensor previous_rows; ///< bool [n]: rows with a valid `previous`; NaN in other rows. Undefined: all
     // Expected embedding, Σ_v softmax(head(h) / temperature)_v · embedding[v]  (methods.md section 4):
     bool mixture = false;
     double temperature = 1.0;

@@ -25,9 +25,9 @@ at::Device device_for(const std::string& name, std::int64_t bytes);
 std::string describe_device(at::Device device);
 at::ScalarType scalar_type_of(Precision precision);
 /// Sets the precision of matrix products on GPUs while the object lives: with tf32, fp32 factors are rounded;
-/// else they are exact. LibTorch's switch is global: while several objects live, products of any thread may
-/// use either precision. The first object also sets fp32 sums for products in half precision for the rest of
-/// the process; LibTorch's default may round partial sums to half precision.
+/// otherwise they are not. LibTorch's switch is global: while several objects live, products of any thread
+/// may use either precision. The first object also sets fp32 sums for products in half precision for the rest
+/// of the process; LibTorch's default may round partial sums to half precision.
 class GpuProducts {
 public:
     explicit GpuProducts(Precision precision);

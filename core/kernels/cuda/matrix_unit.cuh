@@ -65,7 +65,7 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool want
 #endif
 }
 
-/// Waits for this thread's copies. After a barrier the whole block sees them.
+/// Waits for this thread's copies. After a barrier the whole block sees the copied data.
 __device__ __forceinline__ void wait_for_copies() {
 #if defined(__CUDACC__)
     asm volatile("cp.async.wait_all;" ::: "memory");
