@@ -160,8 +160,8 @@ public:
     static constexpr int usual_wait = 5000;
     void wait_for_locks(int milliseconds); ///< the default is usual_wait
     /// Destroy all statements first. Errors are ignored. The last reader also moves a remaining write-ahead
-    /// log into the file if permissions allow. It does not if TRACE-lock exists, which means that a writer
-    /// runs or was killed.
+    /// log into the file if permissions allow. If TRACE-lock exists (a writer runs or was killed), the log
+    /// stays.
     void close();
     /// Moves the write-ahead log into the file and removes the log. If other programs read the file, the log
     /// stays, and the last program to close the file removes it. The remaining log is empty if no reader is

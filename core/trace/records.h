@@ -231,7 +231,7 @@ struct TrainingInfo {
     std::int64_t tokens = 0;
     double seconds = 0;
     bool complete = false; ///< false: stopped, or still training
-    std::string fault;     ///< why it ended early, one sentence; empty: it did not
+    std::string fault;     ///< why the training ended early, one sentence; empty: it did not
 };
 
 /// Description of a curve. Views read descriptions, so they show new quantities of a trace without changes.

@@ -14,7 +14,7 @@ class Database;
 /// The schema of a trace.
 namespace schema {
 
-/// "POND" in the file's header. `file` and other programs recognise a trace by it.
+/// "POND" in the file's header, by which the command `file` and other programs recognise a trace.
 inline constexpr std::int32_t application_id = 0x504F4E44;
 /// Increases with every change of the schema. Files of other versions are refused.
 inline constexpr std::int32_t version = 2;

@@ -17,7 +17,7 @@ struct PlacedRow {
     std::int64_t sequence = -1; ///< number of the sequence; -1: unknown, use `document`
     std::uint64_t begin = 0;    ///< bytes [begin, end) of the text, or tokens [position, position + 1)
     std::uint64_t end = 0;
-    std::int32_t entry = 0;    ///< index of the row's content; the owner of the rows chooses it
+    std::int32_t entry = 0;    ///< index of the row's content, chosen by the owner of the rows
     std::int64_t line = 0;     ///< line in the file, for messages
     bool number_first = false; ///< try `document` as a number first, then as a title
 };
