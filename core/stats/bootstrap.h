@@ -33,12 +33,12 @@ struct BootstrapOptions {
     std::int64_t replicates = 10'000;
     double level = 0.95;
     std::uint64_t seed = 20261122;
-    int threads = 0;            ///< 0: one for each processor; the result does not depend on it
+    int threads = 0;            ///< 0: one for each processor; no effect on the result
     ProgressSink progress = {}; ///< runs on the calling thread
     std::stop_token stop = {};  ///< throws Cancelled
 };
 
-/// The least number of clusters for draws of whole clusters. Fewer show too little of their variation.
+/// The least number of clusters for draws of whole clusters. With fewer, their spread is too uncertain.
 inline constexpr std::int64_t least_clusters = 30;
 /// Power for the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
@@ -85,8 +85,8 @@ bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
-/// Sums over the tokens of each unit: `sums` [units, width] of the quantities, and `tokens` [units], their
-/// number. Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
+/// For each unit: `sums` [units, width] of the quantities over its tokens, and `tokens` [units], the number
+/// of its tokens. Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
 struct UnitSums {
     std::size_t width = 0;
     std::vector<double> sums;
@@ -98,7 +98,7 @@ struct UnitSums {
 /// Prefix sums of W quantities per token, for a sample of stretches of contiguous tokens.
 ///
 /// The sum over a block is the difference of two prefixes, so a statistic of sums (a mean, a ratio, a
-/// correlation) need not read single tokens. For draws of whole clusters it stores one sum for each cluster
+/// correlation) need not read single tokens. For draws of whole clusters, stores one sum for each cluster
 /// instead.
 class PrefixSums {
 public:

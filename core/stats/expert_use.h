@@ -13,7 +13,7 @@ namespace ponderscope {
 
 /// The choices of one layer's router over a run.
 struct LayerExperts {
-    std::string layer;              ///< its number in the model
+    std::string layer;              ///< the layer's number in the model
     std::vector<std::int64_t> load; ///< [E] how often each expert was chosen, over tokens and steps
     std::int64_t choices = 0;       ///< tokens × steps that ran; `load` sums up to k times this number
     std::int64_t pairs = 0;         ///< choices at a step that the preceding token also ran

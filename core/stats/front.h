@@ -32,7 +32,7 @@ struct FrontPoint {
 };
 
 /// For each point, whether it is not dominated. A point is dominated if another point is at least as good in
-/// both numbers and better in one. Of equal points only the first is not dominated. A point with NaN is
+/// both numbers and better in one. Of equal points, all but the first are dominated. A point with NaN is
 /// always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 

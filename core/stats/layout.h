@@ -23,8 +23,8 @@ struct TokenLayout {
     TokenLayout(std::initializer_list<std::int64_t> lengths)
         : TokenLayout(std::vector<std::int64_t>(lengths)) {}
 
-    /// Appends a token of \p cluster. \p follows: in the text, it directly follows the token appended before.
-    /// Otherwise it begins a new stretch.
+    /// Appends a token of \p cluster. \p follows: in the text, the token directly follows the token appended
+    /// before. Otherwise the token begins a new stretch.
     void add(std::int64_t cluster, bool follows);
 
     /// Appends the stretches of \p more.

@@ -57,7 +57,7 @@ struct RunComparison {
 };
 
 /// Restricts a comparison to \p places, given in ascending order. The units of the intervals stay the same
-/// clusters or blocks. They have different numbers of selected tokens, so means are ratios (unit_mean in
+/// clusters or blocks. Units have different numbers of selected tokens, so means are ratios (unit_mean in
 /// core/stats/significance.h). Steps, FLOPs, bits per byte and correlations become NaN, because \p comparison
 /// lacks their data. Unknown places are ignored.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);

@@ -42,7 +42,7 @@ struct Moments {
 /// 16 nonzero units. For more units, only the signs of the 10 largest are enumerated, and a normal
 /// distribution with the same variance approximates the sum of the others. The approximation is accurate in
 /// the middle and gives larger p in the tails. The result uses no random numbers and is the same on every
-/// machine. 1 if all units are zero; NaN if one is NaN.
+/// machine. 1 if all units are zero; NaN if a unit is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
 /// The mean over tokens with its standard error over units, which are sums over different numbers of tokens.
@@ -54,7 +54,7 @@ struct UnitMean {
 /// \p sums, \p tokens: one entry for each unit. For units of one token: the usual mean and standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// Sums over the tokens of a group, one for each cluster or block that contains some of them.
+/// Sums over the tokens of a group, one for each cluster or block that contains tokens of the group.
 struct GroupTotals {
     std::vector<double> sums, tokens; ///< one entry for each unit, in the order of first use
     std::int64_t count = 0;

@@ -47,8 +47,8 @@ struct TokenGroups {
     bool joined = false;    ///< neighbouring units were joined into `units`
 };
 
-/// The largest number of units in the tests of token types. Beyond it, neighbouring clusters or blocks are
-/// joined, because the time grows with types and units.
+/// The largest number of units in the tests of token types. If there are more, neighbouring clusters or
+/// blocks are joined, because the time grows with types and units.
 inline constexpr std::int64_t most_test_units = 1024;
 
 struct GroupingOptions {
