@@ -47,8 +47,9 @@ public:
     /// The current checkpoint folder of a run. Tries the recorded path, the same path relative to the trace's
     /// folder and to the folders above, then the folder that the user located. Empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
-    /// A request that repeats run A over its tokens with the same settings, without forced steps. No value: A
-    /// is not recorded yet (with a message), or a dialog asks for A's checkpoint and then calls \p again.
+    /// A request that repeats run A over its tokens with the same settings, but without forced steps. No
+    /// value: A is not recorded yet (with a message), or a dialog asks for A's checkpoint and then calls \p
+    /// again.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Records a what-if about run \p question into the trace of temporary runs, and shows both runs.
     void ask(RecordRequest request, const RunKey& question);

@@ -49,7 +49,7 @@ protected:
 private:
     void renew() override;
     void renewCandidates();
-    /// Lists checkpoints by the shortest ends of their paths that differ.
+    /// Lists checkpoints by the last parts of their paths, just long enough to differ.
     void offer(QStringList folders, const QString& wanted);
     void start();
     void pinNewest();

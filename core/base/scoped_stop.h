@@ -6,8 +6,8 @@
 
 namespace ponderscope {
 
-/// While this object lives, a request on \p stop cancels the work of the thread that created the object:
-/// engine computations and waits for another machine throw Cancelled.
+/// While this object lives, a request on \p stop cancels the work of the thread that created the object.
+/// Engine computations and waits for another machine then throw Cancelled.
 class ScopedStop {
 public:
     explicit ScopedStop(std::stop_token stop) : before_(std::exchange(current(), std::move(stop))) {}

@@ -57,9 +57,9 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters); the first of several equally near words. No value if the distance exceeds both two and a third
-/// of the longer word's length. If \p word has three letters or more, a known word that begins with \p word
-/// also matches.
+/// letters). Of equally near words, the first. No value if the distance exceeds both two and a third of the
+/// longer word's length. If \p word has three letters or more, a known word that begins with \p word also
+/// matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 
 /// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.

@@ -241,7 +241,7 @@ struct ModelConfig {
     RopeConfig local_rope;             ///< for layers with LayerRope::local; rotary_dims as in `rope`
     std::vector<LayerRope> layer_rope; ///< one entry per layer; empty: `rope` in every layer
     ScaleConfig scales;
-    std::vector<std::int64_t> sliding_windows; ///< for each layer; 0 = none
+    std::vector<std::int64_t> sliding_windows; ///< tokens, for each layer; 0: no window
     /// Width of embeddings and of a step's input and state: opt's word_embed_proj_dim, otherwise hidden_size.
     std::int64_t embed_dim = 0;
     bool pre_norm = true;                         ///< opt: do_layer_norm_before

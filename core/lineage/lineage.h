@@ -14,10 +14,10 @@
 
 namespace ponderscope {
 
-/// Tests whether two checkpoints have a common origin, by two measures on the weights: AWM (arXiv 2510.06738)
-/// on query and key weights after an alignment of hidden dimensions, and HuRef's invariant terms (arXiv
-/// 2312.04828). Neither tells which model came first. Both ignore biases, norms, the output head, pondering
-/// and depth mixing.
+/// Tests whether two checkpoints have a common origin, by two measures on the weights. AWM (arXiv 2510.06738)
+/// compares query and key weights after an alignment of hidden dimensions. HuRef (arXiv 2312.04828) compares
+/// invariant terms. Neither tells which model came first. Both ignore biases, norms, the output head,
+/// pondering and depth mixing.
 
 /// A layer of A and a layer of B.
 struct LayerPair {

@@ -27,7 +27,7 @@ public:
         std::string payload;
     };
     /// Sends a question and waits for the answer. InputError, EnvironmentError: the server refused; the
-    /// machine's name precedes its message. EnvironmentError: ponderscope is missing on the machine, has
+    /// message begins with the machine's name. EnvironmentError: ponderscope is missing on the machine, has
     /// another version, or cannot be reached for longer than settings().patience. Cancelled: the thread's
     /// ScopedStop requested a stop. The caller handles the status `moved`.
     Answer ask(Question question, std::string payload);

@@ -45,9 +45,9 @@ public:
 
     /// Adds the configured tokens to the vocabulary's tokens, as transformers 5 does. Added tokens keep the
     /// flags of the files. A token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
-    /// and tokens in lists are special. Two differences from transformers: ids after a gap stay (transformers
-    /// closes gaps), and named tokens without an id are not added (transformers gives them ids beyond the
-    /// model's rows). InputError.
+    /// and tokens in lists are special. Differs from transformers in two points. Ids after a gap stay
+    /// (transformers closes gaps). Named tokens without an id are not added (transformers gives them ids
+    /// beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// Adds the start token before a text (add_bos_token) and the end token after it (add_eos_token). Call it
     /// after add_to, if no tokenizer.json has a post-processor. InputError.

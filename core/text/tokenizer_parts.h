@@ -25,7 +25,7 @@ struct TokenizerParts {
     Normalizer normalizer;
     PreTokenizer pre_tokenizer;
     Bpe model;
-    CuttingRules rules;             ///< for the digest
+    CuttingRules rules;             ///< for content_digest()
     std::optional<Unigram> unigram; ///< replaces `model`
     TokenDecoder decoder;
     std::vector<AddedToken> added;
