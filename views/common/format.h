@@ -59,7 +59,7 @@ std::optional<double> typed_number(const QString& text);
 QString plain_tip(const QString& text);
 
 /// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that the line below stays
-/// readable; below the box if there is no room above. Disappears when the pointer leaves the box.
+/// readable. Without room above, the tooltip is below the box. Disappears when the pointer leaves the box.
 void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
 // CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, empty for NaN.

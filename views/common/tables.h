@@ -30,8 +30,8 @@ QString table_text(const QAbstractItemModel& model, TableForm form);
 /// "3.214 ± 0.041" for a symmetric interval, else both ends. \p difference: numbers have signs.
 QString with_interval(const Estimate& estimate, bool difference, int decimals = 3);
 
-/// Sets the common look and behaviour of the window's tables: whole rows, no grid, no editing, a quiet
-/// header; Ctrl+C and a context menu copy as text, CSV or Markdown. \p theme must outlive the table.
+/// Sets the common look and behaviour of the window's tables: selection of whole rows, no grid, no editing, a
+/// quiet header. Ctrl+C and a context menu copy as text, CSV or Markdown. \p theme must outlive the table.
 void furnish_table(QTableView& table, Theme& theme);
 
 /// Draws a colour (Qt::DecorationRole) as a dot instead of Qt's square. Shortens names in the middle, where

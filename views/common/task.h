@@ -50,8 +50,8 @@ void hand_over(QObject* to, Call call) {
 #endif
 }
 
-/// Runs one piece of work at a time on another thread, and delivers the result on the thread of \p owner,
-/// which must outlive this object.
+/// Runs one piece of work at a time on another thread. Delivers the result on the thread of \p owner, which
+/// must outlive this object.
 ///
 /// start(), cancel() and the destructor ask running work to stop and never wait for it. Replaced work
 /// delivers no result. New work starts after the old work has ended. Work may outlive its caller, so its data

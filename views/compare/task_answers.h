@@ -10,7 +10,7 @@
 namespace ponderscope {
 
 /// Tasks of runs A and B: accuracy, and the documents whose answers differ between steps or between the runs.
-/// A click on a document shows its first option in the text.
+/// A click on a document shows its first answer option in the text.
 class TaskAnswers : public QTreeWidget {
     Q_OBJECT
 public:

@@ -14,7 +14,7 @@ public:
     ChartLegend(const Style& style, const Chart& chart, QSizeF box);
 
     [[nodiscard]] bool beside() const { return beside_; }
-    [[nodiscard]] double height() const { return height_; } ///< above the plot; 0: legend beside it
+    [[nodiscard]] double height() const { return height_; } ///< 0: the legend is beside the plot
     [[nodiscard]] double width() const { return width_; }   ///< width at the right, including the gap
     [[nodiscard]] double listHeight() const;
     /// Draws the legend: above the plot at the top of \p box; beside the plot at the right of \p box, from

@@ -28,8 +28,8 @@ class FigureFile;
 class FigureForm;
 class NameList;
 
-/// The figure workbench: all kinds, the runs of a figure, a form of its keys, and the figure at true size
-/// (also in grey and as seen with deuteranopia). Can combine figures on one page. Writes the figure, its
+/// The figure workbench: all kinds, the runs of a figure, a form of its keys, and the figure at true size, on
+/// request in grey or as seen with deuteranopia. Can combine figures on one page. Writes the figure, its
 /// numbers as CSV and its specification (FILE.json). Shows the command line. Stays open for the next figure.
 class ExportDialog : public QDialog {
     Q_OBJECT

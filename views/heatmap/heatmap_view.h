@@ -17,10 +17,10 @@ class FigurePanel;
 class MapHeader;
 class StepMapCanvas;
 
-/// The step × token heatmap of any signal with a value for each token and step: a chooser of the signal, the
-/// map, its scale with unit, and the numbers under the cursor. Shows run A and the sequence of the selection;
-/// follows a run that is being recorded. Long sequences are read in the background. Needs per-step signals in
-/// the trace (from `record --record steps`, or the method's own signals, such as gates).
+/// The step × token heatmap of any signal with a value for each token and step. Shows a chooser of the
+/// signal, the map, its scale with unit, and the numbers under the cursor. Shows run A and the sequence of
+/// the selection; follows a run that is being recorded. Long sequences are read in the background. Needs
+/// per-step signals in the trace (from `record --record steps`, or the method's own signals, such as gates).
 class HeatmapView : public QWidget, public LiveView {
     Q_OBJECT
 public:

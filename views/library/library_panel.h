@@ -46,7 +46,7 @@ private:
     void choose(const QModelIndex& index, bool asB);
     void showMenu(const QPoint& position);
     void showRun();      ///< selects the row of run A
-    void showSequence(); ///< selects the row of the selected sequence, and scrolls to it if it changed
+    void showSequence(); ///< selects the row of the selected sequence, and scrolls to this row
     void showCounts();
     void showHint();
     void fitRuns(); ///< gives the runs the height that they need, and the sequences the rest

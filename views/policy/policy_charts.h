@@ -20,10 +20,10 @@ struct MatchedLook {
     std::optional<MatchedComparison> reruns = {}; ///< results of reruns with the rules: points with bands
 };
 
-/// Rules at equal cost: NLL minus the NLL of the reference rule over mean steps or FLOPs, with bands that
-/// hold simultaneously over the whole chart. Dots mark costs at which a rule is better than the best blind
-/// rule. The chart covers the costs that the reference rule reaches. InputError: the run lacks a rule's
-/// signals, the trace has no FLOPs, or the reference rule stops all tokens or none at every threshold.
+/// Rules at equal cost: NLL minus the NLL of the reference rule, against mean steps or FLOPs. The bands hold
+/// simultaneously over the whole chart. Dots mark costs at which a rule is better than the best blind rule.
+/// The chart covers the costs that the reference rule reaches. InputError: the run lacks a rule's signals,
+/// the trace has no FLOPs, or the reference rule stops all tokens or none at every threshold.
 Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look, const BootstrapOptions& options);
 
 /// The losses of the best blind rule and of random halting, each minus the loss of \p policy at equal cost.

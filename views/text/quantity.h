@@ -38,7 +38,7 @@ struct TokenValues : ValueLook {
     QString annotation;        ///< name of the annotation; empty: the values are a quantity
     QStringList classes;       ///< classes of a category: the values are indices in this list
     QString replay;            ///< policy of replayed steps; empty: recorded steps
-    QString notice;            ///< why there is no difference; else empty
+    QString notice;            ///< why values are missing; else empty
 
     [[nodiscard]] QString name() const;    ///< name of the quantity or annotation
     [[nodiscard]] QString unit() const;    ///< empty for counts and annotations

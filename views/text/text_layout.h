@@ -55,7 +55,7 @@ public:
 
     [[nodiscard]] qint64 lineCount() const {
         return static_cast<qint64>(lines_.size());
-    } ///< for the placed tokens
+    } ///< of the placed tokens
     /// The number of lines, including an estimate for tokens that are not placed yet.
     [[nodiscard]] qint64 expectedLineCount() const;
     [[nodiscard]] qint64 lineOf(qint64 token) const; ///< -1: not placed
@@ -89,7 +89,7 @@ private:
         QList<QGlyphRun> glyphs;
         float ascent = 0;
         float width = 0;
-        std::uint32_t extents = 0; ///< index of the first extent of its tokens
+        std::uint32_t extents = 0; ///< index in extents_ of the first token's extent
         std::uint32_t tokens = 0;
         bool spaceBefore = false;
         bool special = false;

@@ -28,7 +28,8 @@ public:
     /// The token of a row, and the row of a token; -1: none.
     [[nodiscard]] qint64 tokenOf(int row) const;
     [[nodiscard]] int rowOf(qint64 token) const;
-    /// Rows without a value come last in both orders. An invalid column restores the order of the text.
+    /// Rows without a value come last, also in descending order. An invalid column restores the order of the
+    /// text.
     void sort(int column, Qt::SortOrder order = Qt::AscendingOrder) override;
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

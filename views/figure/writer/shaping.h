@@ -47,8 +47,8 @@ struct ShapedText {
 using FaceOf =
     std::function<const FontFace*(const QString& grapheme, const char* language, const FontFace* before)>;
 
-/// Shapes a text without line breaks as its scripts require: Unicode's bidirectional algorithm (UAX 9, by
-/// FriBidi), one face for each grapheme, and OpenType's rules (by HarfBuzz) without optional ligatures.
+/// Shapes a text that has no line breaks. Applies Unicode's bidirectional algorithm (UAX 9, by FriBidi), one
+/// face for each grapheme, and OpenType's rules (by HarfBuzz) without optional ligatures.
 ShapedText shape_text(const QString& text, const FaceOf& face_of);
 
 /// Embedding levels (UAX 9) of a paragraph, one for each UTF-16 unit, and the paragraph's direction. The
