@@ -393,7 +393,7 @@ def write(bench):
         "",
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
         "These models have about a million parameters, and most were trained on half a million tokens. A row is a result about these models, not about the method.",
-        "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree.",
+        "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree. A positive difference or correlation supports the claim.",
         "`to decide`: the amount of text, or the number of seeds, that would decide the claim if the figure does not change.",
         "",
         "| claim | paper | ours | verdict | to decide |",
