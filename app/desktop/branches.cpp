@@ -148,8 +148,8 @@ Branches::Branches(const ViewContext& context, QWidget* parent)
         list->installEventFilter(this);
     };
     prepare(candidates_, u"Candidates"_s, {u"Candidate"_s, u"Model"_s, u"Sampled"_s},
-            u"Click or press Enter to put this token here and continue.\nModel: probability from the "
-            "model. Sampled: probability after temperature, top-k and top-p"_s);
+            u"Click or press Enter to replace the selected token and continue.\nModel: probability "
+            "from the model. Sampled: probability after temperature, top-k and top-p"_s);
     candidates_->setRootIsDecorated(false);
     prepare(tree_, u"Branches"_s, {u"Branch"_s, u"NLL"_s, u"Steps"_s},
             u"Click or press Enter to show this run as A. Ctrl+click or press B to compare A with this "
@@ -209,8 +209,8 @@ void Branches::refreshCandidates() {
     candidates_->setEnabled(!running_);
     about_->setText(row < 0 ? u"Choose a word to see its candidates."_s
                     : found.empty()
-                        ? u"This run has no candidates here."_s
-                        : u"Token %1: click another candidate to continue from that token"_s.arg(at_));
+                        ? u"This token has no candidates."_s
+                        : u"Click a candidate to replace token %1 with it and continue"_s.arg(at_));
 }
 
 void Branches::showTree() {

@@ -62,7 +62,7 @@ void Greeting::write() {
     const QString recorded = find_samples().recorded;
     if (!recorded.isEmpty()) {
         line(link(u"Open the Recorded Samples"_s, [this, recorded] { traces_.open(recorded); }),
-             u"The stories and a passage, with every step"_s);
+             u"Stories and a passage, with all their steps"_s);
     }
     line(link(u"First Steps"_s, [this] { show_panel_help(*panel_help(u"First steps"_s), welcome_, theme_); }),
          u"Shows where to look in the recorded samples"_s);

@@ -40,10 +40,10 @@ Launch parse_launch(const QStringList& arguments) {
          {u"size"_s, u"Size of the window in a screenshot (default: 1440x900)."_s, u"WxH"_s},
          {u"scale"_s, u"Screenshot pixels per window pixel (default: 1)."_s, u"N"_s},
          {u"theme"_s, u"Theme: light, dark or contrast."_s, u"NAME"_s},
-         {u"select-sequence"_s, u"Sequence to show, from 0."_s, u"N"_s},
-         {u"select-token"_s, u"Token of the sequence to select, from 0."_s, u"N"_s},
+         {u"select-sequence"_s, u"Sequence to show; the first is 0."_s, u"N"_s},
+         {u"select-token"_s, u"Token to select; the first is 0."_s, u"N"_s},
          {u"colour"_s, quantities.join(u", "_s) + u'.', u"QUANTITY"_s},
-         {u"difference"_s, u"Colours the text by A minus B."_s},
+         {u"difference"_s, u"Colours the text by run A minus B."_s},
          {u"tab"_s, u"Shows a panel (may be repeated): %1."_s.arg(names.join(u", "_s)), u"PANEL"_s},
          {u"figure"_s, u"Draws a figure from its specification, without a window."_s, u"SPEC.json"_s},
          {{u"o"_s, u"output"_s}, u"Figure file to write."_s, u"FILE.pdf|svg|png|tex|csv"_s}});

@@ -46,16 +46,16 @@ constexpr char keys_outside_of_menus[] = R"(
 | Deselect the token | Escape |
 | Zoom, from one token per line to a map of all sequences | Ctrl+wheel, Ctrl+plus, Ctrl+minus |
 | Larger or smaller cells of the map | Plus, Minus |
-| Ends of the colour scale | Space on the scale |
-| What if, notes, search for this token | Menu key, Shift+F10, right button |
+| Set the ends of the colour scale | Space on the scale |
+| Menu of a token: what if, notes, search | Menu key, Shift+F10, right button |
 
 | elsewhere | |
 | --- | --- |
-| Next, previous in the find bar | Enter, Shift+Enter |
+| Next or previous hit in the find bar | Enter, Shift+Enter |
 | Close the find bar | Escape |
-| Next, previous saved view while presenting (F5) | Page Down, Page Up |
-| End of presenting | Escape, F5 |
-| Generate in Think | Ctrl+Enter |
+| Next or previous saved view while presenting (F5) | Page Down, Page Up |
+| Leave the presentation | Escape, F5 |
+| Generate text in the Think panel | Ctrl+Enter |
 )";
 
 QAction* add(QMenu* menu, const QString& text, const QKeySequence& keys, auto* receiver, auto slot) {

@@ -46,8 +46,8 @@ PathEdit::PathEdit(Kind kind, const QString& what, const QString& filter, QWidge
     choose->setAccessibleName(u"Choose: %1"_s.arg(what));
     offered_->setArrowType(Qt::DownArrow);
     offered_->setPopupMode(QToolButton::InstantPopup);
-    offered_->setAccessibleName(u"Likely ones: %1"_s.arg(what));
-    offered_->setToolTip(u"Checkpoint of the open run, samples and recent checkpoints"_s);
+    offered_->setAccessibleName(u"Suggestions: %1"_s.arg(what));
+    offered_->setToolTip(u"Samples, recent checkpoints and the checkpoint of the open run"_s);
     offered_->hide();
     make_row(this, {}, 6, {{edit_, 1}, offered_, choose});
     setFocusProxy(edit_);

@@ -125,9 +125,9 @@ QStringList option_words(const QString& line) {
 
 QString about_options() {
     return u"Further options of the command line:\n--steps=N: number of recurrences, for a model whose "
-           "steps share weights\n--kv=full, per_step, shared or skip: keys and values of a stopped "
-           "token for later tokens\n--initial-state=random:SEED, zero or a file: first state of the "
-           "recurrence\n--jacobi=N or exact: number of refreshes when ponderlm2 or ponderlm3 is scored\n"
+           "steps share weights\n--kv=full, per_step, shared or skip: keys and values of a stopped token "
+           "for later tokens\n--initial-state=random:SEED, zero or a file: first state of the recurrence\n"
+           "--jacobi=N or exact: N Jacobi refreshes, or exact scoring, of ponderlm2 and ponderlm3\n"
            "--ablate-source=S or S:LAYER: source layer that depth attention leaves out"_s;
 }
 

@@ -33,19 +33,19 @@ struct Level {
 };
 constexpr Level levels[] = {
     {"steps", "steps",
-     "Also read-outs, candidates, KL and cosine at every step: one "
-     "more head product a step; replays need it"},
-    {"basic", "basic", "What the method computes anyway; a few percent of the time"},
+     "Also read-outs, candidates, KL and cosine at every step, for "
+     "replays; costs one more head product a step"},
+    {"basic", "basic", "Only what the method computes anyway; costs a few percent of the time"},
     {"layers", "layers as steps",
-     "Of a plain model: a read-out after every layer, so that exits "
-     "over layers can be replayed; one more head product a layer"},
+     "For a plain model: a read-out after every layer, to replay "
+     "exits over layers; costs one more head product a layer"},
     {"steps,layers", "steps, every layer",
-     "Also a read-out of every layer at every step: one more head product each"},
+     "Also a read-out of every layer at every step; each costs one more head product"},
     {"steps,states", "steps, states",
-     "Also the state at the end of every step: 2 bytes times the "
-     "model's width a token and step"},
+     "Also the state at the end of every step: 2 bytes × the "
+     "model's width per token and step"},
     {"steps,experts", "steps, experts",
-     "Of a mixture of experts: also the experts that each token chose, and their weights"},
+     "For a mixture of experts: also the experts that each token chose, and their weights"},
 };
 
 /// Fields that the settings store, with their names in the settings.
@@ -97,10 +97,10 @@ void RecordDialog::dressFields(const Theme& theme) {
         describe(box, tip, tip);
     };
     number(context_, 1'000'000, u"automatic"_s,
-           u"Tokens in a window. Automatic: context length of the model, at most 2,048"_s);
+           u"Tokens in a context window. Automatic: the model's context length, at most 2,048"_s);
     number(stride_, 1'000'000, u"automatic"_s,
-           u"Tokens from the start of one window to the start of the next. Automatic: half the context"_s);
-    number(batch_, 4096, u"automatic"_s, u"Windows in one batch"_s);
+           u"Tokens between the starts of neighbouring context windows. Automatic: half a window"_s);
+    number(batch_, 4096, u"automatic"_s, u"Context windows in a batch"_s);
     method_->setObjectName(u"method"_s);
     method_->setMinimumWidth(236);
     describe(method_, u"Method"_s,

@@ -74,10 +74,10 @@ void RunEdits::removeRun(const RunKey& key) {
     if (run == nullptr) {
         return;
     }
-    auto* question = make_question(u"Remove a run"_s,
+    auto* question = make_question(u"Remove Run"_s,
                                    u"Remove “%1” from %2? This cannot be undone."_s.arg(
                                        QString::fromStdString(run->name), QFileInfo(key.trace).fileName()),
-                                   u"The old file stays until the new file is complete."_s, window_);
+                                   u"The old trace stays until the new trace is complete."_s, window_);
     QPushButton* remove = question->addButton(u"Remove"_s, QMessageBox::DestructiveRole);
     connect(remove, &QPushButton::clicked, this, [this, key, run = *run] {
         editRuns(
@@ -204,7 +204,7 @@ bool RunEdits::leavesScratch() {
         u"What-if runs, reruns and generated runs are temporary until you save them to a trace."_s, window_);
     question->setObjectName(u"scratchLeft"_s);
     QPushButton* save = question->addButton(u"Save to Trace…"_s, QMessageBox::AcceptRole);
-    QPushButton* leave = question->addButton(u"Close without"_s, QMessageBox::DestructiveRole);
+    QPushButton* leave = question->addButton(u"Discard"_s, QMessageBox::DestructiveRole);
     connect(save, &QPushButton::clicked, this, [this] {
         keep(u"Save the Runs of This Session to a Trace"_s, runsNotKept(), [this] { window_->close(); });
     });

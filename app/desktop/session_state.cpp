@@ -516,7 +516,7 @@ std::optional<Session> load_session(const QString& file, QString& problem) {
     const int found = object.value(QLatin1String("ponderscope_session")).toInt();
     if (found > 0 && found < version) {
         problem =
-            u"An older version saved %1. Open the traces of the session and save a new session."_s.arg(file);
+            u"An older Ponderscope saved %1. Open the session's traces and save a new session."_s.arg(file);
         return std::nullopt;
     }
     if (found != version) {

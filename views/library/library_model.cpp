@@ -152,7 +152,7 @@ QVariant LibraryModel::runData(const RunKey& key, int role) const {
         const QStringList faults = context_.data.faults(key);
         const RecordedChoices chosen = recorded_choices(run);
         QString choices;
-        for (const auto& [what, value] : {std::pair{u"keys and values for later tokens: %1"_s, &chosen.kv},
+        for (const auto& [what, value] : {std::pair{u"keys and values of stopped tokens: %1"_s, &chosen.kv},
                                           std::pair{u"initial state: %1"_s, &chosen.initial_state}}) {
             if (!value->empty()) {
                 choices += u'\n' + what.arg(QString::fromStdString(*value));

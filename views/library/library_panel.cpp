@@ -217,7 +217,7 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
     if (key.isValid()) {
         // Find the row by its key: rows may move during a recording while the menu is open.
         menu.addAction(u"Show as A"_s, this, [this, key] { choose(model_->indexOf(key), false); });
-        menu.addAction(key == context_.selection.runB() ? u"No longer compare"_s : u"Compare as B"_s, this,
+        menu.addAction(key == context_.selection.runB() ? u"Stop Comparing"_s : u"Compare as B"_s, this,
                        [this, key] { choose(model_->indexOf(key), true); });
         menu.addSeparator();
         menu.addAction(u"Copy TRACE#RUN"_s, this, [name = key.trace + u'#' + index.data().toString()] {
@@ -234,8 +234,8 @@ void LibraryPanel::fillMenu(QMenu& menu, const QModelIndex& index) {
         menu.addAction(u"Remove from Trace…"_s, this, [this, key] { Q_EMIT removeRequested(key); })
             ->setDisabled(elsewhere);
     } else {
-        menu.addAction(u"Copy path"_s, this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
-        menu.addAction(u"Close trace"_s, this, [this, key] { context_.data.close(key.trace); });
+        menu.addAction(u"Copy Path"_s, this, [key] { QGuiApplication::clipboard()->setText(key.trace); });
+        menu.addAction(u"Close Trace"_s, this, [this, key] { context_.data.close(key.trace); });
     }
 }
 

@@ -332,7 +332,7 @@ private Q_SLOTS:
         QTRY_VERIFY(stage.window.selection().runA().trace == stage.scratch());
         QVERIFY(stage.settle());
         for (const QString& trace : {stage.scratch(), stage.trace()}) {
-            QVERIFY(stage.choose({trace, 0}, u"Close trace"_s));
+            QVERIFY(stage.choose({trace, 0}, u"Close Trace"_s));
             QVERIFY(!stage.window.data().isOpen(trace));
         }
         QVERIFY(testing::looks(stage.window, 3));
