@@ -108,7 +108,7 @@ Chart token_density_chart(const RunComparison& comparison) {
         const double y = (place.second + 0.5) * side;
         cells.addCell(
             x, y, std::log10(static_cast<double>(count)),
-            u"%1 tokens at about %2 and %3 nats"_s.arg(format_count(count), format_nats(x), format_nats(y)));
+            u"%1 tokens: A ≈ %2, B ≈ %3 nats"_s.arg(format_count(count), format_nats(x), format_nats(y)));
         most = std::max(most, cells.value.back());
     }
     chart.scale = {u"log10 of the number of tokens"_s, 0, most, false};

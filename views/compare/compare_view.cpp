@@ -72,8 +72,8 @@ CompareView::CompareView(ViewContext context, QWidget* parent)
     connect(chip_, &SubsetChip::released, this, [this] { setSubset({}); });
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(left);
-    detail_->setAccessibleName(u"Beside the table"_s);
-    detail_->setToolTip(u"Quantity of each token in A and in B"_s);
+    detail_->setAccessibleName(u"View of A and B"_s);
+    detail_->setToolTip(u"Figure of A and B, or answers to tasks"_s);
     const std::pair<QString, QWidget*> details[] = {
         {u"Token against token"_s, pairs_}, {u"Who wins where"_s, winners_}, {u"Tasks: answers"_s, tasks_}};
     for (const auto& [name, widget] : details) {
@@ -301,7 +301,7 @@ QString CompareView::tip(int row, int column) const {
         u"95 % interval %1 to %2: "_s.arg(format_nats(estimate->low, 4), format_nats(estimate->high, 4));
     return ends +
            (shown_->replicates == 0
-                ? u"Student's t over the same clusters or blocks (%1)"_s.arg(drawn)
+                ? u"Student's t over clusters or blocks (%1)"_s.arg(drawn)
                 : u"paired bootstrap, %1 replicates, %2"_s.arg(format_count(shown_->replicates), drawn));
 }
 
@@ -314,10 +314,10 @@ void CompareView::present(const std::shared_ptr<const RunComparison>& comparison
         text = u"Only one run of this text is open. Open or record another run to compare."_s;
     } else {
         text = (subset_.isEmpty()
-                    ? u"A − run: NLL of A minus NLL of the run, over the same %1 tokens. 95 % intervals: "
+                    ? u"A − run: NLL of A minus NLL of the run, over %1 common tokens. 95 % intervals: "
                       "paired bootstrap."_s
                     : u"A − run: NLL of A minus NLL of the run, over the %1 found tokens. 95 % intervals: "
-                      "Student's t over the same clusters or blocks."_s)
+                      "Student's t over clusters or blocks."_s)
                    .arg(format_count(static_cast<std::int64_t>(shown_->places.size())));
     }
     // Show two notices, and all in the tooltip, so that the table keeps its room.

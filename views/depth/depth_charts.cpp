@@ -185,7 +185,7 @@ Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& average
     for (std::size_t layer = 0; layer < averages.token_share.size(); ++layer) {
         chart.y.names.push_back(QString::number(layer) + (depends(layer) ? QString() : u"*"_s));
         if (!depends(layer) && !chart.note.contains(u'*')) {
-            chart.note += u" *: hardly depends on the token."_s;
+            chart.note += u" *: weights hardly vary by token."_s;
         }
     }
     const std::vector<float>& values = shown == DepthShown::token  ? token
@@ -231,7 +231,7 @@ Chart depth_ablation_chart(const std::vector<AblationEffect>& effects) {
     for (const AblationEffect& effect : effects) {
         const Estimate& change = effect.difference;
         points.add(effect.weight, change.value, change.low, change.high,
-                   u"%1: weight %2, NLL %3 [%4, %5] without it"_s.arg(
+                   u"%1: weight %2, ΔNLL without it: %3 [%4, %5]"_s.arg(
                        name_of(effect.what), format_probability(effect.weight),
                        format_difference(change.value, 4), format_difference(change.low, 4),
                        format_difference(change.high, 4)));

@@ -116,7 +116,7 @@ void DepthView::refreshData() {
     } else if (info == infos.end()) {
         hint = data_.isBeginning(run) ? u"Waiting for the first token…"_s
                                       : u"This run has no weights by layer and source. Models with depth "
-                                        "attention or a cross-layer baseline record them."_s;
+                                        "attention or a cross-layer baseline have such weights."_s;
     } else if (data_.isLive(run.trace)) {
         hint = u"The model is generating. The weights appear after the run is recorded."_s;
     } else {
@@ -234,7 +234,7 @@ void DepthView::refreshChart() {
         if (std::ranges::all_of(values, [](float value) { return std::isnan(value); })) {
             chart_->setHint(token < 0
                                 ? u"Select a token to see its weights, or choose the mean over tokens."_s
-                                : u"Token %1 has no weights here."_s.arg(format_count(token)));
+                                : u"Token %1 has no weights at this step."_s.arg(format_count(token)));
             return;
         }
     } else {

@@ -60,7 +60,7 @@ Chart expert_agreement_chart(const std::vector<ExpertAgreement>& layers) {
     chart.y.from_zero = true;
     chart.y.high = 1.0;
     auto common = Chart::Series::of(Chart::Mark::bar, Chart::a, u"chosen experts in common"_s);
-    auto same = Chart::Series::of(Chart::Mark::point, Chart::b, u"tokens with the same set"_s);
+    auto same = Chart::Series::of(Chart::Mark::point, Chart::b, u"tokens with same experts"_s);
     for (std::size_t l = 0; l < layers.size(); ++l) {
         chart.x.names.push_back(QString::fromStdString(layers[l].layer));
         for (const auto& [series, value] : {std::pair{&common, layers[l].common}, {&same, layers[l].same}}) {

@@ -149,7 +149,7 @@ void ExpertsView::sayToken() {
     const qint64 row = token < 0 ? -1 : selection_.rowOf(token);
     if (!rows_ || row < 0 || row >= rows_->tokens) {
         header_->setReadout(
-            rows_ ? u"%1 of %2 experts a token"_s.arg(rows_->chosen).arg(number_of_experts(*info_))
+            rows_ ? u"%1 of %2 experts per token"_s.arg(rows_->chosen).arg(number_of_experts(*info_))
                   : QString());
         return;
     }
@@ -190,7 +190,7 @@ void ExpertsView::showCell(qint64 token, int expert) {
 
 ViewCommand ExpertsView::viewCommand() const {
     if (!info_ || !rows_) {
-        return no_command(data_, selection_, u"Choose a run recorded with --record steps,experts first."_s);
+        return no_command(data_, selection_, u"First choose a run recorded with --record steps,experts."_s);
     }
     return python_view(data_, selection_,
                        {u"experts = a.experts(%1)"_s.arg(sequence_->sequence),

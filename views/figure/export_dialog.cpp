@@ -167,7 +167,7 @@ QWidget* ExportDialog::buildForm() {
     vision_->addItem(u"In grey"_s, static_cast<int>(Vision::grey));
     vision_->addItem(u"To a deuteranope"_s, static_cast<int>(Vision::deuteranopia));
     vision_->setAccessibleName(u"Check"_s);
-    add_->setToolTip(u"Add this figure to a page of several figures. The kind Panels shows the page"_s);
+    add_->setToolTip(u"Add this figure to a page of several figures. The kind “Panels” shows the page"_s);
     auto* panel = new QWidget(this);
     make_column(panel, {8, 0, 8, 0}, -1,
                 {new QLabel(u"Runs"_s, panel), runs_, form_, entries_,

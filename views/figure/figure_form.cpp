@@ -33,7 +33,7 @@ using Choices = QList<std::pair<QString, QString>>;
 /// A key's value in words. Values such as "none" and "predicted" are words already.
 QString name_of_choice(const QString& value) {
     static const QHash<QString, QString> known{
-        {"auto", u"Where it fits"_s},
+        {"auto", u"Automatic"_s},
         {"loss", u"Loss and held-out NLL"_s},
         {training_quantity::held_out_gate, u"Gates by step"_s},
         {training_quantity::held_out_steps_share, u"Share of tokens by step"_s},
@@ -249,7 +249,7 @@ QWidget* FigureForm::makeNumber(const FieldForm& field) {
     box->setSuffix(QString::fromLatin1(field.unit));
     box->setKeyboardTracking(false);
     if (optional) {
-        box->setSpecialValueText(u"as it needs"_s);
+        box->setSpecialValueText(u"automatic"_s);
     }
     box->setValue(value.toDouble(field.low));
     connect(box, &QDoubleSpinBox::valueChanged, this, [this, key, box, optional](double now) {

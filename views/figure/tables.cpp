@@ -125,12 +125,12 @@ void gather_policy_table(const Gathering& figure) {
             column.title.clear();
         }
     }
-    made.note =
-        u"%1, %2 tokens. Replay: recomputed from recorded signals. Rerun: the model run again "
-        "under the policy. Blind: the best rule that ignores the token, at the same cost. "
-        "Thinks better: the interval of NLL minus blind lies below 0. 95 % intervals: paired "
-        "bootstrap, %3 replicates"_s.arg(QString::fromStdString(info.name), format_count(info.scored_tokens),
-                                         QString::number(spec.replicates));
+    made.note = u"%1, %2 tokens. Replay: recomputed from recorded signals. Rerun: the model run again "
+                "under the policy. Blind: the best rule that ignores the token, at the same cost. "
+                "Thinks better: the interval of NLL minus NLL of blind lies below 0. 95 % intervals: "
+                "paired bootstrap, %3 replicates"_s.arg(QString::fromStdString(info.name),
+                                                        format_count(info.scored_tokens),
+                                                        QString::number(spec.replicates));
     data.table = std::move(made);
 }
 

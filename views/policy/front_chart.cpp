@@ -114,7 +114,7 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
             const double perplexity = std::exp(point.nll);
             series.add(place(point), perplexity,
                        label_of(point.spec.empty()
-                                    ? u"the lowest NLL at these FLOPs"_s
+                                    ? u"lowest possible NLL at these FLOPs"_s
                                     : u"replay of %1"_s.arg(QString::fromStdString(point.spec)),
                                 point.steps, point.nll, point.flops));
             series.links.push_back(link_of(point.spec));
@@ -137,11 +137,11 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
     }
     if (banded) {
         chart.note +=
-            u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy full."_s;
+            u' ' + u"Bands: pointwise 95 % intervals of the paired NLL difference from the policy “full”."_s;
     }
     if (marked) {
         chart.note += u' ' +
-                      u"Dots: the NLL is lower than the NLL of the best blind rule at the same cost (whole "
+                      u"Dots: NLL minus the NLL of the best blind rule at the same cost is below 0 (whole "
                       "95 % interval)."_s;
     }
     for (const RunPoint& run : runs) {

@@ -197,8 +197,8 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
         }
     }
     if (marked) {
-        note << u"Dots: the rule thinks better. The whole band of the difference to the best blind rule "
-                "is below 0."_s;
+        note << u"Dots: the rule thinks better. Its whole band of NLL minus the NLL of the best blind "
+                "rule is below 0."_s;
     }
     if (bound) {
         note << u"No rule can be below the oracle, which knows the next token."_s;
@@ -237,7 +237,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
         chart.x.label = QString::fromStdString(kind.parameters.front().key);
         chart.note.prepend(u"A token stops when %1. "_s.arg(QString::fromStdString(kind.rule)));
     } else {
-        chart.x.label = u"rank of the threshold"_s;
+        chart.x.label = u"threshold rank (0–1)"_s;
     }
     for (std::size_t n = 0; n < names.size(); ++n) {
         const PolicyKind& kind = kind_of(table, names[n]);

@@ -43,7 +43,7 @@ void PolicyData::check() {
     table_.reset();
     failed_ = false;
     if (info == nullptr) {
-        sentence_ = u"Open a trace of a model that ponders, to try halting policies on it."_s;
+        sentence_ = u"To try halting policies, open a trace of a model that ponders."_s;
     } else if (data_.isLive(run.trace)) {
         failed_ = true; // there is no file to read
         sentence_ = u"The model is generating. Policies can be replayed after the run is recorded."_s;

@@ -52,7 +52,7 @@ PolicyLab::PolicyLab(ViewContext context, QWidget* parent)
       reset_(flat_button(u"Reset"_s, {}, this)),
       summary_(new QLabel(this)),
       note_(soft_label(this)),
-      colour_(new QCheckBox(u"Colour the text by these steps"_s, this)),
+      colour_(new QCheckBox(u"Colour text by replayed steps"_s, this)),
       rerun_(new QPushButton(this)),
       rerunLabel_(new QLabel(this)),
       hint_(soft_label(this)),
@@ -385,7 +385,7 @@ void PolicyLab::showRerun() {
     rerun_->setToolTip(
         running    ? u"Finished sequences stay in the trace. The run is marked as partial"_s
         : !causal  ? u"This rule knows the next token, so no model can run the rule"_s
-        : !can_run ? u"The engine does not compute this signal, so this rule can only be replayed"_s
+        : !can_run ? u"This rule can only be replayed: the engine does not compute its signal"_s
         : rerunKey_.isValid()
             ? u"An open trace already has this rerun"_s
             : u"Runs the checkpoint again on the same tokens with this policy. Stopped tokens then "
@@ -395,7 +395,7 @@ void PolicyLab::showRerun() {
     if (difference_) {
         const RerunDifference& exact = *difference_;
         text = means_in_words(u"rerun"_s, exact.mean_steps, exact.mean_nll, exact.mean_flops) +
-               u"<br>rerun − replay&nbsp;&nbsp; NLL: mean %1, largest difference of a token %2; different "
+               u"<br>rerun − replay&nbsp;&nbsp; NLL of a token: mean difference %1, largest %2; different "
                "steps at %3 of %4 tokens"_s.arg(
                    format_difference(exact.difference, 4), format_nats(exact.largest, 3),
                    format_count(exact.steps_changed), format_count(exact.tokens));

@@ -246,7 +246,7 @@ Chart training_chart(std::span<const TrainingRecord> trainings, const std::strin
     }
     if (what == quantity::mean_steps) {
         chart.title = u"Mean steps"_s;
-        chart.y.label = u"Mean steps over tokens"_s;
+        chart.y.label = u"Mean steps per token"_s;
         pair_of_curves(builder, trainings, quantity::mean_steps, quantity::held_out_mean_steps);
         return finished(std::move(builder.result));
     }
