@@ -214,7 +214,7 @@ void AttentionView::showCell(qint64 token, int row) {
 ViewCommand AttentionView::viewCommand() const {
     if (!row_ || !info_ || !sequence_) {
         return no_command(data_, selection_,
-                          u"Open a run recorded with --attention and choose a word first."_s);
+                          u"First open a run recorded with --attention and choose a word."_s);
     }
     const int layer = rows_->currentData().toInt();
     const bool by_key_step = std::ranges::find(info_->axes, "key_step") != info_->axes.end();

@@ -57,12 +57,12 @@ bool ask_for_range(QWidget* parent, const ColourScale& now, HeldRange& range) {
     QDoubleSpinBox* low = field(now.low);
     QDoubleSpinBox* high = field(now.high);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
-    buttons->button(QDialogButtonBox::Ok)->setText(u"Hold"_s);
-    QPushButton* automatic = buttons->addButton(u"From the values"_s, QDialogButtonBox::ResetRole);
+    buttons->button(QDialogButtonBox::Ok)->setText(u"Fix"_s);
+    QPushButton* automatic = buttons->addButton(u"Use Data Range"_s, QDialogButtonBox::ResetRole);
     automatic->setEnabled(range.has_value());
     auto* words = new QLabel(
-        u"Use the same two ends for every run and sequence, in text, table, maps and figures. A session "
-        "saves the ends."_s,
+        u"Low and High apply to all runs and sequences, in text, table, maps and figures. A session "
+        "saves Low and High."_s,
         &dialog);
     words->setForegroundRole(QPalette::PlaceholderText);
     words->setWordWrap(true);

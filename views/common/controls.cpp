@@ -144,7 +144,7 @@ CommandLine::CommandLine(const Theme& theme, QWidget* parent) : QWidget(parent),
     edit_->setAccessibleName(u"Command line"_s);
     auto* button = new QPushButton(u"Copy"_s, this);
     button->setAutoDefault(false);
-    button->setAccessibleName(u"Copy as command"_s);
+    button->setAccessibleName(u"Copy as Command"_s);
     button->setToolTip(u"Copy a terminal command that gives the same numbers"_s);
     make_row(this, {}, 6, {{edit_, 1}, button});
     setFocusProxy(edit_);

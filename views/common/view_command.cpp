@@ -97,7 +97,7 @@ QString why_no_sequence(const TraceData& data, const Selection& selection) {
         return u"This run has no sequence %1."_s.arg(format_count(selection.sequence() + 1));
     }
     return data.isUnreadable(run, selection.sequence())
-               ? u"This sequence cannot be read from the trace. ponderscope check names the damage."_s
+               ? u"This sequence cannot be read from the trace. Run “ponderscope check” to find the damage."_s
                : u"Reading the sequence…"_s;
 }
 

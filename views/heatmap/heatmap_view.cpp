@@ -121,7 +121,7 @@ void HeatmapView::refreshMap() {
     if (chooser_->count() == 0) {
         nothing(data_.isBeginning(run) ? u"Waiting for the first token…"_s
                                        : u"This run has no signals by step. Record the run again with "
-                                         "Record: steps, or --record steps."_s);
+                                         "“steps” (--record steps)."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());

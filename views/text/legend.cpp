@@ -132,7 +132,7 @@ void Legend::paintEvent(QPaintEvent*) {
         scale.logarithmic ? std::sqrt(scale.low * scale.high) : (scale.low + scale.high) / 2;
     QString unit = unit_;
     if (look_.held) {
-        unit += unit.isEmpty() ? u"held"_s : u", held"_s;
+        unit += unit.isEmpty() ? u"fixed"_s : u", fixed"_s;
     }
     const int base = bar.bottom() + 1;
     const auto label = [&](int x, const QString& text, Qt::Alignment side) {

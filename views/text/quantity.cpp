@@ -98,7 +98,7 @@ QString TokenValues::meaning() const {
         return notice;
     }
     if (!replay.isEmpty()) {
-        return u"steps by replay of %1"_s.arg(replay);
+        return u"replay of %1: steps"_s.arg(replay);
     }
     if (!annotation.isEmpty()) {
         return classes.isEmpty() ? u"%1, an annotation of the token"_s.arg(annotation)

@@ -37,7 +37,7 @@ SpanBar::SpanBar(const ViewContext& context, TextView& view, QWidget* parent)
     words_->setWordWrap(true);
     auto* figure = flat_button(u"Figure…"_s, u"Makes a figure of the span"_s, this);
     auto* send =
-        flat_button(u"Send to Compare"_s, u"Restrict Compare to the span (means with intervals)"_s, this);
+        flat_button(u"Send to Compare"_s, u"Restrict Compare to the span, for means with intervals"_s, this);
     auto* shut = flat_button(u"×"_s, u"Clears the selection (Esc)"_s, this);
     make_row(this, {24, 6, 14, 6}, 6, {{words_, 1}, copy_, label_, figure, send, shut});
     connect(copy_, &QToolButton::clicked, this, &SpanBar::copy);
@@ -178,7 +178,7 @@ void SpanBar::askForLabel(const QString& wanted) {
     name->lineEdit()->setPlaceholderText(u"Enter a few words, or leave the field empty to remove the "
                                          "label"_s);
     name->lineEdit()->selectAll();
-    annotation->setToolTip(u"Name of the annotation for the labels: letters, digits and underscores"_s);
+    annotation->setToolTip(u"Annotation that stores the labels. Its name: letters, digits, underscores"_s);
     name->setMinimumWidth(300);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, &dialog);
     auto* form = new QFormLayout(&dialog);

@@ -43,8 +43,8 @@ TextPanel::TextPanel(const ViewContext& context, QWidget* parent)
       legend_(new Legend(context.theme, this)),
       colour_(make_chooser(u"Colour of the text"_s, u"Quantity that colours the text"_s, this)),
       bars_(make_chooser(u"Bars under the text"_s,
-                         u"Second quantity, drawn under each token. Each step is a tick, filled if the "
-                         "token ran the step"_s,
+                         u"Second quantity, drawn under each token. For steps: a tick per step, filled "
+                         "if the token ran the step"_s,
                          this)),
       difference_(new QCheckBox(u"A − B"_s, this)),
       controls_(new QWidget(this)),
