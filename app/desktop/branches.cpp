@@ -154,7 +154,7 @@ Branches::Branches(const ViewContext& context, QWidget* parent)
     prepare(tree_, u"Branches"_s, {u"Branch"_s, u"NLL"_s, u"Steps"_s},
             u"Click or press Enter to show this run as A. Ctrl+click or press B to compare A with this "
             "run"_s);
-    save_->setToolTip(u"Copy the temporary runs of this tree to a trace"_s);
+    save_->setToolTip(u"Copy the temporary runs of all branches to a trace"_s);
     auto* left = make_column(nullptr, {}, -1, {about_, {candidates_, 1}});
     auto* right = make_column(nullptr, {}, -1, {{tree_, 1}, {save_, 0, Qt::AlignRight}});
     make_row(this, {0, 4, 0, 0}, -1, {{left, 1}, {right, 1}});

@@ -70,9 +70,9 @@ void AttentionView::refreshToken() {
     if (!info_) {
         nothing(data_.isBeginning(run)
                     ? u"Waiting for the first token…"_s
-                    : u"This run has no attention between tokens. Attention grows with the square of the "
-                      "text length, so it is recorded only on request: ponderscope record … --attention "
-                      "all, or --attention LAYERS:HEADS."_s);
+                    : u"This run has no attention weights. Their number grows with the square of the "
+                      "text length, so attention is recorded only on request: ponderscope record … "
+                      "--attention all, or --attention LAYERS:HEADS."_s);
         return;
     }
     const auto sequence = data_.sequence(run, selection_.sequence());

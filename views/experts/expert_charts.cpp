@@ -31,7 +31,7 @@ Chart experts_chart(const ExpertUse& use) {
     chart.y.label = u"layer"_s;
     chart.y.reversed = true;
     chart.note =
-        u"Each token uses %1 of %2 experts. With even use each expert has a load of %3."_s.arg(use.chosen)
+        u"Each token uses %1 of %2 experts. With even use, each expert has a load of %3."_s.arg(use.chosen)
             .arg(use.experts)
             .arg(per_cent(even_share(use)));
     auto cells = Chart::Series::of(Chart::Mark::cell);

@@ -84,8 +84,8 @@ Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunP
     chart.y.log = look.log == "y" || look.log == "both";
     chart.note = time ? u"Times include read-outs and writing. Compare only runs with the same machine "
                         "and batch size. Replays have no time."_s
-                      : u"Lines: replay. In a replay tokens do not affect each other, so a rerun can "
-                        "differ."_s;
+                      : u"Lines: replay. In a replay, tokens do not affect each other, so a rerun "
+                        "can differ."_s;
     const auto place = [flops](const auto& point) { return flops ? point.flops : point.steps; };
     bool banded = false;
     bool marked = false;

@@ -162,7 +162,7 @@ Chart matched_rules_chart(const ReplayTable& table, const MatchedLook& look,
     chart.y.label = u"NLL minus NLL of %1 (nats)"_s.arg(QString::fromStdString(found.reference));
     QStringList note{look.reruns ? u"Lines: replay, in which tokens do not affect each other. Points with "
                                    "bars: rerun of the model."_s
-                                 : u"In a replay tokens do not affect each other, so a rerun can differ."_s,
+                                 : u"In a replay, tokens do not affect each other, so a rerun can differ."_s,
                      u"Bands: 95 % simultaneous intervals over all rules and costs."_s};
     bool bound = false;
     bool marked = false;
@@ -227,7 +227,7 @@ Chart sweep_chart(const ReplayTable& table, const std::vector<std::string>& poli
     const std::vector<std::string> names = policies.empty() ? std::vector{usual_policy(table)} : policies;
     Chart chart;
     chart.title = u"Parameter sweep"_s;
-    chart.note = u"In a replay tokens do not affect each other, so a rerun can differ."_s;
+    chart.note = u"In a replay, tokens do not affect each other, so a rerun can differ."_s;
     chart.y.label = quantity == Quantity::nll     ? u"NLL (nats)"_s
                     : quantity == Quantity::steps ? u"mean steps"_s
                                                   : u"FLOPs per token"_s;

@@ -330,7 +330,7 @@ void PolicyLab::replayNow() {
         notes << u"Tokens of this run halted early, so a replay has only the steps that ran. Record with "
                  "--policy full for all steps."_s;
     }
-    notes << u"In a replay tokens do not affect each other, so a rerun can differ."_s;
+    notes << u"In a replay, tokens do not affect each other, so a rerun can differ."_s;
     note_->setText(notes.join(u' '));
     const RunInfo* run = context_.data.run(shared_.run());
     Chart steps = steps_chart(result_->histogram, run != nullptr ? run->step_unit : "step");
