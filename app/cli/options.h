@@ -39,11 +39,11 @@ struct ModelOptions {
 struct RunOptions {
     std::string jacobi;                 ///< a number, "exact", or empty: the config's choice
     std::string policy;                 ///< a halting policy; empty: the method's own rule
-    std::string force_steps;            ///< "12:3,17:0"; empty: none
+    std::string force_steps;            ///< "12:3,17:0" (position:steps); empty: none
     std::string attention;              ///< "0,3-5:1", layers and heads; empty: not recorded
     std::string kv;                     ///< the KV policy for stopped tokens; empty: the method's default
     std::optional<std::int64_t> prefix; ///< --prefix N; absent: the prompt in a generation, else 0
-    std::string start_state;            ///< "random:7", "zero", a file; empty: random
+    std::string start_state;            ///< "random:7", "zero", a file; empty: "random:0"
 
     void add_to(CLI::App& verb);
     /// InputError: an invalid text, or an option that the engine's method does not support.

@@ -26,7 +26,7 @@ struct RerunOptions {
 
     void add_to(CLI::App& verb);
     [[nodiscard]] bool wanted() const { return !model.checkpoint.empty(); }
-    /// InputError: the trace for the reruns is a shard or a set of shards, or --kv names no policy.
+    /// InputError: the trace for the reruns is a shard or a set of shards, or --kv names no KV policy.
     void check(const TraceReader& reader) const;
     /// The trace that stores the reruns of a run.
     [[nodiscard]] std::filesystem::path trace(const TraceReader& reader) const {

@@ -43,7 +43,8 @@ bool runs_in_engine(std::string_view name);
 /// The first argument that is not an option; nullptr: none.
 const char* verb_of(int argc, char** argv);
 
-/// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns its exit code.
+/// Prints the error with its id on stderr, and with \p prints_json also on stdout. Returns the error's exit
+/// code.
 int fail(const Error& error, bool prints_json = false);
 /// Whether `inspect` treats the path as a trace (a file or shards). Other paths are checkpoints.
 bool is_trace(const std::filesystem::path& path);

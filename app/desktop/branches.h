@@ -22,8 +22,8 @@ struct BranchNode {
     std::optional<Branch> branch;
 };
 
-/// The tree of \p run, parents before children. Contains at least \p run, if open. Lists a run that is in
-/// several open traces once, preferably from the trace of \p run.
+/// The tree of \p run, parents before children. Contains at least \p run, if open. A run in several open
+/// traces is listed once, preferably from the trace of \p run.
 std::vector<BranchNode> branch_tree(const TraceData& data, const RunKey& run);
 
 /// A possible token at a position.
@@ -67,7 +67,7 @@ private:
     QTreeWidget* candidates_ = new QTreeWidget(this);
     QTreeWidget* tree_ = new QTreeWidget(this);
     QPushButton* save_;
-    qint64 at_ = -1; ///< the position that the candidates are for
+    qint64 at_ = -1; ///< position of the candidates
     std::vector<BranchNode> nodes_;
     bool running_ = false;
 };

@@ -23,7 +23,7 @@ public:
         done,
         cancelled,
         refused, ///< the program printed an error
-        cut,     ///< lost connection to a machine where the program continues
+        cut,     ///< the connection was lost; the program continues on its machine
         crashed,
         not_started,
     };

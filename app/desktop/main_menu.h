@@ -36,7 +36,7 @@ Q_SIGNALS:
 private:
     void buildViewMenu(QMenu* view);
     void fillRecent(QMenu* menu);
-    /// Fills \p menu with the entries of a combo box whenever it opens.
+    /// Whenever \p menu opens, fills it with the entries of a combo box.
     void fillFrom(QMenu* menu, QComboBox& box);
     /// The focused panel, otherwise the text.
     [[nodiscard]] QWidget* focusedPanel() const;

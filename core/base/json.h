@@ -24,7 +24,7 @@ struct JsonLimits {
     std::uint64_t max_bytes = std::uint64_t{64} << 20;
     std::size_t max_depth = 64; ///< largest depth of nested arrays and objects
     /// Accept the JSON of Python's json module: NaN, Infinity and -Infinity are numbers, and the last of
-    /// several equal keys wins. For files that Hugging Face libraries and data sets write.
+    /// several equal keys wins. Use it for files that Hugging Face libraries and data sets write.
     bool python = false;
     const char* remedy = "correct the file or get it again"; ///< the advice in an error about invalid JSON
 };
@@ -35,7 +35,7 @@ struct JsonLimits {
 nlohmann::json parse_json(std::string_view text, const std::filesystem::path& source,
                           const JsonLimits& limits = {});
 
-/// Reads and parses a file. Also throws the errors of read_file. An empty file has its own message.
+/// Reads and parses a file. Also throws the errors of read_file.
 nlohmann::json read_json_file(const std::filesystem::path& path, const JsonLimits& limits = {});
 
 /// A value for a message: `"silu"`, `-3`, `true`, `null`, `NaN`, `an object`, `an array of 3`. Long texts are

@@ -95,8 +95,8 @@ struct MethodInfo {
     bool any_steps = false;
     /// Every step runs, as in the authors' code. The method's exits only choose the step that is read out.
     bool exits_select = false;
-    /// The method decides which slots of other tokens a slot sees. So --kv (the keys and values of stopped
-    /// tokens) is not available.
+    /// The method decides which slots (token, step) of other tokens a slot sees. So --kv (the keys and values
+    /// of stopped tokens) is not available.
     bool sees_by_own_rule = false;
     /// The method's own format. A checkpoint with this architecture, or with this file beside config.json,
     /// has this method. --method may also select a method in `instead`.

@@ -166,7 +166,7 @@ struct ReleasedConfig {
 /// Think-at-Hard (methods-released.md section 6): the gate over several layers, and the adapters of later
 /// iterations.
 struct ThinkAtHardConfig {
-    std::vector<std::int64_t> gate_layers; ///< 0: input; L: output of the last norm; other i: of block i - 1
+    std::vector<std::int64_t> gate_layers; ///< i = 0: input; i = L: last norm; else: output of block i - 1
     std::vector<std::int64_t> gate_widths; ///< widths of the gate's blocks
     std::int64_t gate_expansion = 4;
     std::int64_t gate_logits = 100; ///< number of largest logits that the gate reads

@@ -48,8 +48,8 @@ struct AttentionMatch {
     /// 3))).
     double chance_deviation = 0;
     /// Distance of the similarity from the published mean of independent models, in deviations.
-    double z = 0;           ///< signed; by the larger deviation (published or chance); gives the verdict
-    double z_published = 0; ///< absolute; by the published deviation (90 independent pairs of LLMs)
+    double z = 0;           ///< signed; unit: the larger deviation (published or chance); gives the verdict
+    double z_published = 0; ///< absolute; unit: the published deviation (90 independent pairs of LLMs)
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;

@@ -29,7 +29,8 @@ std::string shell_quoted(const std::string& word);
 
 /// Settings of all connections. Set them before the first connection. Environment variables set the defaults.
 struct Settings {
-    /// The ssh program: gets options, `--`, the host and a shell command. Default: PONDERSCOPE_SSH, or "ssh".
+    /// The ssh program. Its arguments are options, `--`, the host and a shell command. Default:
+    /// PONDERSCOPE_SSH, or "ssh".
     std::string ssh;
     /// The name or path of ponderscope on the other machine. Default: PONDERSCOPE_REMOTE, or "ponderscope".
     std::string program;

@@ -17,7 +17,7 @@ nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space);
 /// Reads an entry of "added_tokens" or "added_tokens_decoder", except for its id. InputError.
 AddedToken read_added_token(const JsonObject& object);
 
-/// Fills parts.added. Each text and each id appears once and agrees with the vocabulary.
+/// Fills parts.added. Each text and each id appears once and matches the vocabulary.
 class AddedTokens {
 public:
     explicit AddedTokens(TokenizerParts& parts); ///< \p parts must outlive the object
