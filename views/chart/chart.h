@@ -82,7 +82,7 @@ struct Chart {
         [[nodiscard]] ColourScale colours() const { return {low, high, logarithmic}; }
     };
 
-    QString title; ///< in small letters above the plot; by default empty on paper
+    QString title; ///< in bold letters above the plot; figures have none by default
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;

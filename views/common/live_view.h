@@ -26,7 +26,7 @@ protected:
     enum class Follows { a, both, all };
     /// Call this once, in the constructor. \p self: this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
-    /// Calls \p read, a slot of seen(), in two cases. First: the selection shows another sequence or
+    /// Calls \p read, which seen() made, in two cases. First: the selection shows another sequence or
     /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals for
     /// which \p uses is true.
     static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,

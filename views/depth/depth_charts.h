@@ -50,7 +50,7 @@ ablation_effects(const std::filesystem::path& trace, const std::string& run,
 /// Whether the candidate has the base run's model, method, policy and text, but one source less.
 bool ablates(const RunInfo& candidate, const RunInfo& base);
 
-/// The numbers of a map by layer and source that a chart shows.
+/// The content of a map by layer and source: weights of one token, or mean or spread over tokens.
 enum class DepthShown { token, mean, spread };
 /// Mean or spread over tokens by layer and source, or the weights of one \p token [layer * sources + source].
 Chart depth_weights_chart(const DepthMap& map, const DepthMap::Averages& averages,

@@ -18,7 +18,7 @@ public:
     static bool fits(const SignalInfo& info);
 
     DepthMap() = default;
-    /// \p chunk: of a signal that fits, from TraceReader. \p executed: the last step of each row.
+    /// \p chunk: values of a fitting signal, from TraceReader. \p executed: the last step of each row.
     DepthMap(const SignalChunk& chunk, const SignalInfo& info, std::vector<std::int32_t> executed);
 
     [[nodiscard]] std::int64_t rows() const { return rows_; } ///< number of recorded tokens

@@ -20,7 +20,7 @@ struct Style : ChartInks {
     Style(const FigureSpec& spec, const Fonts& fonts);
 
     const Fonts& fonts;
-    double size;     ///< points
+    double size;     ///< font size in points
     TextStyle body;  ///< text of `size`
     TextStyle soft;  ///< labels of `size`
     TextStyle small; ///< numbers at axes, 7/8 of `size`

@@ -22,7 +22,7 @@ struct ShapedGlyph {
 /// A grapheme cluster: for example a letter with its marks, a ligature or a syllable.
 struct ShapedCluster {
     const FontFace* face = nullptr;
-    std::size_t glyphs = 0; ///< indices of the first glyph and one past the last in ShapedText::glyphs
+    std::size_t glyphs = 0; ///< the glyphs [glyphs, glyphs_end) of ShapedText::glyphs
     std::size_t glyphs_end = 0;
     qsizetype from = 0; ///< index of the first UTF-16 unit in the text
     qsizetype to = 0;
