@@ -73,8 +73,8 @@ struct RunPlan {
     std::optional<StateChoice> states = {}; ///< recorded at any level but nll
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
-    /// Number of first tokens of every text that see each other in both directions (HRM-Text). Their NLL is
-    /// NaN, because they are not predicted. Absent: 0 in scoring. In generation: the length of the prompt if
+    /// Length of the bidirectional prefix: the first tokens of every text see each other in both directions
+    /// (HRM-Text). Their NLL is NaN. Absent: 0 in scoring. In generation: the length of the prompt if
     /// the model was trained in this way (config.released.prefix_lm) and the plan has neither `kv` nor
     /// `rule`; else 0.
     std::optional<std::int64_t> prefix = {};

@@ -61,7 +61,7 @@ struct EngineParts {
     /// The options of a generation. \p cached: earlier tokens are in a cache. Then a config with last_loop_kv
     /// selects KvPolicy::shared, unless the plan has `kv` or tokens may halt.
     [[nodiscard]] StepsOptions generation_options(bool cached) const;
-    /// Number of first tokens of a prompt that see each other.
+    /// Length of a prompt's bidirectional prefix (RunPlan::prefix).
     [[nodiscard]] std::int64_t prefix_of_prompt(std::int64_t tokens) const;
     /// InputError: an id outside of the vocabulary, or a sequence without tokens or with too many.
     void check_ids(std::span<const std::int32_t> ids) const;

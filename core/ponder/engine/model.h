@@ -31,7 +31,7 @@ struct PackedBatch {
 struct ForwardResult {
     std::vector<StepStates> steps; ///< steps 0..K, up to the last step of any token
     at::Tensor readout;            ///< [N, d]: Σ_k mass_{t,k} h^k_t, the input of the head
-    at::Tensor cross_entropy; ///< scalar, fp32: mean over the tokens with a target, nats; undefined: none
+    at::Tensor cross_entropy; ///< scalar, fp32: mean over tokens with a target, nats; undefined: no targets
     at::Tensor penalty;       ///< scalar; undefined: no penalty in the method, no targets, or not training
     at::Tensor mean_steps;    ///< scalar, fp32: mean of K_t over all tokens
 };
