@@ -22,7 +22,7 @@ std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const Ru
                                       const std::vector<std::string>& names);
 
 /// compare_matched on reruns instead of replays. \p costs: mean steps, limited to the range of the
-/// reference's reruns. Empty: the steps of all these reruns. \p rerun_trace: the trace with the runs of
+/// reference's reruns. Empty: the mean steps of all these reruns. \p rerun_trace: the trace with the runs of
 /// \p rules. \p trace: the trace with the table's run. InputError: a rerun over other tokens; a reference
 /// that is not among the rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,

@@ -63,8 +63,8 @@ public:
     virtual void stops(const SignalColumns& columns, std::size_t first, std::int64_t k,
                        std::span<const double> numbers, std::span<std::uint8_t> stop) const = 0;
 
-    /// The steps of tokens [first, first + steps.size()). Token first + i is recorded up to step \p ran[i],
-    /// so its result is at most ran[i]. The oracle, which is not causal, overrides this function.
+    /// Chooses the steps of tokens [first, first + steps.size()). Token first + i is recorded up to step
+    /// ran[i], so its result is at most ran[i]. The oracle, which is not causal, overrides this function.
     virtual void choose(const SignalColumns& columns, std::size_t first, std::span<const TokenPlace> places,
                         std::span<const std::int32_t> ran, std::span<std::int32_t> steps) const;
 };

@@ -21,8 +21,8 @@ struct PolicyPoint {
     double flops = 0; ///< mean per token; NaN if the trace has no FLOPs model
     /// NLL minus the NLL of `full`; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
-    /// Lower NLL than the best blind rule's at equal FLOPs (steps if FLOPs are unknown): the difference's
-    /// interval is below 0. False before add_bands.
+    /// Lower NLL than the best blind rule at equal FLOPs (or equal steps, if FLOPs are unknown): the interval
+    /// of the difference is below 0. False before add_bands.
     bool better = false;
 };
 struct PolicyFront {

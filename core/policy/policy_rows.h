@@ -49,7 +49,7 @@ struct PolicyRow {
 DataTable table_of(std::span<const PolicyRow> rows);
 /// The name of a kind in the window: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< by the kind's name; \p rule itself if unknown
+std::string title_of(const std::string& rule); ///< of the kind named \p rule; another text: unchanged
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 
@@ -66,7 +66,7 @@ struct PolicyRerun {
 
 /// A row for each of \p specs, in their order. \p of: the run of the table. \p reruns: the known reruns.
 /// Replays are compared with the replay of `full`, reruns with the rerun of `full`. Without a rerun of
-/// `full`, they are compared with the run itself if all its tokens ran to K. Intervals as in
+/// `full`, reruns are compared with the run itself if all its tokens ran to K. Intervals as in
 /// core/stats/front.h: paired, over the tokens with an NLL in all rows. A rerun over other tokens sets
 /// PolicyRow::fault. InputError: an invalid spec, or a run without the signals of a spec. options.stop throws
 /// Cancelled.
