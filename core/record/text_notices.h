@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// Notices about recorded texts: byte order marks and line ends of editors, repeated or missing start tokens.
+/// Notices about recorded texts: byte order marks, repeated start tokens, texts cut into several sequences.
 class TextNotices {
 public:
     void look_at(std::string_view text, const Tokenizer& tokenizer, const TextReading& reading);
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] Notices all() const;
 
 private:
-    std::string start_; ///< the start token, once a text had it
+    std::string start_; ///< text of the start token, for the notices
     std::int64_t marked_ = 0, doubled_ = 0, cut_ = 0;
 };
 

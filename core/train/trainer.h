@@ -30,8 +30,8 @@ struct TrainLogRow {
     double gradient_norm = 0;                ///< norm of the last step's gradient, before clipping
     double seconds = 0;                      ///< training time so far, without interruptions
     std::optional<double> held_out_nll = {}; ///< nats per token
-    /// The penalty on steps, without the factor lambda, and the mean of K_t over all tokens. Both are
-    /// averaged as the loss is. Absent: the method has no penalty, or no pondering steps.
+    /// The penalty on steps, without the factor lambda, and the mean of K_t over all tokens. Both are means
+    /// over the same steps as the loss. Absent: the method has no penalty, or no pondering steps.
     std::optional<double> penalty = {}, mean_steps = {};
 };
 
