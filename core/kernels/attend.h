@@ -63,7 +63,7 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 
-/// attend with an explicit mask and plain operations. Slow, differentiable; the reference for other code.
+/// attend with an explicit mask and plain operations. Slow, differentiable: the reference implementation.
 at::Tensor attend_plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                         const Visibility& visibility, double scale, const at::Tensor& row_bias = {},
                         const ScoreExtras& extras = {});

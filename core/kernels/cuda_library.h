@@ -25,7 +25,7 @@ public:
 struct HeadStatistics {
     at::Tensor maximum, sum; ///< [n, 1]: log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
     at::Tensor nll, rank, entropy; ///< [n], as in HeadResult
-    at::Tensor values, ids;        ///< [n, list_length], the largest logits, falling; ties by ascending id
+    at::Tensor values, ids;        ///< [n, list_length], largest logits, descending; ties by ascending id
 };
 
 /// The functions of core/kernels/cuda, in a separate library, libponderscope_cuda.so. Loading LibTorch's CUDA

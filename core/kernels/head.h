@@ -13,7 +13,7 @@ struct HeadWeights {
     at::Tensor head;              ///< [V, d]; the embedding itself when tied
     at::Tensor head_bias;         ///< [V]; undefined: none (used by phi)
     at::Tensor embedding;         ///< [V, d]; the expected embedding is a mean of its rows
-    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none; not with gradients
+    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none, as gradients require
     double scale = 1.0;           ///< factor on logits, before the softcap
     double embedding_scale = 1.0; ///< the backbone's factor on rows of `embedding`
 };

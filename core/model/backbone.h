@@ -20,7 +20,7 @@ namespace ponderscope {
 class ResidualStructure;
 struct Pass;
 
-/// K and V of every layer as rows that outlive a pass: the last entries of halted tokens, or the past of a
+/// K and V of every layer as rows that outlive a pass: the last rows of halted tokens, or the past of a
 /// generation. Each layer has [rows, g, d_h]. With gradients, put() makes new tensors instead of overwriting
 /// rows, so that earlier passes stay differentiable.
 class KvRows {

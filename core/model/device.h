@@ -54,7 +54,7 @@ class HostCopy {
 public:
     /// \p tensors: fp32, int64 (copied as int32) or other types of at most 4 bytes; any shapes, one device.
     explicit HostCopy(const std::vector<at::Tensor>& tensors);
-    /// Waits for the copy. Then the functions below return the elements of tensor \p i in order.
+    /// Waits for the copy. The functions below then return the elements of tensor i, in order.
     void wait();
     [[nodiscard]] const float* floats(std::size_t i) const;
     [[nodiscard]] const std::int32_t* integers(std::size_t i) const;

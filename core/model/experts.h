@@ -14,7 +14,7 @@ namespace ponderscope {
 
 /// A mixture of experts, which replaces an MLP: a router chooses k of E small MLPs for every row
 /// (config.experts). Rows are sorted by expert, and each expert computes all its rows together. Taps:
-/// "router_probabilities" [n, E], "router_experts" int64 [n, k] by falling probability,
+/// "router_probabilities" [n, E], "router_experts" int64 [n, k] by descending probability,
 /// "router_weights" [n, k].
 class Experts {
 public:

@@ -20,7 +20,7 @@ struct HeadRows {
     std::int64_t* rank = nullptr; ///< rank of the target; 0: no target
     float* entropy = nullptr;
     std::int64_t list_length = 0; ///< at most longest_head_list and the vocabulary
-    float* list_values = nullptr; ///< [rows, list_length], the largest logits, falling; ties by ascending id
+    float* list_values = nullptr; ///< [rows, list_length], largest logits, descending; ties by ascending id
     std::int64_t* list_ids = nullptr; ///< [rows, list_length]
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Starts a kernel. The tests compile the kernels without a CUDA compiler, with a small replacement of CUDA on
-// the host (tests/support/host_cuda). Only this file differs between the two.
+// the host (tests/support/host_cuda). Code that differs is under __CUDACC__.
 #pragma once
 
 #include <cuda_runtime.h>
