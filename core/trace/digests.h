@@ -22,8 +22,8 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes, std::uint32_t before = 
 class RowDigest {
 public:
     void add(const TokenColumns& tokens);
-    /// Adds a row from a SELECT of all columns of token_row. Uses the stored values: TokenColumns would round
-    /// them.
+    /// Adds a row from a SELECT of all columns of token_row. Uses the stored values, because TokenColumns
+    /// would round them.
     void add(const Statement& row);
     [[nodiscard]] std::uint32_t value();
     void clear();

@@ -22,7 +22,7 @@ inline constexpr std::int32_t version = 2;
 /// The id of a token row is sequence * 2^32 + position, so a sequence is one range of ids. Appending takes
 /// half the time that a primary key with two columns takes.
 inline constexpr int position_bits = 32;
-inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< of a sequence
+inline constexpr std::int64_t max_tokens = (std::int64_t{1} << position_bits) - 1; ///< per sequence
 inline constexpr std::int64_t max_sequence_id = (std::int64_t{1} << 31) - 1;
 /// Bytes in a stored piece of text. A query for one token reads one or two pieces instead of the whole text.
 inline constexpr std::int64_t text_piece = 4000;
@@ -59,7 +59,7 @@ extern const char* const annotations;
 } // namespace script
 /// The tables that a script creates, in the script's order.
 std::vector<Table> tables_of(const char* script);
-const std::vector<Table>& tables(); ///< of a trace
+const std::vector<Table>& tables(); ///< the tables of a trace
 std::vector<std::string> views();   ///< names of the views of a trace
 
 } // namespace schema

@@ -46,8 +46,8 @@ public:
     std::int64_t begin_run(RunInfo info, std::vector<SignalInfo> declared,
                            std::optional<ShardInfo> shard = std::nullopt);
     /// Continues a partial run. Keeps finished sequences. Removes an unfinished sequence and its faults.
-    /// \p declared: as in begin_run. Returns the number of existing sequences, which is the number of the
-    /// next sequence. InputError: the trace has no such run.
+    /// \p declared: as in begin_run. Returns the number of the next sequence, which equals the count
+    /// of existing sequences. InputError: the trace has no such run.
     std::int64_t resume_run(std::int64_t run, std::vector<SignalInfo> declared);
     /// Starts the next sequence of the current run and returns its number, from 0. \p text may be empty (ids
     /// only). A sequence that is not ended stays marked partial. \p group: SequenceInfo::group. \p

@@ -24,7 +24,7 @@ struct PlacedRow {
 
 /// A CSV table with a header: document,begin,end (bytes) or sequence,token, and columns of values, in any
 /// order. `document` is read as a title first, then as a number; `sequence` as a number first, then as a
-/// title. A table about a run with one sequence may omit both. `token`, `token_index` and `position` are
+/// title. A run with one sequence needs neither column. `token`, `token_index` and `position` are
 /// synonyms: the first of them in the header is used. In a table with begin,end the bytes locate the rows,
 /// and token columns are ignored.
 struct PlacedTable {

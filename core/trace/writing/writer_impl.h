@@ -68,10 +68,10 @@ struct TraceWriter::Impl {
     std::uint64_t labelled_until = 0;
     struct Layout {
         DType dtype;
-        std::vector<std::int64_t> shape; // of one token
+        std::vector<std::int64_t> shape; // shape of one token's values
         friend bool operator==(const Layout&, const Layout&) = default;
     };
-    std::map<std::string, Layout> layouts; // of the sequence
+    std::map<std::string, Layout> layouts; // the sequence's signals
 
     ~Impl() { stop(); }
 
