@@ -80,8 +80,8 @@ struct Resampling {
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
 /// Chooses the unit and the block length if \p options leave them open. \p series: series of one value for
-/// each token, from which the intervals are computed. The block length is the longest of all series
-/// (optimal_block_length). InputError: options out of range, or clusters requested for a single cluster.
+/// each token, from which the intervals are computed. The block length is the longest
+/// optimal_block_length() of all series. InputError: options out of range, or clusters for a single cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 

@@ -38,8 +38,8 @@ struct TableColumn {
 /// std::monostate: no value. Omitted in a list and in JSON, an empty field in CSV, "-" in a table.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool, Estimate>;
 
-/// Numbers with their descriptions, from which a report's text, JSON, CSV, Markdown and LaTeX and the tables
-/// of the window are made.
+/// Numbers with their descriptions. A report's text, JSON, CSV, Markdown and LaTeX, and the window's tables
+/// are made from a DataTable.
 struct DataTable {
     std::string name; ///< distinguishes the tables in one CSV file
     std::vector<TableColumn> columns;

@@ -31,9 +31,9 @@ struct FrontPoint {
     double loss = 0;
 };
 
-/// For each point, whether it is not dominated. A point is dominated if another point is at least as good in
-/// both numbers and better in one. Of equal points, all but the first are dominated. A point with NaN is
-/// always dominated.
+/// For each point, whether no other point dominates it. A point is dominated if another point is at least as
+/// good in both numbers and better in one. Of equal points, all but the first are dominated. A point with NaN
+/// is always dominated.
 std::vector<bool> pareto_front(std::span<const FrontPoint> points);
 
 /// The loss of a front at a cost: interpolated linearly between points, constant beyond the ends. \p front:

@@ -16,8 +16,8 @@
 
 namespace ponderscope {
 
-/// NLL of the tokens that two runs both scored, in the order of sequences and positions. All vectors have the
-/// same length.
+/// NLL of the tokens that both runs of a pair scored, in the order of sequences and positions. All vectors
+/// have the same length.
 struct PairedSample {
     /// The position of a prediction: row \c row of a sequence predicts token row + 1.
     struct Place {

@@ -49,7 +49,7 @@ struct RunComparison {
     };
     using Place = PairedSample::Place;
     std::vector<Run> runs;
-    std::vector<Place> places;   ///< ascending; as long as each token_nll
+    std::vector<Place> places;   ///< ascending; one for each compared token
     TokenLayout layout;          ///< layout of the compared places
     Resampling resampling;       ///< the same for all runs
     std::int64_t replicates = 0; ///< bootstrap replicates; 0: Student's intervals over the same units

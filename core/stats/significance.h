@@ -77,7 +77,7 @@ struct Flips {
     std::int64_t only_b = 0;
     std::int64_t both_wrong = 0;
     Estimate difference; ///< share of right predictions, A - B, with the interval over clusters or blocks
-    double p = 0;        ///< sign flips of the units' only_b - only_a
+    double p = 0;        ///< two-sided p by sign flips of the units' only_b - only_a
     double mcnemar = 0;  ///< exact two-sided McNemar p, which treats tokens as independent
 };
 /// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.
