@@ -63,7 +63,7 @@ struct Pass {
     at::Tensor cos, sin;      ///< fp32 [rows, rotary_dims / 2]; with two kinds of layers (config.layer_rope)
                               ///< [2, rows, rotary_dims / 2]; undefined without rotary embedding
     Visibility visibility;
-    /// For each sliding window: its length, and ranges that replace those of `visibility` in layers with this
+    /// For each sliding window: its length, and ranges that replace visibility.ranges in layers with this
     /// window. Filled only if rows are not in the order of positions.
     std::vector<std::pair<std::int64_t, at::Tensor>> window_ranges;
     KvRows* kv = nullptr; ///< nullptr: the K/V rows are the slots of this pass

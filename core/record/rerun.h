@@ -9,9 +9,9 @@
 
 namespace ponderscope {
 
-/// InputError: the weights of \p checkpoint differ from those of \p run. \p digest: the checkpoint's digest.
+/// InputError: \p run was recorded with other weights. \p digest: digest of \p checkpoint.
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
-/// The same, and InputError if \p run had changed states or depth sources, which a rerun does not repeat.
+/// The same; also InputError if states or depth sources of \p run were changed, which reruns do not repeat.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The

@@ -87,7 +87,7 @@ struct Winners {
 
 /// \p by: "class", "type" (the 20 most frequent types), "position" or "difficulty" (fifths of the mean of
 /// both runs' NLL). Groups by the NLL of one run alone would favour the other run on hard tokens by chance. A
-/// and B are the first two runs of the comparison. Types are those of the predicted token. \p request: the
+/// and B are the first two runs of the comparison. A type is the predicted token's id. \p request: the
 /// request of the comparison. InputError: there is no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop = {});

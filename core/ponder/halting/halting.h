@@ -60,9 +60,9 @@ public:
     [[nodiscard]] virtual HaltingAnswer answer(const HaltingQuestion& question) const = 0;
 };
 
-/// |move - before| / |move| for each row, both [n, d] fp32: the change between two successive updates of the
-/// state, relative to the last update (arXiv 2509.23314). 0: both updates are equal (or zero). Infinite: only
-/// the last update is zero.
+/// |move - before| / |move| for each row: the change between two successive updates of the state, relative to
+/// the last update (arXiv 2509.23314). \p move: the last update; \p before: the update before it; [n, d]
+/// fp32. 0: the updates are equal (or zero). Infinite: only the last update is zero.
 at::Tensor acceleration(const at::Tensor& move, const at::Tensor& before);
 
 /// Whether a run of \p method under \p rule (nullptr: the method's own) may read out tokens before K.
