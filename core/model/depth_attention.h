@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/model/depth_mix.h"
 #include "core/model/backbone.h"
+#include "core/model/depth_mix.h"
 #include "core/model/depth_sources.h"
 
 #include <vector>

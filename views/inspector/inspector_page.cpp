@@ -43,7 +43,8 @@ public:
         page.clear();
         page.setDocumentMargin(page_margin);
         at_.beginEditBlock(); // one layout at the end
-        for (const auto& [name, colour] : {std::pair{u"a"_s, of.colours().a}, {u"light"_s, of.colours().aLight}}) {
+        for (const auto& [name, colour] :
+             {std::pair{u"a"_s, of.colours().a}, {u"light"_s, of.colours().aLight}}) {
             QImage pixel(1, 1, QImage::Format_RGB32);
             pixel.fill(colour);
             page.addResource(QTextDocument::ImageResource, QUrl(name), pixel);
@@ -132,7 +133,8 @@ void write_candidates(PageWriter& to, const TokenReport& report, bool expanded) 
     constexpr int number = 52;
     for (const TokenReport::Step& step : report.candidates) {
         to.line(5, {}, {});
-        to.text(u"%1 %2"_s.arg(report.step).arg(step.step), step.selected ? to.theme.strong() : to.theme.body(),
+        to.text(u"%1 %2"_s.arg(report.step).arg(step.step),
+                step.selected ? to.theme.strong() : to.theme.body(),
                 step.selected ? colours.text : colours.soft, u"step:%1"_s.arg(step.step));
         for (const TokenReport::Candidate& candidate : step.candidates) {
             const bool hit = candidate.target;
@@ -142,7 +144,8 @@ void write_candidates(PageWriter& to, const TokenReport& report, bool expanded) 
             to.tab();
             to.bar(candidate.probability, to.inner - words - number, hit);
             to.tab();
-            to.text(format_probability(candidate.probability), to.theme.small(), hit ? colours.a : colours.text);
+            to.text(format_probability(candidate.probability), to.theme.small(),
+                    hit ? colours.a : colours.text);
         }
     }
 }
@@ -157,7 +160,8 @@ void write_gate(PageWriter& to, const TokenReport& report, const TokenReport::Cu
     const double high = std::max(1.0, ends_of(gate).second);
     for (std::size_t k = 0; k < gate.a.size(); ++k) {
         to.line(0, {names}, {to.inner});
-        to.text(between ? u"%1 %2 → %3"_s.arg(report.step).arg(k).arg(k + 1) : u"%1 %2"_s.arg(report.step).arg(k),
+        to.text(between ? u"%1 %2 → %3"_s.arg(report.step).arg(k).arg(k + 1)
+                        : u"%1 %2"_s.arg(report.step).arg(k),
                 to.theme.body(), colours.soft);
         to.tab();
         to.bar(gate.a[k] / high, to.inner - names - number, true);
@@ -186,7 +190,8 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
         std::max({34, metrics.horizontalAdvance(label(high)) + 8, metrics.horizontalAdvance(label(low)) + 8});
     const QRectF plot(number, 8, size.width() - number - 6, size.height() - 30);
     const auto at = [&](std::size_t step, double value) {
-        return QPointF(plot.left() + plot.width() * static_cast<double>(step) / static_cast<double>(steps - 1),
+        return QPointF(plot.left() +
+                           plot.width() * static_cast<double>(step) / static_cast<double>(steps - 1),
                        plot.bottom() - plot.height() * (value - low) / (high - low));
     };
     painter.setPen(theme.appearance() == Appearance::contrast ? colours.faint : colours.line); // as in charts
@@ -200,8 +205,8 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
                          label(end));
     }
     for (std::size_t k = 0; k < steps; k += steps / 8 + 1) {
-        painter.drawText(QRectF(at(k, low).x() - 14, plot.bottom() + 5, 28, 16), Qt::AlignHCenter | Qt::AlignTop,
-                         QString::number(k));
+        painter.drawText(QRectF(at(k, low).x() - 14, plot.bottom() + 5, 28, 16),
+                         Qt::AlignHCenter | Qt::AlignTop, QString::number(k));
     }
     const auto draw = [&](const std::vector<double>& values, const QColor& colour, bool dashed, bool level) {
         QPen pen(colour, dashed ? 1.6 : 2);
@@ -239,8 +244,8 @@ QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QS
     return image;
 }
 
-void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width, bool expanded,
-                  qreal ratio) {
+void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width,
+                  bool expanded, qreal ratio) {
     const Palette& colours = theme.colours();
     PageWriter to(page, theme, width);
     if (report.token < 0) {
@@ -251,13 +256,14 @@ void write_report(QTextDocument& page, const TokenReport& report, const Theme& t
     }
     to.section(u"Token %1"_s.arg(report.token));
     to.line(0, {}, {});
-    to.text(QFontMetrics(theme.headline()).elidedText(report.headline, Qt::ElideRight, to.inner), theme.headline(),
-            colours.text);
+    to.text(QFontMetrics(theme.headline()).elidedText(report.headline, Qt::ElideRight, to.inner),
+            theme.headline(), colours.text);
     to.line(0, {}, {});
     to.text(report.subtitle, theme.small(), colours.soft);
     int above = 10;
     for (const TokenReport::Row& row : report.rows) {
-        to.line(std::exchange(above, 4), {}, report.hasB ? QList{to.inner * 3 / 5, to.inner} : QList{to.inner});
+        to.line(std::exchange(above, 4), {},
+                report.hasB ? QList{to.inner * 3 / 5, to.inner} : QList{to.inner});
         to.text(row.label, theme.body(), colours.soft);
         to.tab();
         to.text(row.a, theme.strong(), colours.a);

@@ -26,10 +26,9 @@ DataTable example() {
 
 TEST(DataTable, IsTheSameInEveryForm) {
     const DataTable table = example();
-    EXPECT_EQ(text_of(table),
-              "Name      Tokens                NLL   Share         p   FLOPs  shown only\n"
-              "a, \"b\"_1   1,234  1.50 [1.25, 2.00]  12.5 %  < 0.0001  2.50 M        0.12\n"
-              "none           -                  -       -    0.5000       -           -\n");
+    EXPECT_EQ(text_of(table), "Name      Tokens                NLL   Share         p   FLOPs  shown only\n"
+                              "a, \"b\"_1   1,234  1.50 [1.25, 2.00]  12.5 %  < 0.0001  2.50 M        0.12\n"
+                              "none           -                  -       -    0.5000       -           -\n");
     EXPECT_EQ(list_of(table, 0, " "), " Name        a, \"b\"_1\n Tokens      1,234\n"
                                       " NLL         1.50 [1.25, 2.00] nats\n Share       12.5 %\n"
                                       " p           < 0.0001\n FLOPs       2.50 M\n shown only  0.12\n");

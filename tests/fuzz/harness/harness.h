@@ -52,8 +52,7 @@ inline std::filesystem::path folder() {
 inline std::filesystem::path put(const std::string& name, std::string_view bytes) {
     std::filesystem::path path = folder() / name;
     std::filesystem::remove(path);
-    std::ofstream(path, std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
 }
 
