@@ -57,8 +57,8 @@ inline std::int64_t parse_count(std::string_view text) {
 std::string rounded(double value, int digits = 6);
 
 /// The word of \p known with the smallest edit distance to \p word (omitted, inserted, changed or swapped
-/// letters). Of equally near words, the first. No value if the distance exceeds both two and a third of the
-/// longer word's length. If \p word has three letters or more, a known word that begins with \p word also
+/// letters). Of equally near words, the first. No value if the distance exceeds 2 and also exceeds a third of
+/// the longer word's length. If \p word has three letters or more, a known word that begins with \p word also
 /// matches.
 std::optional<std::string_view> nearest(std::string_view word, const std::vector<std::string_view>& known);
 

@@ -109,7 +109,7 @@ struct SizeDefaults {
     bool tied = false;
     Activation activation = Activation::silu;
     NormKind norm = NormKind::rms_norm;
-    bool null_head_dim_divides = false; ///< null head_dim: hidden_size / heads (true) or the default (false)
+    bool null_head_dim_divides = false; ///< a null head_dim means hidden_size / heads; false: the default
 
     std::string_view hidden_key = "hidden_size";
     std::string_view layers_key = "num_hidden_layers";
@@ -141,8 +141,8 @@ struct RopeKeys {
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
 /// The same for architectures with two rotary tables, for full and for sliding layers. Needs
 /// config.sliding_windows. The older rope_scaling sets the table of full layers. rope_parameters has a
-/// section for each kind of layer. InputError: rope_parameters has other keys and neither section. With \p
-/// flat_is_full this is allowed: its keys set the table of full layers, and its rope_theta sets both tables.
+/// section for each kind of layer. InputError: rope_parameters has keys, but neither section. With \p
+/// flat_is_full this is allowed: these keys set the table of full layers, and rope_theta sets both tables.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 

@@ -156,7 +156,7 @@ struct ReleasedConfig {
     std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
     bool positions_end = false;              ///< only the first max_positions positions have rotation angles
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial value and divisor of the scales
+    double deviation = 1.0;                  ///< dory: initial value of the stored scales, and their divisor
     bool last_loop_kv = false;      ///< dory: decoding reads the last loop's K and V of earlier tokens
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt

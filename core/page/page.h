@@ -15,7 +15,7 @@ namespace ponderscope {
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of the sequences to show, in this order; empty: all
-    std::int64_t max_tokens = 100'000;   ///< most tokens to show; the numbers above the text cover all
+    std::int64_t max_tokens = 100'000;   ///< limit of the shown text; the numbers above it cover all tokens
     BootstrapOptions bootstrap;          ///< options of the intervals
 };
 

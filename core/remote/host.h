@@ -50,8 +50,7 @@ private:
     std::unique_ptr<Impl> impl_;
 };
 
-/// The message for a shell that does not find ponderscope (exit codes 126 and 127), including the shell's
-/// message.
+/// The message if a shell does not find ponderscope (exit codes 126 and 127), including the shell's message.
 std::string no_program(const std::string& machine, const std::string& said);
 
 /// The file or folder at a path.

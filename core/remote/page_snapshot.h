@@ -50,7 +50,7 @@ private:
     std::uint64_t generation_ = 0;
     std::uint64_t size_ = 0;
     std::uint32_t page_bytes_ = 0;
-    std::map<std::uint32_t, std::uint32_t> in_log_; ///< page, from 1 -> frame, from 1
+    std::map<std::uint32_t, std::uint32_t> in_log_; ///< page -> frame, both from 1
     std::vector<std::byte> salts_;                  ///< salts of the log at the last look()
     std::uint32_t frames_ = 0;                      ///< number of frames in this log
     bool knows_changes_ = false;

@@ -80,8 +80,8 @@ struct Resampling {
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
 /// Chooses the unit and the block length if \p options leave them open. \p series: series of one value for
-/// each token, from which the intervals are computed. The block length is the longest
-/// optimal_block_length() of all series. InputError: options out of range, or clusters for a single cluster.
+/// each token, from which the intervals are computed. The block length is the longest optimal_block_length()
+/// of all series. InputError: options out of range, or unit `clusters` with a single cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
@@ -207,7 +207,7 @@ public:
     [[nodiscard]] double weight(std::size_t row) const {
         return by_cluster_ ? static_cast<double>(layout_.stretches[row]) : 1;
     }
-    /// Mean over tokens of one value for each row.
+    /// The mean over tokens. \p values: one value for each row.
     [[nodiscard]] double mean(std::span<const double> values) const;
     /// Like choose_resampling. Rows that are clusters are drawn whole.
     [[nodiscard]] Resampling resampling(std::span<const std::span<const double>> series,

@@ -77,7 +77,7 @@ namespace ponderscope::plain_text {
 
 /// "2.3149 [2.3012, 2.3290]".
 std::string interval(const Estimate& estimate, int decimals = 4);
-/// Escapes LaTeX's special characters, and writes symbols of names and headings as commands.
+/// Escapes LaTeX's special characters, and writes symbols ("Δ", "≤") as commands.
 std::string tex(const std::string& text);
 /// Pads \p text to at least \p width characters: padded() adds spaces at the end, right() at the beginning.
 std::string padded(const std::string& text, std::size_t width);

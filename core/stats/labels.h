@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// Classes ("easy", "carry 2", "a name") of parts of texts, which are given in bytes (for every tokenizer) or
-/// tokens.
+/// Classes ("easy", "carry 2", "a name") of parts of texts. Parts are given in bytes (they fit every
+/// tokenizer) or tokens.
 struct Labels {
     std::filesystem::path file;
     bool by_bytes = true;

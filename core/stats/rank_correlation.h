@@ -37,8 +37,8 @@ std::vector<StepsCorrelation> correlate_steps(const ScoredTokens& tokens,
 /// scored. Throws the InputErrors of pair_runs.
 StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run, const TraceReader& other_trace,
                                  const RunInfo& other, const BootstrapOptions& options = {});
-/// Correlates the steps of \p run with the gain of the steps in \p full, a run that ran every step on the
-/// same tokens: NLL at step 0 minus NLL at the last step. No value if \p full has other tokens, one step per
+/// Correlates the steps of \p run with the gain in \p full, a run that ran every step on the same tokens. The
+/// gain is NLL at step 0 minus NLL at the last step. No value if \p full has other tokens, one step per
 /// token, or no per-step NLL.
 std::optional<StepsCorrelation> correlate_gain(const TraceReader& trace, const RunInfo& run,
                                                const TraceReader& full_trace, const RunInfo& full,

@@ -16,8 +16,8 @@ public:
     void add(std::span<const float> weights);
 
     [[nodiscard]] std::int64_t tokens() const { return tokens_; }
-    /// The share of the part between tokens, Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)², in [0, 1]. 0
-    /// if all weights are equal. NaN for fewer than two tokens or two sources.
+    /// The part between tokens as a share of the variance, Σ_{t,s} (w_ts - mean_s)² / Σ_{t,s} (w_ts - mean)²,
+    /// in [0, 1]. 0 if all weights are equal. NaN for fewer than two tokens or two sources.
     [[nodiscard]] double share_between_tokens() const;
 
     /// Views flag layers with a smaller share. Our own choice (methods.md section 3).

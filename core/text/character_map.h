@@ -19,7 +19,7 @@ public:
     static CharacterMap parse(std::string_view base64, const std::filesystem::path& file);
 
     /// Replaces whole grapheme clusters of less than six bytes, else single characters, as the library
-    /// tokenizers does.
+    /// `tokenizers` does.
     void apply(NormalizedText& text) const;
 
 private:

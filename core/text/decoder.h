@@ -14,7 +14,7 @@ namespace ponderscope {
 /// and sequences of them. InputError names any other type. Invalid UTF-8 bytes stay unchanged.
 class TokenDecoder {
 public:
-    TokenDecoder() = default; ///< joins tokens with spaces, as the library tokenizers does
+    TokenDecoder() = default; ///< joins tokens with spaces, as the library `tokenizers` does
     static TokenDecoder parse(const std::optional<JsonObject>& json); ///< InputError
 
     /// Decodes token texts of the vocabulary.

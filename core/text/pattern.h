@@ -14,7 +14,7 @@
 namespace ponderscope {
 
 /// A pattern from a tokenizer file: a plain string, or a regular expression. Oniguruma matches regular
-/// expressions in Ruby's syntax, as the library tokenizers does, with limits on the cost of a match.
+/// expressions in Ruby's syntax, as the library `tokenizers` does, with limits on the cost of a match.
 /// Immutable; threads may share a Pattern.
 class Pattern {
 public:

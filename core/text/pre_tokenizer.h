@@ -20,7 +20,7 @@ struct Piece {
 /// The "pre_tokenizer" of a tokenizer.json: ByteLevel, Split, Digits, Punctuation, Metaspace, Whitespace,
 /// WhitespaceSplit, CharDelimiterSplit, BertPreTokenizer and sequences of them. InputError names any other
 /// type. ByteLevel does not change the text, because TokenTexts has bytes, not letters of the byte-level
-/// alphabet (byte_level.h). But patterns after ByteLevel in a sequence match these letters.
+/// alphabet (byte_level.h). But patterns after ByteLevel in a sequence are matched against these letters.
 class PreTokenizer {
 public:
     PreTokenizer() = default;                                         ///< leaves the text in one piece

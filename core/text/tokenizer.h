@@ -72,7 +72,7 @@ public:
     /// Notices for the user, for example that versions of transformers read a file differently.
     [[nodiscard]] const Notices& notices() const;
 
-    /// Digest of the rules that split a text, independent of the form of the files (tokenizer_digest.h).
+    /// Digest of vocabulary and splitting rules, independent of the form of the files (tokenizer_digest.h).
     [[nodiscard]] std::string content_digest() const;
     /// The files of the tokenizer. Copies of these files in another folder give the same tokenizer.
     [[nodiscard]] const std::vector<std::filesystem::path>& files() const;

@@ -25,7 +25,7 @@ public:
     /// Adds a token with its id. InputError names \p file: the token conflicts with another token.
     void add(AddedToken token, const std::filesystem::path& file);
     /// Adds a token with the id that the library `tokenizers` assigns: the vocabulary's id, or the next free
-    /// id. Ignores the token's own id. A token whose text was added before replaces the flags.
+    /// id. Ignores the token's own id. If its text was added before, keeps that id and replaces the flags.
     void append(AddedToken token);
 
 private:
@@ -45,9 +45,9 @@ public:
 
     /// Adds the configured tokens to the vocabulary's tokens, as transformers 5 does. Added tokens keep the
     /// flags of the files. A token of the vocabulary keeps the vocabulary's id. Named tokens (bos_token, ...)
-    /// and tokens in lists are special. Differs from transformers in two points. Ids after a gap stay
-    /// (transformers closes gaps). Named tokens without an id are not added (transformers gives them ids
-    /// beyond the model's rows). InputError.
+    /// and tokens of additional_special_tokens or extra_special_tokens are special. Differs from transformers
+    /// in two points. Ids after a gap stay (transformers closes gaps). Named tokens without an id are not
+    /// added (transformers gives them ids beyond the model's rows). InputError.
     void add_to(TokenizerParts& parts) const;
     /// Adds the start token before a text (add_bos_token) and the end token after it (add_eos_token). Call it
     /// after add_to, if no tokenizer.json has a post-processor. InputError.
@@ -56,10 +56,10 @@ public:
     /// tokenizer class. Call it after add_to.
     void name_start_and_end(TokenizerParts& parts) const;
     /// Changes \p parts, read from the tokenizer.json \p document, as the folder's tokenizer class does in
-    /// transformers 5. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops start
-    /// and end tokens of a template. add_bos_token and add_eos_token have no effect if a tokenizer.json
-    /// exists. For some classes transformers 5 builds its own normalizer and pre-tokenizer; this function
-    /// keeps the parts of tokenizer.json.
+    /// transformers 5. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops the
+    /// start and end tokens of the post-processor. add_bos_token and add_eos_token have no effect if a
+    /// tokenizer.json exists. For some classes transformers 5 builds its own normalizer and pre-tokenizer;
+    /// this function keeps the parts of tokenizer.json.
     void follow_class(TokenizerParts& parts, const nlohmann::json& document) const;
 
 private:

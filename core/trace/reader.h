@@ -23,7 +23,7 @@ class FileTrace;
 /// can be read.
 ///
 /// The shards that several processes recorded (shard.h) open as one trace. The path is a folder, a pattern,
-/// or the name of the whole trace. The shards of a run read as one run. Sequences after a missing or
+/// or the name of the whole trace. The shards of a run appear as one run. Sequences after a missing or
 /// unfinished sequence are left out.
 ///
 /// One thread at a time. Open one reader for each thread. Opening is cheap.
@@ -59,8 +59,8 @@ public:
     [[nodiscard]] std::vector<RunInfo> runs() const;
     [[nodiscard]] std::vector<SequenceInfo> sequences(std::int64_t run) const;
     [[nodiscard]] std::vector<SignalInfo> signal_infos(std::int64_t run) const;
-    /// The part of the run that this file holds. No value: the file does not store it. Shards that are opened
-    /// together count as the whole run (rank 0 of 1).
+    /// The part of the run that this file holds. No value: the run is not in the table `shard`. Shards that
+    /// are opened together count as the whole run (rank 0 of 1).
     [[nodiscard]] std::optional<ShardInfo> shard(std::int64_t run) const;
     /// The labels that were recorded with the texts, each with its sequence's number, in text order.
     [[nodiscard]] std::vector<std::pair<std::int64_t, TextLabel>> labels(std::int64_t run) const;

@@ -41,11 +41,11 @@ struct RecordedChoices {
     std::string initial_state;             ///< "random:SEED", "zero", or a file name
     std::string initial_state_digest;      ///< digest of the states in that file
     std::optional<double> threshold;       ///< threshold of the method's own rule; NaN: no token stops
-    std::optional<std::int64_t> exit_step; ///< step at which the same rule stops all tokens, at any threshold
+    std::optional<std::int64_t> exit_step; ///< replaces the threshold: all tokens stop at this step
     std::optional<RecordedRule> rule;      ///< replaces the method's own rule
     std::string patches;                   ///< JSON array; empty: none
-    /// For each sequence: tokens of the prompt plus largest number of new tokens. Empty unless a generation
-    /// ended early.
+    /// The planned length of each sequence: the tokens of its prompt plus the limit on new tokens. Empty
+    /// unless a generation ended early.
     std::vector<std::int64_t> planned_lengths = {};
     std::optional<Branch> branch = std::nullopt;
 

@@ -48,7 +48,7 @@ struct RunInfo : TokenTotals {
     std::string notices;          ///< JSON array of notices, as sentences
     /// JSON of core/policy/flops_model.h, to compute the cost of other step counts. Empty: unknown.
     std::string flops_model;
-    /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model as an exit).
+    /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model, then an exit).
     std::string step_unit = "step";
     /// JSON of the run's other options and model values (recorded_choices.h): `kv`, `initial_state`,
     /// `threshold` and more. Empty: unknown.
@@ -87,8 +87,8 @@ struct TextLabel {
     std::string name;
 };
 
-/// Numbers of consecutive tokens; all vectors have the same length. nll, rank, entropy, max_probability and
-/// steps of token t describe the prediction of token t+1, which the model makes at token t.
+/// The columns of consecutive tokens; all vectors have the same length. nll, rank, entropy, max_probability
+/// and steps of token t describe the prediction of token t+1, which the model makes at token t.
 struct TokenColumns {
     std::int64_t first = 0; ///< the first entry's position in the sequence
     std::vector<std::int32_t> id;
@@ -178,7 +178,7 @@ inline constexpr const char* candidate_ids = "candidate_ids";                   
 inline constexpr const char* candidate_probabilities = "candidate_probabilities"; ///< f16 or f32, same shape
 // For generated tokens, [token, candidate]: the likeliest ids and the chosen id, with their probabilities
 // before and after temperature, top-k and top-p.
-inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run: no generated token follows
+inline constexpr const char* sampling_ids = "sampling_ids"; ///< i32; did_not_run if no new token follows
 inline constexpr const char* sampling_before = "sampling_before";
 inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off by top-k or top-p
 inline constexpr const char* gate = "gate";

@@ -47,8 +47,8 @@ std::string into(const char* table);
 /// Runs \p statement, an INSERT made with into(), for a row. The caller first binds columns without a member.
 template <class Row>
 void insert_row(Statement& statement, const Row& row);
-/// Reads the members from a row of a SELECT of columns_of. For an invalid value, calls \p damaged, which
-/// throws, with the expected and the found value.
+/// Reads the members from a row of a SELECT of columns_of. For an invalid value, calls \p damaged(expected,
+/// found), which throws.
 using Damaged = std::function<void(const std::string& expected, const std::string& found)>;
 template <class Row>
 Row read_row(const Statement& rows, const Damaged& damaged);
@@ -98,7 +98,7 @@ void each_token_field(const Visit& visit) {
 }
 
 /// Calls \p visit with the numbers of token \p i as SQLite stores them: std::int64_t, or double (NaN: NULL).
-/// Empty span vectors count as 0.
+/// Without a text, `begin` and `end` are empty, and their values are 0.
 template <class Visit>
 void each_token_number(const TokenColumns& tokens, std::size_t i, const Visit& visit) {
     each_token_field([&](const auto& field) {

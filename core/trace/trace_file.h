@@ -19,8 +19,8 @@
 
 namespace ponderscope {
 
-/// Calls \p use(access) with `read`. If SQLite cannot create -shm, calls \p use with `read_immutable`, which
-/// is safe because no other process can write the trace either.
+/// Calls \p use(access) with `read`. If SQLite cannot create -shm, calls \p use with `read_immutable`. This
+/// is safe: without -shm, other processes cannot write the trace either.
 template <class Use>
 auto with_read_access(const Use& use) {
     try {

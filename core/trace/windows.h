@@ -6,8 +6,9 @@
 
 namespace ponderscope {
 
-/// One window of a long sequence. Tokens [begin, end) are computed together, and `begin` is position 0. This
-/// window alone reads out tokens [report_begin, report_end). All four are positions in the sequence.
+/// One window of a long sequence. Tokens [begin, end) are computed together, and the model sees `begin` at
+/// position 0. This window alone reads out tokens [report_begin, report_end). All four members are positions
+/// in the sequence.
 struct WindowSpan {
     std::int64_t begin = 0;
     std::int64_t end = 0;

@@ -92,7 +92,7 @@ struct Annotation {
     std::vector<std::vector<double>> values;
 };
 
-/// InputError that names the remedy: the trace is on another machine, so it is read-only.
+/// InputError: the trace is on another machine, so it is read-only. The message names the remedy.
 void check_can_annotate(const std::filesystem::path& trace);
 /// Stores annotations of a run beside its trace. Replaces annotations with the same names and keeps others.
 /// Stores all annotations or none. InputError: an invalid name or class, values of another length, an

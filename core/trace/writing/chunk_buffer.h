@@ -16,8 +16,8 @@ namespace ponderscope {
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
 /// Collects values of one signal of one sequence, and stores them in full chunks. flush() stores the values
-/// that do not fill a chunk as a tail chunk, whose row a longer chunk replaces later. So a reader can follow
-/// the recording, and the finished file has large chunks.
+/// that do not fill a chunk as a tail chunk. A longer chunk later replaces it in its row. So a reader can
+/// follow the recording, and the finished file has large chunks.
 class ChunkBuffer {
 public:
     /// Bytes of a full chunk. With 16 KiB pages, chunks below 64 KiB waste space. Larger chunks would slow

@@ -124,7 +124,7 @@ private:
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
-    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds until take_up()
+    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds before take_up()
     std::int64_t newest_run_ = 0; ///< newest run that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
     std::map<std::string, SignalPlace> signals_;
