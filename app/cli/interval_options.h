@@ -47,7 +47,7 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the run as a positional argument. Its help: \p what, and that the run's name is optional.
+    /// Adds the run as a positional argument. Its help: \p what, and that a trace's only run needs no name.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
     /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);

@@ -37,13 +37,14 @@ struct ModelOptions {
 
 /// Options that change how a loaded model runs.
 struct RunOptions {
-    std::string jacobi;                 ///< a number, "exact", or empty: the config's choice
-    std::string policy;                 ///< a halting policy; empty: the method's own rule
-    std::string force_steps;            ///< "12:3,17:0" (position:steps); empty: none
-    std::string attention;              ///< "0,3-5:1", layers and heads; empty: not recorded
-    std::string kv;                     ///< the KV policy for stopped tokens; empty: the method's default
-    std::optional<std::int64_t> prefix; ///< --prefix N; absent: the prompt in a generation, else 0
-    std::string start_state;            ///< "random:7", "zero", a file; empty: "random:0"
+    std::string jacobi;      ///< number of refreshes, "exact", or empty: the config's choice
+    std::string policy;      ///< a halting policy; empty: the method's own rule
+    std::string force_steps; ///< "12:3,17:0" (position:steps); empty: none
+    std::string attention;   ///< "0,3-5:1", layers and heads; empty: not recorded
+    std::string kv;          ///< the KV policy for stopped tokens; empty: the method's default
+    /// The first N tokens see each other in both directions; absent: the prompt in a generation, else none.
+    std::optional<std::int64_t> prefix;
+    std::string start_state; ///< "random:7", "zero", a file; empty: "random:0"
 
     void add_to(CLI::App& verb);
     /// InputError: an invalid text, or an option that the engine's method does not support.
@@ -72,8 +73,8 @@ struct InputOptions {
 
 /// Opens the checkpoint's tokenizer, if any, and checks it against the model's vocabulary.
 std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
-/// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model has rows
-/// (\p vocabulary_size).
+/// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model's
+/// embedding has rows (\p vocabulary_size).
 Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
 /// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer is null.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);

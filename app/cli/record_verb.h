@@ -69,7 +69,7 @@ struct RecordVerb {
     std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
     std::string left_out;              ///< one sentence about skipped lines; empty: none
     std::int64_t lines_left_out = 0;
-    /// Opens the checkpoint and applies the user's changes. The run stores these changes.
+    /// Opens the checkpoint and applies --steps, --layers and --ablate-source, which the run stores.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,

@@ -58,7 +58,7 @@ void add_inspect_trace(CLI::App& program);
 [[noreturn]] void become_desktop(std::vector<std::string> arguments);
 /// Replaces this process by ponderscope-engine with this program's arguments. Searches beside this program
 /// and in ../lib/ponderscope. Uses the LibTorch of the engine's build, else the same version in Torch_DIR,
-/// LIBTORCH or the folder of ./run. InputError: the engine or LibTorch is missing.
+/// LIBTORCH or the download folder of ./run. InputError: the engine or LibTorch is missing.
 [[noreturn]] void become_engine(char** argv);
 
 /// Runs a program with these verbs and help. Returns an exit code of console.h, also for exceptions.

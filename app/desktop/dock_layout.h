@@ -41,8 +41,8 @@ public:
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
-    /// Restores the result of layoutState(). Before the window is shown, stores \p layout for showPending(),
-    /// because Qt restores its own copy when it maximizes a window. False: the layout has another version.
+    /// Restores the result of layoutState(). In a hidden window, only stores \p layout for showPending():
+    /// when Qt maximizes a window, it restores its own layout copy. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 

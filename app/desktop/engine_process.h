@@ -61,7 +61,7 @@ private:
 };
 
 /// The command that runs a verb. If paths are on another machine (ssh://HOST/PATH), the command runs the verb
-/// there by ssh, with these paths as PATH.
+/// there by ssh, with the local paths on that machine.
 struct EngineCommand {
     QString program;
     QStringList arguments;

@@ -66,7 +66,7 @@ class Opener : public QObject {
 public:
     /// \p data and \p selection must outlive the object.
     Opener(TraceData& data, Selection& selection, QObject* parent = nullptr);
-    /// Connects to the data. Call it after all views connect: views must know a run before its selection.
+    /// Connects to the data. Call it after all views connect: views must know a run before it is selected.
     void listen();
 
     void open(const QString& path);

@@ -45,8 +45,8 @@ public:
     /// \p parent: the run that the generation continues, shown as B. Invalid: none.
     void finishLive(const RunKey& live, const QString& trace, const QString& run, const RunKey& parent);
 
-    /// Shows a run as A. B becomes \p before, else the first run with the same text: the previous A, the
-    /// previous B, or another open run.
+    /// Shows a run as A. B becomes \p before. If \p before is invalid, B becomes the first run with the same
+    /// text in this order: the previous A, the previous B, other open runs.
     void showAsA(const RunKey& key, const RunKey& before);
     /// Updates the remembered selection after the program, not the user, chose run A, B or both.
     void rebase(const RunKey& a, const RunKey& b);

@@ -99,7 +99,7 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    /// \p keepReplay: keeps the text's colours of a replay, unless \p state has another look.
+    /// \p keepReplay: a replay keeps colouring the text, unless \p state changes the look.
     void showState(const ViewState& state, bool keepReplay = false);
     void showCaption();
     /// Adds the current view to the history unless it equals the last view. Discards undone views.

@@ -9,7 +9,7 @@
 namespace ponderscope {
 
 /// The sequence attention of one token in the recorded layers and heads: a row of the signal `attention`
-/// (record --attention). Its axes: token, step, layer, head, optionally key_step, back (distance to the key).
+/// (record --attention). Its axes: token, step, layer, head, key_step (optional), back (distance to the key).
 class AttentionRow {
 public:
     /// Whether the signal is sequence attention.

@@ -82,9 +82,9 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. \p follows: the previous token is shown directly before this
-/// token and includes a shared character. False: the result begins with the rest of a shared character. Empty
-/// if token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, with
+/// the character that both tokens share. False: the result begins with this token's bytes of that character.
+/// Empty if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
 /// A token as in visible_token(). For a part of a character, also names the whole character: "‹BC› of 今".

@@ -20,8 +20,8 @@ struct TokenSubset {
     RunKey run;    ///< the searched run; other runs over the same text have the same tokens
     QString query; ///< the query that found the tokens
     QString where; ///< the searched part: "in sequence 3", "in the whole run"
-    /// For each sequence, the trace rows of these tokens' values, ascending, according to the window's
-    /// attribution. Sequences without such rows are left out.
+    /// For each sequence, the trace rows that hold these tokens' values under the window's attribution, in
+    /// ascending order. Sequences without such rows are left out.
     std::map<std::int64_t, std::vector<std::int64_t>> rows;
     [[nodiscard]] bool isEmpty() const { return rows.empty(); }
     [[nodiscard]] std::int64_t size() const {

@@ -48,7 +48,7 @@ struct ReplayedSteps {
 
 /// A run of one sequence that is being computed and is in no file yet. New tokens come as new blocks.
 struct LiveRun {
-    RunInfo info; ///< has id 1, and scored_tokens 0, so that no reader looks for the run in a file
+    RunInfo info; ///< has id 1, and scored_tokens 0, so that Compare does not look for the run in a file
     std::vector<SignalInfo> signalInfos;
     SequenceInfo sequence; ///< index 0
     std::shared_ptr<const SequenceData> tokens;

@@ -27,7 +27,7 @@ struct ValueSpread {
     double least = 0; ///< the smallest finite value; NaN: none
     double size = 0;  ///< a magnitude that few values exceed
 };
-/// The spread of the finite values, float or double. `size` is the 98th percentile of a large sample.
+/// The spread of finite values, float or double. `size`: 98th percentile of magnitudes in a large sample.
 template <typename T>
 ValueSpread spread_of(std::span<const T> values);
 
@@ -46,7 +46,7 @@ struct ValueLook {
     /// A number in tooltips and tables, with at most 4 significant digits.
     [[nodiscard]] QString text(double value) const;
     [[nodiscard]] QString end(double value) const; ///< a number beside the colour bar
-    /// Applies fixed ends, except to categories. A diverging scale reaches the larger end on both sides.
+    /// Applies fixed ends, except to categories. A diverging scale gets ± the larger magnitude.
     void hold(const HeldRange& range);
 };
 ValueLook look_of(const ValueKind& kind, const ValueSpread& spread);

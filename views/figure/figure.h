@@ -54,7 +54,7 @@ struct Figure {
     std::string pgfplots; ///< pgfplots code of a chart; empty: the figure has no axes
     std::vector<Table> tables;
     std::vector<std::string> entries; ///< names of a chart's series, for the key "series"
-    Notices notices; ///< notices for the user: characters that the typeface lacks, merged columns
+    Notices notices; ///< for the user: characters that the typeface lacks, columns that average tokens
 };
 
 /// Data that the charts of one page share, so that each run is read once.

@@ -11,7 +11,7 @@ namespace ponderscope::figure {
 FigureSpec window_figure(const TraceData& data, const Selection& selection, FigureKind kind);
 /// The run of an open trace that a specification names; null: not open.
 const RunInfo* run_named(const TraceData& data, const RunName& name);
-/// Palette numbers of the colours that the runs have in the Library; empty: in the order of the runs.
+/// Palette numbers of the colours that the runs have in the Library; empty: they are 0, 1, 2, …
 std::vector<std::int64_t> window_colours(const ViewContext& window, const std::vector<RunName>& runs);
 /// `ponderscope figure - -o KIND.pdf` with the specification as standard input.
 QString figure_command(const FigureSpec& spec, const QString& file = {});

@@ -55,7 +55,7 @@ public:
     /// The form above one chart, with the keys that choose the chart's content.
     [[nodiscard]] FigureForm* ownForm(std::size_t place) const { return cells_[place].form; }
     [[nodiscard]] QString hint() const;
-    /// Stops reading and leaves the screen. Reading starts again when the panel returns.
+    /// Stops reading, as for a hidden panel. The next setOnScreen(true) starts reading again.
     void cancel();
     /// Replaces the keys; the kind must stay the same.
     void setSpec(figure::FigureSpec spec);

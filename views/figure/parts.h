@@ -31,8 +31,7 @@ struct Style : ChartInks {
     double width;      ///< width of the content in points
 };
 
-/// Lines of at most \p width, broken between words. If the text needs more than \p most lines,
-/// shortens line \p most.
+/// Breaks a text between words into lines of at most \p width. Cuts text beyond \p most lines, with "…".
 std::vector<QString> wrapped_lines(const Fonts& fonts, const TextStyle& letters, const QString& text,
                                    double width, int most = 1000);
 

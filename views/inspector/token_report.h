@@ -57,7 +57,7 @@ struct TokenReport {
 };
 
 /// Requests its data from \p data. Parts that are still being read are left out; TraceData's signals tell
-/// when to call again. \p most: candidates for each step, without the target.
+/// when to call again. \p most: candidates for each step; a recorded target beyond these is added.
 TokenReport token_report(TraceData& data, const Selection& selection, int most = 3);
 
 } // namespace ponderscope

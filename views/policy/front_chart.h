@@ -31,7 +31,7 @@ struct FrontLook {
 Chart front_chart(const std::vector<PolicyFront>& fronts, const std::vector<RunPoint>& runs,
                   const FrontLook& look = {});
 void add_run(Chart& fronts, const RunPoint& run);
-/// Adds a replay, for example of a slider, to a chart of fronts.
+/// Adds a replay, for example at a slider's position, to a chart of fronts.
 void add_replay(Chart& fronts, const PolicyPoint& point);
 
 } // namespace ponderscope

@@ -16,7 +16,7 @@ struct MatchedLook {
     std::vector<std::string> policies;            ///< kinds; empty: all kinds that the run can replay
     std::string against = blind_rule;             ///< the reference rule, drawn at zero
     bool over_flops = false;                      ///< false: over mean steps
-    std::vector<MatchedRule> plain = {};          ///< plain models over the same rows: points at their FLOPs
+    std::vector<MatchedRule> plain = {};          ///< models without steps, same rows: points at their FLOPs
     std::optional<MatchedComparison> reruns = {}; ///< results of reruns with the rules: points with bands
 };
 

@@ -33,9 +33,9 @@ struct ReplayResult;
 struct RerunDifference;
 
 /// Shows the effect of another halting policy: policy, threshold, histogram of steps, the text coloured by
-/// these steps, and the policy's point among the fronts of all policies. All numbers are replays of recorded
-/// signals and labelled as replays. If an open trace has an exact rerun of the policy, the panel also shows
-/// the rerun and its difference from the replay.
+/// these steps, and the policy's point in a chart of fronts. All numbers are replays of recorded signals and
+/// labelled as replays. If an open trace has an exact rerun of the policy, the panel also shows the rerun and
+/// its difference from the replay.
 class PolicyLab : public QWidget, public LiveView {
     Q_OBJECT
 public:
@@ -52,7 +52,7 @@ public:
     /// Resets the slider to its start: the threshold of the model's own rule, if it has one.
     [[nodiscard]] QToolButton* reset() const { return reset_; }
     [[nodiscard]] ChartPlot* histogram() const { return histogram_; }
-    /// The fronts of the chosen policy and of the model's own rule, with the slider's replay.
+    /// The fronts of the chosen policy, the model's own rule and the oracle, with the slider's replay.
     [[nodiscard]] FigurePanel* front() const { return front_; }
     [[nodiscard]] QString policyText() const { return spec_; }
     [[nodiscard]] QString summary() const;

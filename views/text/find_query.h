@@ -34,9 +34,9 @@ public:
     /// std::nullopt: the query is plain text, not a condition. Names are case-insensitive. \p annotations:
     /// the annotations of the tested tokens.
     ///
-    /// \p problem receives one sentence about an error in a text that begins with the name of a quantity or
-    /// annotation and a comparison. \p isCondition: the text is certainly a condition, so an unknown first
-    /// name is also an error.
+    /// \p problem: if the text is no valid condition but begins like one (a known name and a comparison),
+    /// receives the error in one sentence; if it is plain text, becomes empty. \p isCondition: the text is
+    /// certainly a condition, so an unknown first name is also an error.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {},
                                           QString* problem = nullptr, bool isCondition = false);

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] std::optional<Quantity> bars() const { return look().bars; }
     [[nodiscard]] bool showsDifference() const { return look().difference; }
     /// The fixed ends of the current colour scale, for every run and sequence. Each quantity, its difference
-    /// and each annotation has its own ends. No value: determined by the values.
+    /// and each annotation has its own ends. No value: the text's values determine the ends.
     [[nodiscard]] HeldRange range() const { return ranges_.held(coloured()); }
     void setRange(const HeldRange& range) { ranges_.hold(coloured(), range); }
     [[nodiscard]] ColourRanges& ranges() { return ranges_; } ///< all fixed ranges
