@@ -56,10 +56,10 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may have any content.
 ///
-/// c10::Error if shapes do not fit. On a CPU: query_blocks.h. On a GPU: LibTorch's attention for whole
-/// sequences in fp32 or of equal length; LibTorch's flash attention in half precision for other causal blocks
-/// and Visibility::runs; cuda/ for everything else. With a gradient: LibTorch's kernel if it fits, else
-/// attend_with_gradient. On other devices, and with ScoreExtras on a GPU: attend_plain.
+/// c10::Error if shapes do not fit. The first case that applies: CPU without a gradient: query_blocks.h.
+/// ScoreExtras: attend_plain. Whole sequences without window and bias: LibTorch's attention (on a GPU without
+/// a gradient: its flash attention, in half precision for one sequence or different lengths). Gradient:
+/// attend_with_gradient. GPU: cuda/, which uses flash attention if flash_fits(). Else: attend_plain.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 

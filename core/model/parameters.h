@@ -23,7 +23,7 @@ struct TensorSpec {
         normal,
         constant,
         last,    ///< `value` in the last element, 0 in all others (weights of an average)
-        diagonal ///< square matrix: 0 on the diagonal, `value` elsewhere (logits near the identity)
+        diagonal ///< square: 0 on the diagonal, `value` elsewhere; exp of -8 gives about the identity
     };
     std::string name;
     std::vector<std::int64_t> shape;
@@ -116,7 +116,7 @@ private:
     Notices notices_;
 };
 
-/// The torch type of a file's elements. InputError names the type if torch has none.
+/// The torch type of a file's elements. InputError, which names the type: torch lacks it.
 at::ScalarType scalar_type_of(DType dtype);
 
 } // namespace ponderscope

@@ -62,11 +62,11 @@ struct MatchedComparison {
 };
 
 /// Compares rules. Calls \p rule(i, costs) first for \p reference, with empty `costs`. Then calls it for the
-/// other i in 0..rules-1 with all costs of both axes, and for the reference again if it is a bound. So few
-/// settings are in memory at a time. Each bootstrap replicate interpolates at the costs again, because the
-/// mean costs of settings come from the same text. Intervals include this uncertainty. Except for a hull, NLL
-/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Ignores
-/// FLOPs that the reference does not reach. InputError: the reference does not reach a cost in steps.
+/// other i in 0..rules-1 with all costs of both axes, and for the reference again if it is a bound. This
+/// order keeps the settings of few rules in memory. A setting's mean cost also depends on the sample, so each
+/// bootstrap replicate interpolates again, and intervals include this uncertainty. Except for a hull, NLL
+/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Ignores FLOPs
+/// that the reference does not reach. InputError: the reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,

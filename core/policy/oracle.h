@@ -52,9 +52,9 @@ private:
 /// The policy of the kind `oracle`: the bound over steps, at a price.
 std::unique_ptr<Policy> oracle_policy(double price);
 
-/// Prices of points of the hull, from the highest price to 0: up to \p most points with evenly spread costs,
-/// both ends included, and the two points around each of \p costs. The line between these two points lies on
-/// the hull.
+/// Prices that select points of the hull, from the highest price to 0: up to \p most points with evenly
+/// spread costs, from the cheapest to the most expensive point; and for each of \p costs the next cheaper and
+/// the next more expensive point, so that the line between the two lies on the hull.
 std::vector<double> oracle_prices(Oracle::Turns turns, int most, std::span<const double> costs);
 
 } // namespace ponderscope

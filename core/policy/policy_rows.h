@@ -42,7 +42,7 @@ struct PolicyRow {
     double threshold = not_a_number; ///< value of the policy's first parameter; NaN: no parameter
     PolicyOutcome replayed;
     std::optional<PolicyOutcome> rerun;
-    std::string fault; ///< why a candidate for the rerun was refused, such as another text
+    std::string fault; ///< why a rerun was refused, for example because its text differs
 };
 
 /// A table with a row for each policy. For each quantity, the columns of replay and rerun are side by side.

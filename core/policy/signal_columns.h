@@ -11,8 +11,8 @@
 
 namespace ponderscope {
 
-/// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). Values
-/// from `policy_signals` on stand for other signals of a trace; policy_signal() creates these values.
+/// The signals that policies read, one number for each token and step (methods.md sections 9 and 10). For
+/// other signals of a trace, policy_signal() creates values of this type, from `policy_signals` upwards.
 enum class PolicySignal : std::uint16_t {
     nll,     ///< NLL of the read-out; NaN without a target
     entropy, ///< nats

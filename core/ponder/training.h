@@ -22,7 +22,7 @@ struct StepStates {
 
 /// Settings of a method's penalty on steps, besides its weight lambda.
 struct PenaltySettings {
-    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md section 5): share of gates in the penalty
+    double gate_share = 0; ///< AdaPonderLM's k_s (methods.md 5): penalised share of all gates, the smallest
     double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
 };
 

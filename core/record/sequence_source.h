@@ -18,7 +18,7 @@
 
 namespace ponderscope {
 
-/// Texts up to this number of bytes may be a single token, so they are encoded during the first reading.
+/// Texts of at most this many bytes are encoded in the first reading, to find those below two tokens.
 inline constexpr std::size_t short_text = 256;
 
 /// Supplies sequences to record() one by one, so that a corpus need not fit in memory. A sequence lives until

@@ -100,8 +100,8 @@ struct RecordOptions {
     Notices notices = {};   ///< the run's notices, besides the engine's
     std::int64_t rank = 0;  ///< rank of this process among the processes that record the run
     std::int64_t world = 1; ///< number of processes; each records its share into its own trace (tasks.h)
-    /// The writer's trace, to resume its run after the last finished sequence. A complete run stays
-    /// unchanged. Without a run to resume, a new run begins.
+    /// Path of the writer's trace, if record() shall resume a run in this trace after its last finished
+    /// sequence. A complete run stays unchanged. Without a run to resume, a new run begins.
     std::optional<std::filesystem::path> resume = std::nullopt;
     /// Why the generation of the sequences ended early, one sentence. The run keeps all its sequences and is
     /// marked cancelled. Empty: the generation was complete.

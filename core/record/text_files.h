@@ -27,10 +27,10 @@ struct TextFilesOptions {
 
 /// Sequences from text files, one after the other, with a few parts in memory. A text longer than a part is
 /// cut at a line end if possible, else between words, else between tokens. Each part is encoded together with
-/// the text around it, so its sequence has the tokens of the whole text. A file whose parts disagree about
-/// the tokens at their cut is refused. Files are read once before the recording, so that errors are reported
-/// first. A stream is read during the recording. InputError: as read_text_file; damaged compression; a text
-/// that the tokenizer cannot split into tokens.
+/// the text around it, so that it has the same tokens as in an encoding of the whole text. A file whose parts
+/// disagree about the tokens at their cut is refused. Files are read once before the recording, so that
+/// errors are reported first. A stream is read during the recording. InputError: as read_text_file; damaged
+/// compression; a text that the tokenizer cannot split into tokens.
 class TextFiles final : public TextSource {
 public:
     /// \p tokenizer must outlive the object. \p stop during the first reading throws Cancelled.

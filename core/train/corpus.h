@@ -44,7 +44,7 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
 /// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
 /// new order. An epoch omits fewer than two contexts of tokens at the ends of the stream. If the stream has
 /// at least two contexts, its last (size modulo `context`) tokens are never used. Without \p shifted every
-/// epoch cuts at multiples of `context`, for a stream of texts of this length.
+/// epoch cuts at multiples of `context`, so that texts of exactly this length stay whole.
 class ContextSampler {
 public:
     /// \p stream must outlive the sampler. InputError: fewer than context + 1 tokens.

@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// training.ponder: the log of a training as a trace without runs. Other processes can read every row at
-/// once. A later call throws a disk error as EnvironmentError, as in TraceWriter.
+/// training.ponder: the log of a training as a trace without runs. Other processes can read each row
+/// immediately. After a disk error, the next call throws EnvironmentError, as in TraceWriter.
 class TrainingTrace {
 public:
     /// \p info: id and totals are ignored. \p resume_after: continue the existing file and remove its rows

@@ -60,8 +60,8 @@ union RawChunk {
 
 /// Loads elements [begin, begin + 8) of a row of `size` elements. Past the end of the row, or if not
 /// `wanted`, loads zeros without reading memory. Rows are whole chunks on boundaries of 16 bytes. A kernel
-/// loads all chunks of a round before it widens the first. A branch on `wanted` would keep the loads from
-/// overlapping.
+/// loads all chunks of a round before it widens the first. If the kernel branched on `wanted` around the
+/// calls, the loads would not overlap.
 template <typename T>
 __device__ __forceinline__ void load_raw(const T* row, int begin, int size, bool wanted, RawChunk<T>& to) {
     const bool inside = wanted && begin < size;

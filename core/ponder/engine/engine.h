@@ -160,7 +160,7 @@ public:
     [[nodiscard]] PendingPtr submit(std::span<const Window> windows, RecordLevel level) const;
     [[nodiscard]] std::vector<WindowResult> collect(PendingPtr pending) const;
 
-    /// All results for one rectangular batch of ids [B][T], with the names in the golden cases: `logits`
+    /// All results for one rectangular batch of ids [B][T], with the names used in tests/golden: `logits`
     /// [B,T,V], `nll` [B,T-1], `steps`, `flops`, `hidden.step{k}`, `embeds.step{k}`,
     /// `expected_embedding.step{k}`, `layer_output.step{k}.layer{l}`, and signals as `signal.NAME`. Values of
     /// steps that did not run are NaN, or did_not_run in integer arrays. \p numbers: the sequences' numbers

@@ -13,7 +13,8 @@ namespace ponderscope {
 /// A signal that a run records.
 struct RecordedSignal {
     SignalInfo info;
-    /// Shape of a token's values. Last axis of attention: here 1; in a run, tokens of its longest window.
+    /// Shape of a token's values. The last axis of attention is 1 here. A Recorder replaces the 1 by the
+    /// number of tokens in its longest window.
     std::vector<std::int64_t> shape;
     bool on_request = false; ///< recorded only on request, because it costs extra
     bool half = false;       ///< fp16 in the trace and on the device; integer signals stay integers

@@ -45,7 +45,7 @@ struct TokenBatch {
                            const std::vector<std::int64_t>& sequence_rows = {},
                            std::int64_t segment_rows = 0);
     [[nodiscard]] std::int64_t size() const { return ids.size(0); }
-    /// The keys that each token sees in the segment from \p first_row on, if every token has a slot in it.
+    /// The rows that each token sees in the segment at \p first_row. Every token needs a slot in the segment.
     [[nodiscard]] std::vector<Visibility::CausalBlock> causal_blocks(std::int64_t first_row = 0) const;
     /// Whether the batch has one token of every sequence, as in decoding.
     [[nodiscard]] bool single() const;
@@ -59,8 +59,8 @@ struct TokenBatch {
 struct StepCache {
     KvRows rows;
     std::int64_t segment_rows = 0;
-    /// Number of slots in each segment, for the S sequences of the next run in their order. Two-dimensional
-    /// rule: int64 [K + 1, S]; interleaved: [1, S].
+    /// Number of slots in each segment, for the S sequences of the next run, in order. Two-dimensional rule
+    /// and KvPolicy::skip: int64 [K + 1, S]; interleaved: [1, S]; otherwise undefined.
     at::Tensor counts;
     at::Tensor bias;             ///< fp32 [rows], bias of the keys; undefined: none
     at::Tensor seen;             ///< as in StepRowPlanner; only for KvPolicy::skip with sliding windows
@@ -84,7 +84,7 @@ struct StepsOptions {
     StepCache* cache = nullptr;
     RunPlan plan;
     bool keep_states = false;
-    bool chunks = false; ///< under KvPolicy::shared: the tokens of a run go through each step together
+    bool chunks = false; ///< only for KvPolicy::shared: use run_by_step(), as released models do in a prompt
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
     /// int64 [N]: if the batch is a part of a larger run, the tokens' indices in the run, for listener and
@@ -118,9 +118,9 @@ StepsResult run_token_by_token(const Backbone& backbone, const Method& method, c
                                const StepsOptions& options);
 
 /// Runs all slots of all tokens under the interleaved rule, in which every slot of token t comes before token
-/// t + 1 (methods.md sections 4 and 6). core/README.md describes the three orders. With a cache, the K/V of
-/// the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in use). The listener gets
-/// the tensors of the final slots step by step.
+/// t + 1 (methods.md sections 4 and 6). The slots are computed in one of three orders (core/README.md). With
+/// a cache, the K/V of the slots are appended to each sequence's rows (StepCache::counts [1, S]: rows in
+/// use). The listener gets the tensors of the final slots step by step.
 StepsResult run_interleaved(const Backbone& backbone, const Method& method, const TokenBatch& batch,
                             const StepsOptions& options);
 

@@ -45,11 +45,11 @@ struct StepRows {
 /// each of the k+1 segments.
 class StepRowPlanner {
 public:
-    /// \p earlier_counts: for two_dimensional, and if stopped tokens are skipped: int64 [steps, sequences],
-    /// the number of slots that earlier runs of a generation left in each segment; undefined: none. \p skips:
-    /// KvPolicy::skip. A query sees only slots of its own step, whose rows are contiguous. \p windows and
-    /// \p seen: needed if \p skips is true and layers have sliding windows, whose width is in tokens.
-    /// \p seen, int64 [segments, segment_rows]: the number of slots up to each position.
+    /// \p earlier_counts, int64 [steps, sequences]: the slots that earlier runs of a generation left in each
+    /// segment; only for two_dimensional or \p skips; undefined: none. \p skips: KvPolicy::skip. A query sees
+    /// only slots of its own step, whose rows are contiguous. \p windows and \p seen: needed if \p skips is
+    /// true and layers have sliding windows, whose width is in tokens. \p seen, int64 [segments,
+    /// segment_rows]: number of the sequence's slots in the segment up to each position.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});
@@ -73,7 +73,7 @@ private:
     std::vector<std::int64_t> windows_;
     at::Tensor seen_; ///< undefined: no windows
     std::int64_t step_ = 0;
-    /// two_dimensional: for each step, int64 [N]: the step's number of slots up to token t in t's sequence.
+    /// two_dimensional: an int64 [N] for each step. Entry t counts the step's slots in t's sequence up to t.
     std::vector<at::Tensor> visible_;
 };
 

@@ -110,7 +110,7 @@ public:
 private:
     /// The tokens that continue: bool [n]; undefined: all.
     [[nodiscard]] at::Tensor choose();
-    /// The slots with the tokens' numbers in the listener's run.
+    /// The slots for the listener: `tokens` are indices in the larger run (WalkParts::numbers).
     [[nodiscard]] Slots numbered() const;
     void step();
 
