@@ -7,7 +7,7 @@
 
 Runs only `ponderscope` (record, compare, policy, stats) and writes OUT/claims.md and OUT/claims.csv. Each row has the claim, the paper's
 figure, our figure with its interval, the verdict, and for an undecided claim what would decide it. Methods are compared with
-`compare --paired-seeds` over their common seeds. A claim about a single method is decided if all its seeds agree. "not decided": the interval
+`compare --paired-seeds` over their common seeds. A claim about one method is decided if all its seeds agree. "not decided": the interval
 contains both answers, or seeds disagree. Needs only Python.
 
 HELD_OUT.txt: a text that no model was trained on. training.json names the held-out novels.
@@ -165,7 +165,7 @@ def steps_of_tokens(bench):
         first, others = measured[0], measured[1:]
         for claim, key in ((hard, "hard"), (early, "early")):
             bench.interval(claim, paper, first[key], +1, " (Spearman)", [one[key] for one in others])
-        paper_words = '"the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
+        paper_words = 'shares: "the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
         claim = f"{method}: frequent function words drop the last step more often than other tokens"
         if first["words"] is None:
             bench.say(claim, paper_words, first["shown"], "not decided")
@@ -244,7 +244,7 @@ def jacobi(bench, iterations=8):
     """The factor by which the change of the latent inputs shrinks from one refresh of all slots to the next."""
     for model, method in (("ponderlm2-llama", "PonderLM-2"), ("ponderlm3-llama", "PonderLM-3")):
         claim = f"{method}: the Jacobi error shrinks with every iteration"
-        paper = "0.433 an iteration (PonderLM-3), read as a factor"
+        paper = "0.433 (PonderLM-3), which we read as each iteration's factor"
         name = f"{model} jacobi {iterations}"
         # The passage is enough, because every token is a measurement.
         if bench.run(model, "--jacobi", iterations, name=name, text=bench.options.passage) is None:
@@ -391,10 +391,10 @@ def write(bench):
     lines = [
         "# The papers' claims on the sample models",
         "",
-        f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} replicates of the bootstrap.",
-        "These models have about a million parameters, and most were trained on half a million tokens. A row is a result about these models, not about the method.",
-        "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about a single method is decided if all its seeds agree. A positive difference or correlation supports the claim.",
-        "`to decide`: the amount of text, or the number of seeds, that would decide the claim if the figure does not change.",
+        f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} bootstrap replicates.",
+        "These models have about a million parameters; most were trained on half a million tokens. Rows are results about these models, not methods.",
+        "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about one method is decided if all its seeds agree. A positive difference or correlation supports the claim.",
+        "`to decide`: how much text or how many seeds would decide the claim if the figure does not change.",
         "",
         "| claim | paper | ours | verdict | to decide |",
         "| --- | --- | --- | --- | --- |",
