@@ -219,10 +219,10 @@ std::vector<std::string> RefereeVerb::rules_of(const ReplayTable& table) const {
         } else if (std::ranges::find(known, name) == known.end()) {
             throw InputError(ErrorId::policy_unsuited,
                              table.run + ": expected a rule that the run can replay (" + joined(known) +
-                                 "), found \"" + name +
-                                 "\". Name a kind without parameters that decides before step " +
+                                 "), found \"" + name + "\". Name a rule that decides before step " +
                                  std::to_string(table.context.max_steps) +
-                                 " or a signal as signal:name=NAME, or record the run with --record steps "
+                                 ", without its parameters, or a signal as signal:name=NAME, or record the "
+                                 "run with --record steps "
                                  "--policy full.");
         }
     }

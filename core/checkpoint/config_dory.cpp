@@ -123,9 +123,9 @@ void read_sections(const ConfigReader& reader, ModelConfig& config, bool export_
     config.sandwich.coda = layers_of("n_output_layers", export_format ? 0 : 8);
     const std::int64_t rest = config.layers - config.sandwich.prelude - config.sandwich.coda;
     if (layers_of("n_recurrent_layers", rest) != rest || rest < 1) {
-        json.fail("n_recurrent_layers", std::to_string(rest * share) +
-                                            ", which is num_hidden_layers minus n_input_layers and "
-                                            "n_output_layers (at least one layer),");
+        json.fail("n_recurrent_layers",
+                  "num_hidden_layers minus n_input_layers and n_output_layers, which is " +
+                      std::to_string(rest * share) + " and must be above 0,");
     }
     std::vector<bool> slides = by_pattern ? by_pattern->slides
                                : by_types ? by_types->slides
@@ -190,7 +190,8 @@ void read_dory_rope(const ConfigReader& reader, ModelConfig& config, bool export
     for (std::size_t layer = 0; export_format && layer < config.sliding_windows.size(); ++layer) {
         if (theta_of(config, layer) != theta_of(other, layer) ||
             other.rope.kind != RopeConfig::Kind::standard) {
-            json.fail("rope_parameters", "the bases of rope_theta and rope_theta_2", "remove these two keys");
+            json.fail("rope_parameters", "the same bases as rope_theta and rope_theta_2",
+                      "remove rope_parameters, or correct its bases");
         }
     }
     config.rope = other.rope;

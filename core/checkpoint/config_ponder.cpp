@@ -110,8 +110,9 @@ std::vector<MethodKind> candidates(const ConfigReader& reader, const ModelConfig
                           "\"pondering_steps\" is ignored without \"ponderinglm\": true.");
         }
         if (!keys.thoughts && keys.recurrent && config.depth.kind == DepthMixing::none) {
-            reader.notice(NoticeId::config_switched_off,
-                          "\"recurrent_model\" is true, but no key names a method; runs as vanilla.");
+            reader.notice(
+                NoticeId::config_switched_off,
+                "\"recurrent_model\" is true, but no key names a method: the model runs as vanilla.");
         }
         return {MethodKind::vanilla};
     }

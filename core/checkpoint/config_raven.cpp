@@ -54,8 +54,8 @@ double usual_deviation(const ModelConfig& config) {
 /// The rotation of Huginn and Parcae: pairs (2i, 2i + 1).
 void set_pair_rope(const ConfigReader& reader, ModelConfig& config, double theta) {
     if (config.head_dim % 2 != 0) {
-        reader.json().fail("n_embd", "heads with an even number of elements, as pairs rotate, not " +
-                                         std::to_string(config.head_dim) + ",");
+        reader.json().fail("n_embd", "heads with an even number of elements, not " +
+                                         std::to_string(config.head_dim) + ", because pairs rotate,");
     }
     config.rope.kind = RopeConfig::Kind::standard;
     config.rope.theta = theta;
@@ -195,7 +195,8 @@ void read_parcae(const ConfigReader& reader, ModelConfig& config) {
                            : scaling == "logit-scale" ? strategy.find(scaling) != std::string::npos
                                                       : strategy == scaling;
         if (meant) {
-            json.fail("init_strategy", "no scaling of embeddings or logits, as in scaled-zero,", cannot_run);
+            json.fail("init_strategy", "a strategy that scales no embeddings or logits, such as scaled-zero,",
+                      cannot_run);
         }
     }
     if (const std::optional<JsonObject> rope = json.object("rope_settings")) {

@@ -81,10 +81,10 @@ void read_longrope(const ConfigReader& reader, const ConfigReader& section, cons
     if (rope.factor > 1.0 && rope.original_max_positions == 1) {
         section.json().fail("original_max_position_embeddings", "more than 1");
     }
-    reader.notice(NoticeId::config_length,
-                  "The rotary embedding is of the longrope kind: in a sequence of more than " +
-                      std::to_string(rope.original_max_positions) +
-                      " tokens, all tokens rotate by other angles. The full forward pass is the reference.");
+    reader.notice(NoticeId::config_length, "The rotary embedding is longrope: in a sequence of more than " +
+                                               std::to_string(rope.original_max_positions) +
+                                               " tokens, all tokens rotate by other angles than in a shorter "
+                                               "one. The full forward pass is the reference.");
 }
 
 /// Reads one table from the keys of \p inner. Top-level keys replace keys that \p inner lacks.

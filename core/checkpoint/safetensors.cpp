@@ -72,7 +72,8 @@ Entry read_entry(const std::string& name, const nlohmann::json& value, const std
     for (const nlohmann::json& size : object.required_array("shape")) {
         const std::uint64_t elements = whole_number(size, path, "the shape " + of);
         if (!multiply(bytes, elements)) {
-            throw InputError(ErrorId::checkpoint_damaged, path, "a shape that fits into memory " + of,
+            throw InputError(ErrorId::checkpoint_damaged, path,
+                             "a size that fits into memory for the shape " + of,
                              object.required_array("shape").dump(), get_again);
         }
         entry.view.shape.push_back(static_cast<std::int64_t>(elements));

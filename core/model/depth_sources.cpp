@@ -31,7 +31,7 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
                                  all ? -1 : parse_count(std::string_view(spec).substr(colon + 1))};
     if (ablation.source < 0 || (!all && ablation.layer < 0)) {
         throw InputError(ErrorId::usage_value,
-                         "--ablate-source: expected SOURCE or SOURCE:LAYER, two numbers of layers from 0, "
+                         "--ablate-source: expected SOURCE or SOURCE:LAYER, each a layer counted from 0, "
                          "found '" +
                              spec + "'.");
     }
@@ -50,10 +50,9 @@ std::string ablate_source(ModelConfig& config, const std::string& spec) {
             "--ablate-source: " +
                 (all ? std::string("no layer of this model reads")
                      : "layer " + std::to_string(ablation.layer) + " of this model does not read") +
-                " source " + std::to_string(ablation.source) + "; choose a source that fits its " +
-                std::to_string(config.layers) + " layers, its stride of " +
-                std::to_string(config.depth.stride) + " and its recent window of " +
-                std::to_string(config.depth.recent_window) + ".");
+                " source " + std::to_string(ablation.source) + "; choose a source that the model's " +
+                std::to_string(config.layers) + " layers, stride of " + std::to_string(config.depth.stride) +
+                " and recent window of " + std::to_string(config.depth.recent_window) + " allow.");
     }
     config.depth.ablations.push_back(ablation);
     const std::string source = std::to_string(ablation.source);

@@ -154,7 +154,7 @@ const PolicyKind& take_signal_kind(Pairs& pairs) {
     }
     const std::string_view stops = take("stops");
     if (!stops.empty() && stops != "below" && stops != "above") {
-        refuse("signal", "expected below or above for the key stops, found " + in_quotes(stops));
+        refuse("signal", "expected stops=below or stops=above, found " + in_quotes(stops));
     }
     return signal_kind(policy_signal(name),
                        stops == "above" ? OwnRule::Stops::at_least : OwnRule::Stops::below);

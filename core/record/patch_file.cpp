@@ -99,7 +99,7 @@ std::vector<PlannedPatch> read_patch_file(const std::filesystem::path& path) {
         const StatePlace& to = patches.back().to;
         if (!seen.insert(key_of(to)).second) {
             throw InputError(ErrorId::patch_place, path, "each place once",
-                             name + " with " + to_string(to) + " twice", "leave one of the two out");
+                             to_string(to) + " a second time in " + name, "leave one of the two out");
         }
     }
     return patches;

@@ -32,10 +32,11 @@ RecordChoice RecordChoice::parse(const std::string& text) {
     bool named = false;
     bool layers = false;
     const auto refuse = [&](const std::string& what) {
-        throw InputError(ErrorId::usage_value,
-                         "--record: expected scalars alone, or basic, steps, layers, states, states:LAYERS, "
-                         "experts or experts:probabilities, each once and with commas between them, " +
-                             what + ".");
+        throw InputError(
+            ErrorId::usage_value,
+            "--record: expected scalars alone, or basic or steps, with layers, states, states:LAYERS, "
+            "experts or experts:probabilities, each once and with commas between them, " +
+                what + ".");
     };
     for (const std::string& part : parts_of(text)) {
         constexpr std::string_view of_layers = "states:";

@@ -301,9 +301,10 @@ PrefixSums::PrefixSums(std::span<const double> values, std::size_t width, TokenL
         }
     }
     if (width == 0 || values.size() != static_cast<std::size_t>(tokens_) * width) {
-        throw InputError(ErrorId::stats_sample,
-                         "expected " + std::to_string(tokens_) + " tokens of " + std::to_string(width) +
-                             " quantities to resample, found " + std::to_string(values.size()) + " values.");
+        throw InputError(ErrorId::stats_sample, "expected values for " + std::to_string(tokens_) +
+                                                    " tokens and " + std::to_string(width) +
+                                                    " quantities to resample, found " +
+                                                    std::to_string(values.size()) + " values.");
     }
     prefix_.resize(values.size() + width);
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -135,11 +135,12 @@ StepsCorrelation correlate_steps(const TraceReader& trace, const RunInfo& run,
         },
         place, options);
     if (found.tokens == 0) {
-        throw InputError(
-            ErrorId::run_unscored,
-            trace.name_of(run) + ": expected scored tokens with a number of annotation \"" + annotation.name +
-                "\", found none; annotate tokens that have a next one, or take the numbers of the "
-                "tokens themselves with --label-of token.");
+        throw InputError(ErrorId::run_unscored, trace.name_of(run) +
+                                                    ": expected scored tokens that annotation \"" +
+                                                    annotation.name +
+                                                    "\" gives a number, found none; annotate tokens that "
+                                                    "have a next one, or take the numbers of the "
+                                                    "tokens themselves with --label-of token.");
     }
     return found;
 }

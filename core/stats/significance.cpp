@@ -156,7 +156,7 @@ double sign_flip_p(std::span<const double> contributions) {
 
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens) {
     if (sums.size() != tokens.size()) {
-        throw InputError(ErrorId::input_invalid, "expected as many sums as numbers of tokens, found " +
+        throw InputError(ErrorId::input_invalid, "expected as many sums as token counts, found " +
                                                      std::to_string(sums.size()) + " and " +
                                                      std::to_string(tokens.size()) + ".");
     }

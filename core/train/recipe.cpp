@@ -163,8 +163,8 @@ void read_training(const JsonObject& training, Recipe& recipe) {
     recipe.context = training.required_integer("context", 1, most_context);
     recipe.batch = training.required_integer("batch", 1, most_batch);
     if (recipe.context * recipe.batch > most_tokens_per_step) {
-        training.fail("batch",
-                      "at most " + std::to_string(most_tokens_per_step) + " tokens a step (context x batch)");
+        training.fail("batch", "a batch of at most " + std::to_string(most_tokens_per_step) +
+                                   " tokens (context x batch)");
     }
     if (training.has("steps") == training.has("tokens")) {
         throw InputError(ErrorId::training_recipe,

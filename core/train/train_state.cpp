@@ -87,7 +87,8 @@ TrainCounters read_train_counters(const std::filesystem::path& path) {
     try {
         return parse_json(state->second, path).get<TrainCounters>();
     } catch (const nlohmann::json::exception& error) {
-        throw InputError(ErrorId::training_state, path, "the counters of a training state", error.what(),
+        throw InputError(ErrorId::training_state, path, "the counters of a training state",
+                         "other contents (" + std::string(error.what()) + ")",
                          "start again with --overwrite");
     }
 }

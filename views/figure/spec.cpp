@@ -180,8 +180,7 @@ FigureSpec from_json(const nlohmann::json& document, const std::filesystem::path
         json.fail("annotation", "a figure without \"quantity\"", "remove one of the two keys");
     }
     if (spec.kind == FigureKind::token_text && spec.quantity.minus_b && spec.runs.size() < 2) {
-        json.fail("quantity", "two runs for \"" + std::string(name_of(spec.quantity)) + "\"",
-                  "add the second run to \"runs\"");
+        json.fail("quantity", "a quantity of one run", "add the second run to \"runs\"");
     }
     // All panels have the theme of the page.
     for (FigureSpec& panel : spec.panels) {

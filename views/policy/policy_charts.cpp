@@ -26,8 +26,9 @@ const PolicyKind& kind_of(const ReplayTable& table, const std::string& name) {
     for (const PolicyKind* kind : table.kinds()) {
         known += kind->parameters.empty() ? "" : (known.empty() ? "" : ", ") + kind->name;
     }
-    throw InputError(ErrorId::json_value, "\"policies\": expected a policy with a threshold, whose signals " +
-                                              table.run + " has (" + known + "), found \"" + name + "\".");
+    throw InputError(ErrorId::json_value, "\"policies\": expected a policy with a threshold that " +
+                                              table.run + " can replay (" + known + "), found \"" + name +
+                                              "\".");
 }
 
 void check_costs(const ReplayTable& table, bool over_flops) {

@@ -23,7 +23,7 @@ void read_pause_token(const ConfigReader& reader, ModelConfig& config) {
     id = reader.json().integer("pause_token_id", 0, config_limits::vocabulary).value_or(id);
     if (config.candidate_methods.size() == 1 && id >= config.vocab_size) {
         reader.json().fail("pause_token_id", "an id below vocab_size " + std::to_string(config.vocab_size) +
-                                                 " (50288 if the key is absent)");
+                                                 " (an absent key means 50288)");
     }
 }
 

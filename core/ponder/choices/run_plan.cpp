@@ -40,8 +40,8 @@ std::vector<std::int64_t> parse_members(std::string_view text, const MemberRange
             dash == std::string_view::npos ? first : parse_count(entry.substr(dash + 1));
         if (first < 0 || last < first) {
             throw InputError(ErrorId::usage_value,
-                             range.option + ": expected " + range.what +
-                                 " as all, or as numbers and ranges from 0 such as 0,3-5, found '" +
+                             range.option + ": expected for the " + range.what +
+                                 " all, or numbers and ranges from 0 such as 0,3-5, found '" +
                                  std::string(entry) + "'; write " + range.usage + ".");
         }
         if (first < range.begin || last >= range.end) {
@@ -110,11 +110,10 @@ std::string AttentionChoice::text() const {
 
 void require_single_stream(const ModelConfig& config, const std::string& what) {
     if (config.depth.kind != DepthMixing::none && config.depth.kind != DepthMixing::depth_attention) {
-        throw InputError(
-            ErrorId::usage_unsuited,
-            what + ": expected a model with one residual stream, found depth mixing " +
-                to_string(config.depth.kind) +
-                ", which has no single stream after a layer; use the state at the end of each step.");
+        throw InputError(ErrorId::usage_unsuited,
+                         what + ": expected a model with one residual stream, found depth mixing " +
+                             to_string(config.depth.kind) +
+                             ", which has no single stream after a layer; leave the layers out.");
     }
 }
 

@@ -155,9 +155,9 @@ void Engine::check_place(const StatePlace& place, bool patched) const {
     }
     if (place.layer == StatePlace::end_of_step) {
         if (patched && method.wants_stream() && place.step < method.max_steps()) {
-            refuse("a layer", "the next step of this model reads the output of the last layer, " +
-                                  std::to_string(config().core_end() - 1) +
-                                  ", not the normed end of the step");
+            refuse("a layer", "name layer " + std::to_string(config().core_end() - 1) +
+                                  ", whose output the next step of this model reads, not the normed end of "
+                                  "the step");
         }
         return;
     }
