@@ -227,7 +227,7 @@ void MainWindow::showStatus() {
     // that is not among its candidates has no NLL until the whole text is scored at the end.
     const bool some = data_.isLive(selection_.runA().trace) && scored > 0 && scored < tokens - 1;
     parts << (scored == 0 ? u"no NLL yet"_s
-              : some      ? u"NLL %1 over %2 of %3 predicted tokens (the rest: after the generation)"_s.arg(
+              : some      ? u"NLL %1 over %2 of %3 predicted tokens (the rest are scored at the end)"_s.arg(
                                 format_nats(nll, 3), format_count(scored), format_count(tokens - 1))
                      : u"NLL %1 over %2 predicted tokens"_s.arg(format_nats(nll, 3), format_count(scored)));
     if (run->max_steps > 0) {

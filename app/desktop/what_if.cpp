@@ -127,7 +127,7 @@ void WhatIf::putState(qint64 token, int step) {
     startWhatIf(
         {{},
          {},
-         u"with the state of %1 (%2) at %3 (%4)"_s.arg(taken_.row).arg(taken_.step).arg(row).arg(step),
+         u"with token %1 step %2 at token %3 step %4"_s.arg(taken_.row).arg(taken_.step).arg(row).arg(step),
          {QJsonObject{{u"to"_s, place(selection_.sequence(), row, step)},
                       {u"from"_s, place(taken_.sequence, taken_.row, taken_.step)}}}});
 }

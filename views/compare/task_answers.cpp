@@ -130,7 +130,7 @@ void TaskAnswers::renew() {
                 auto* task = new QTreeWidgetItem(this, {QString::fromStdString(one.report.task), accuracy});
                 for (std::size_t k = 0; k < one.report.accuracy_by_step.size(); ++k) {
                     auto* step = new QTreeWidgetItem(
-                        task, {u"Read out at step %1"_s.arg(k), share_text(one.report.accuracy_by_step[k])});
+                        task, {u"Read-out at step %1"_s.arg(k), share_text(one.report.accuracy_by_step[k])});
                     documents(step, u"Became right"_s, one.sample, one.report.flips[k].became_right);
                     documents(step, u"Became wrong"_s, one.sample, one.report.flips[k].became_wrong);
                 }

@@ -221,8 +221,7 @@ bool ExportDialog::openSpec(const QString& file) {
         FigureSpec spec = read_figure_spec(path_of(file));
         for (RunName& run : spec.runs) {
             if (!data_.isOpen(path_text(run.trace))) {
-                message_->setText(
-                    u"%1 is in %2, which is not open. Open %2 first."_s.arg(file, path_text(run.trace)));
+                message_->setText(u"%1 needs %2. Open %2 first."_s.arg(file, path_text(run.trace)));
                 return false;
             }
             run = by_name(run, data_.runs(path_text(run.trace)));
