@@ -395,7 +395,7 @@ private Q_SLOTS:
         stage.window.selection().setToken(11);
         stage.whatIf(u"Paste the State of"_s).at(0)->trigger();
         waitForArguments();
-        QVERIFY2(value("--name=").contains("5 (0)") && value("--name=").contains("10 (0)"),
+        QVERIFY2(value("--name=").contains("token 5 step 0") && value("--name=").contains("token 10 step 0"),
                  value("--name=").constData());
         back();
 
