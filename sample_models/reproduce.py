@@ -122,7 +122,7 @@ def scale_needed(values):
     tokens. Several seeds: how many seeds, for a power of 0.8 at the 5 % level."""
     mean = sum(one["value"] for one in values) / len(values)
     if mean == 0:
-        return "unknown, because the figure is 0"
+        return "unknown: the figure is 0"
     if len(values) == 1:
         times = ((values[0]["high"] - values[0]["low"]) / 2 / abs(mean)) ** 2
         return f"{max(times, 1):,.1f} times the text" if times < 1e4 else "10,000 times the text or more"
@@ -165,7 +165,7 @@ def steps_of_tokens(bench):
         first, others = measured[0], measured[1:]
         for claim, key in ((hard, "hard"), (early, "early")):
             bench.interval(claim, paper, first[key], +1, " (Spearman)", [one[key] for one in others])
-        paper_words = 'shares: "the", "of" 66–74 %, "a" 0.07 % (PonderLM-3)'
+        paper_words = '"the", "of" drop it in 66–74 %, "a" in 0.07 % (PonderLM-3)'
         claim = f"{method}: frequent function words drop the last step more often than other tokens"
         if first["words"] is None:
             bench.say(claim, paper_words, first["shown"], "not decided")
@@ -206,7 +206,7 @@ def learned_against_random(bench):
         found = [against_learned(bench, run) for run, in bench.seeds(model, options=("--policy", "full", "--record", "steps"), suffix=" full")]
         for rule in ("uniform", "geometric"):
             if found:
-                bench.interval(claim.format(rule), "the learned gate wins", found[0][rule], +1, ", replayed", [one[rule] for one in found[1:]])
+                bench.interval(claim.format(rule), "the learned gate wins", found[0][rule], +1, " (replay)", [one[rule] for one in found[1:]])
             else:
                 bench.say(claim.format(rule), "the learned gate wins", "", NO_MODEL)
 
@@ -244,7 +244,7 @@ def jacobi(bench, iterations=8):
     """The factor by which the change of the latent inputs shrinks from one refresh of all slots to the next."""
     for model, method in (("ponderlm2-llama", "PonderLM-2"), ("ponderlm3-llama", "PonderLM-3")):
         claim = f"{method}: the Jacobi error shrinks with every iteration"
-        paper = "0.433 (PonderLM-3), which we read as each iteration's factor"
+        paper = "error × 0.433 an iteration, as we read PonderLM-3"
         name = f"{model} jacobi {iterations}"
         # The passage is enough, because every token is a measurement.
         if bench.run(model, "--jacobi", iterations, name=name, text=bench.options.passage) is None:
@@ -263,7 +263,7 @@ def jacobi(bench, iterations=8):
         low, high = (value ** (1 / (moving - 1)) for value in mean)
         worst = spread_of(max(b / a for a, b in zip(values, values[1:])) for values in drawn)
         factor = (means[moving - 1] / means[0]) ** (1 / (moving - 1))
-        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} in the slowest iteration; mean change by iteration " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} in the slowest; mean change by iteration " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
         bench.say(claim, paper, shown, "yes" if worst[1] < 1 else "no" if worst[0] > 1 else "not decided")
 
 
@@ -394,7 +394,8 @@ def write(bench):
         f"Written by `sample_models/reproduce.py` on {options.text.stat().st_size:,} bytes of {options.text.stem.replace('_', ' ')}, with {options.replicates:,} bootstrap replicates.",
         "These models have about a million parameters; most were trained on half a million tokens. Rows are results about these models, not methods.",
         "Two methods are compared over their common seeds: the bootstrap draws seeds and text together. A claim about one method is decided if all its seeds agree. A positive difference or correlation supports the claim.",
-        "`to decide`: how much text or how many seeds would decide the claim if the figure does not change.",
+        "Known difficulty counts the facts that a prediction must combine.",
+        "`to decide`: the text or seeds that would decide the claim if `ours` stays the same.",
         "",
         "| claim | paper | ours | verdict | to decide |",
         "| --- | --- | --- | --- | --- |",
