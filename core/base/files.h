@@ -26,7 +26,7 @@ public:
     [[nodiscard]] std::string_view text() const;
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Hints to the operating system. The bytes do not change. \p part may lie in any mapped file.
+    /// These functions give the operating system hints. \p part may lie in any mapped file.
     void expect_sequential_reads() const;
     static void will_need(std::span<const std::byte> part); ///< start to read \p part in the background
     static void done_with(std::span<const std::byte> part); ///< the system may drop these pages

@@ -109,8 +109,8 @@ private:
     std::shared_ptr<std::set<std::string, std::less<>>> asked_;
 };
 
-/// The value that \p known pairs with the text of \p key; \p otherwise if the key is absent. InputError: the
-/// text is not in \p known, or the key is absent and there is no \p otherwise.
+/// The value that \p known pairs with the text of \p key. If the key is absent, returns \p otherwise.
+/// InputError: the text is not in \p known, or key and \p otherwise are absent.
 template <typename Value>
 Value choice(const JsonObject& section, std::string_view key,
              std::initializer_list<std::pair<std::string_view, Value>> known,

@@ -109,7 +109,7 @@ struct SizeDefaults {
     bool tied = false;
     Activation activation = Activation::silu;
     NormKind norm = NormKind::rms_norm;
-    bool null_head_dim_divides = false; ///< a null head_dim means hidden_size / heads; false: the default
+    bool null_head_dim_divides = false; ///< null means hidden_size / heads; false: `head_dim` above
 
     std::string_view hidden_key = "hidden_size";
     std::string_view layers_key = "num_hidden_layers";
@@ -139,10 +139,10 @@ struct RopeKeys {
 };
 /// Needs config.head_dim and config.max_positions.
 void read_rope(const ConfigReader& reader, ModelConfig& config, const RopeKeys& keys);
-/// The same for architectures with two rotary tables, for full and for sliding layers. Needs
+/// Reads the two rotary tables of an architecture: one for full layers, one for sliding layers. Needs
 /// config.sliding_windows. The older rope_scaling sets the table of full layers. rope_parameters has a
 /// section for each kind of layer. InputError: rope_parameters has keys, but neither section. With \p
-/// flat_is_full this is allowed: these keys set the table of full layers, and rope_theta sets both tables.
+/// flat_is_full such keys set the table of full layers, and their rope_theta sets both tables.
 void read_rope_by_kind(const ConfigReader& reader, ModelConfig& config, const RopeKeys& full_keys,
                        const RopeKeys& sliding_keys, bool flat_is_full = false);
 

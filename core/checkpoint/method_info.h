@@ -55,7 +55,7 @@ struct PublicForm {
     std::optional<std::int64_t> PublicKeys::*steps = &PublicKeys::thoughts;
     const char* steps_key = "num_latent_thoughts";
     void (*read)(const ConfigReader& reader, ModelConfig& config, const PublicKeys& keys) = nullptr;
-    /// Keys that only this method reads and that a training recipe may set, besides PublicKeys.
+    /// Keys that only this method reads and that a training recipe may set. PublicKeys are not listed here.
     std::vector<std::string_view> keys = {};
 
     /// Whether the config has latent thoughts and `recurrent_model` switches them on.

@@ -156,7 +156,7 @@ struct ReleasedConfig {
     std::vector<bool> value_embeddings;      ///< parcae: whether each block has value embeddings
     bool positions_end = false;              ///< only the first max_positions positions have rotation angles
     double update_rate = 1.0;                ///< dory: factor on the stored update rates (lambda_1, lambda_2)
-    double deviation = 1.0;                  ///< dory: initial value of the stored scales, and their divisor
+    double deviation = 1.0;         ///< dory: stored scales start at this value, and are divided by it
     bool last_loop_kv = false;      ///< dory: decoding reads the last loop's K and V of earlier tokens
     std::int64_t low_passes = 0;    ///< hrm_text: passes of the low stack in a cycle
     bool prefix_lm = false;         ///< hrm_text: trained with bidirectional attention in the prompt
@@ -202,7 +202,7 @@ struct DepthMixingConfig {
     DepthMixing kind = DepthMixing::none;
     std::int64_t stride = 1;        ///< every layer mixes the earlier layers 0, stride, 2 * stride, ...
     std::int64_t recent_window = 0; ///< every layer also mixes this many layers directly before it
-    /// The layers have q_norm and k_norm. The authors' Llama has them even without depth mixing.
+    /// The layers have q_norm and k_norm. Depth-Attention's Llama may have them without depth mixing.
     bool use_qk_norm = false;
     bool key_norm_after_rope = false;
     std::int64_t streams = 4;             ///< mhc

@@ -53,8 +53,8 @@ private:
 };
 
 /// Writes a safetensors file atomically. For alignment, tensors with wider elements come first. Tensors of
-/// equal width keep their order. Throws the errors of AtomicFile. std::invalid_argument: a view's size and
-/// shape differ, or two tensors have the same name. nlohmann::json::exception: a text is not UTF-8.
+/// equal width keep their order. Throws the errors of AtomicFile. std::invalid_argument: a view's bytes do
+/// not fit its shape, or two tensors share a name. nlohmann::json::exception: a text is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

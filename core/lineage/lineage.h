@@ -27,11 +27,11 @@ struct LayerPair {
 
 /// AWM: unbiased linear CKA of W_q and of W_k over the aligned input dimensions.
 struct AttentionMatch {
-    bool aligned = true; ///< dimensions aligned by shared tokens; false: in stored order (no tokenizer)
+    bool aligned = true; ///< dimensions aligned by shared tokens; false: no shared tokens, stored order
     std::int64_t shared_tokens = 0; ///< tokens with the same text in both vocabularies
     bool base_is_a = true;          ///< the base is the wider model; A if the widths are equal
-    /// For each of the n dimensions of the other model (the target): the assigned dimension of the base, and
-    /// its sign (-1, 0, 1).
+    /// The model that is not the base is the target. Each of its n dimensions has an assigned dimension of
+    /// the base and a sign (-1, 0, 1).
     std::vector<std::int64_t> base_dimension;
     std::vector<int> sign;
     double mean_cosine = 0; ///< mean |cosine| of the assigned embedding columns; 0 if not aligned
@@ -47,9 +47,9 @@ struct AttentionMatch {
     /// Standard deviation of a layer's CKA under a random relabelling of the n dimensions: sqrt(2 / (n (n -
     /// 3))).
     double chance_deviation = 0;
-    /// Distance of the similarity from the published mean of independent models, in deviations.
-    double z = 0;           ///< signed; unit: the larger deviation (published or chance); gives the verdict
-    double z_published = 0; ///< absolute; unit: the published deviation (90 independent pairs of LLMs)
+    /// The similarity minus the published mean of independent models, in standard deviations.
+    double z = 0;           ///< in units of the larger deviation (published or chance); decides the verdict
+    double z_published = 0; ///< absolute; in units of the published deviation (90 independent pairs)
 
     [[nodiscard]] std::int64_t dimensions() const { return static_cast<std::int64_t>(base_dimension.size()); }
     [[nodiscard]] std::int64_t dimensions_in_place() const;
@@ -83,7 +83,7 @@ struct Lineage {
 };
 
 struct LineageOptions {
-    std::int64_t tokens = 4096; ///< the invariant terms use at most this many shared tokens, the rarest
+    std::int64_t tokens = 4096; ///< the invariant terms use at most this many shared tokens: the rarest
 };
 
 /// The basis of the verdict, one sentence.

@@ -13,9 +13,9 @@
 
 namespace ponderscope {
 
-/// The matrices of a checkpoint of any backbone under common names, [out, in], fp32. Each request reads the
-/// mapped files again. InputError: a tensor whose shape differs from config.json, or with a value that is not
-/// finite.
+/// The matrices of a checkpoint, by names that all backbones share. They are [out, in], fp32. Each request
+/// reads the mapped files again. InputError: a tensor whose shape differs from config.json, or with a value
+/// that is not finite.
 class StoredWeights {
 public:
     /// InputError: no layer has query and key weights, or there is no embedding.
@@ -27,7 +27,7 @@ public:
     /// Layers with W_q and W_k.
     [[nodiscard]] const std::vector<std::int64_t>& layers() const { return layers_; }
 
-    /// Rows of the input embedding, [rows, d], after the projection into the stack (OPT).
+    /// Rows of the input embedding, [rows, d]. A projection into the stack (some OPT models) is applied.
     [[nodiscard]] at::Tensor embedding(std::span<const std::int64_t> rows) const;
 
     enum class Matrix : std::uint8_t { query, key, value, output, up, gate, down };

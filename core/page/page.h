@@ -10,12 +10,12 @@
 
 namespace ponderscope {
 
-/// Options of a page: one run, or two runs side by side, as a self-contained HTML file without network
-/// access. The file is page.html with the packed data (packed.cpp).
+/// Options of a page. A page is a self-contained HTML file that shows one run, or two side by side, without
+/// network access. It is page.html with the packed data (packed.cpp).
 struct PageOptions {
     std::string title;                   ///< empty: the trace's name
     std::vector<std::int64_t> sequences; ///< numbers of the sequences to show, in this order; empty: all
-    std::int64_t max_tokens = 100'000;   ///< limit of the shown text; the numbers above it cover all tokens
+    std::int64_t max_tokens = 100'000;   ///< limit of the shown text; the numbers cover all tokens
     BootstrapOptions bootstrap;          ///< options of the intervals
 };
 

@@ -69,7 +69,7 @@ public:
     bool read(std::uint64_t offset, std::span<std::byte> out);
     /// Marks the file as changed, so that the next snapshot asks the server. Never waits.
     void expire();
-    /// Whether a snapshot may show old content because older ones were open. Open a new one after they end.
+    /// Whether open snapshots may show old content. A new snapshot after their end shows the new content.
     [[nodiscard]] bool is_stale() const { return stale_; }
     /// Calls expire(), unless a snapshot has asked the server within the last second. Called when the file is
     /// opened.

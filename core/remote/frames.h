@@ -63,7 +63,7 @@ public:
     std::string data;
 };
 
-/// Throws ProtocolFault if too few bytes remain. The bytes must outlive the object.
+/// Reads numbers and texts from bytes that outlive the object. ProtocolFault: too few bytes remain.
 class Unpacker {
 public:
     explicit Unpacker(std::string_view data) : data_(data) {}

@@ -14,9 +14,9 @@ namespace ponderscope {
 /// The pages of an SQLite file and its write-ahead log in one read transaction. serve.h sends them to readers
 /// on other machines. For one thread. Throws SqliteFailure and EnvironmentError.
 ///
-/// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent: the lock of the transaction
-/// prevents a restart of the log and newer pages in the file. A page comes from its last frame in the part of
-/// the log that the log's index covers. A page without such a frame comes from the file.
+/// Source: https://www.sqlite.org/walformat.html. The snapshot is consistent: while the transaction holds its
+/// lock, the log does not restart, and the file gets no newer pages. A page comes from its last frame in the
+/// part of the log that the log's index covers. A page without such a frame comes from the file.
 class PageSnapshot {
 public:
     /// InputError: the path does not exist, is a folder, or is not an SQLite file.

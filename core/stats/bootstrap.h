@@ -38,7 +38,7 @@ struct BootstrapOptions {
     std::stop_token stop = {};  ///< throws Cancelled
 };
 
-/// The least number of clusters for draws of whole clusters. With fewer, their spread is too uncertain.
+/// The least number of clusters for draws of whole clusters. The spread of fewer clusters is too uncertain.
 inline constexpr std::int64_t least_clusters = 30;
 /// Power for the smallest detectable difference.
 inline constexpr double usual_power = 0.8;
@@ -48,9 +48,9 @@ struct Estimate {
     double value = 0;
     double low = 0;
     double high = 0;
-    double standard_error = 0; ///< standard deviation of the replicates (perplexity: by the delta method)
-    /// The smallest detectable difference: the true difference that a two-sided test at level 1 - `level`
-    /// finds with probability 0.8 in such a sample (Student's test over the units; Miller 2024, section 5).
+    double standard_error = 0; ///< standard deviation of the replicates; of a perplexity, by the delta method
+    /// The smallest detectable difference: if this is the true difference, a two-sided Student's test over
+    /// the units at level 1 - `level` finds it with probability 0.8 (Miller 2024, section 5).
     double detectable = not_a_number;
 };
 
@@ -70,7 +70,7 @@ struct Resampling {
     [[nodiscard]] BootstrapOptions apply(BootstrapOptions options) const;
     /// \p options with the block length of this sample, for the other samples of a report.
     [[nodiscard]] BootstrapOptions same_length(BootstrapOptions options) const;
-    /// "1,200 clusters drawn whole", "circular blocks of 37 tokens (Politis-White)"
+    /// "1,200 clusters drawn whole", "circular blocks of 37 tokens"
     [[nodiscard]] std::string words() const;
     /// Notices for the user: the population of the interval, and warnings about a small sample.
     [[nodiscard]] Notices notices() const;
@@ -79,14 +79,14 @@ struct Resampling {
 /// Whether a bootstrap of a sample with this number of clusters draws whole clusters.
 bool draws_whole_clusters(const BootstrapOptions& options, std::int64_t clusters);
 
-/// Chooses the unit and the block length if \p options leave them open. \p series: series of one value for
-/// each token, from which the intervals are computed. The block length is the longest optimal_block_length()
-/// of all series. InputError: options out of range, or unit `clusters` with a single cluster.
+/// Chooses the unit and the block length if \p options leave them open. Each of the \p series has one value
+/// per token. The block length is their largest optimal_block_length(), at least tokens / 10,000. InputError:
+/// options out of range, or unit `clusters` with a single cluster.
 Resampling choose_resampling(const TokenLayout& layout, std::span<const std::span<const double>> series,
                              const BootstrapOptions& options = {});
 
-/// For each unit: `sums` [units, width] of the quantities over its tokens, and `tokens` [units], the number
-/// of its tokens. Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
+/// `sums` [units, width] are the sums of each quantity over the tokens of a unit, `tokens` [units] the
+/// numbers of tokens. Units are clusters, or consecutive blocks (the last block of a stretch may be shorter).
 struct UnitSums {
     std::size_t width = 0;
     std::vector<double> sums;
@@ -98,14 +98,14 @@ struct UnitSums {
 /// Prefix sums of W quantities per token, for a sample of stretches of contiguous tokens.
 ///
 /// The sum over a block is the difference of two prefixes, so a statistic of sums (a mean, a ratio, a
-/// correlation) need not read single tokens. For draws of whole clusters, stores one sum for each cluster
-/// instead.
+/// correlation) need not read single tokens. If whole clusters are drawn, the object has no prefix sums, but
+/// one sum for each cluster.
 class PrefixSums {
 public:
     /// \p values: [tokens, width], row-major. InputError: a value that is not finite, or a layout with
     /// another number of tokens.
     PrefixSums(std::span<const double> values, std::size_t width, TokenLayout layout);
-    /// For whole clusters. InputError: a value that is not finite.
+    /// For draws of whole clusters. InputError: a value that is not finite.
     explicit PrefixSums(UnitSums clusters);
 
     [[nodiscard]] std::size_t width() const { return width_; }
@@ -182,7 +182,7 @@ Estimate interval_of(double value, std::vector<double> replicates, const SmallSa
 double critical_value(const SmallSample& small, const BootstrapOptions& options);
 
 /// Estimates of statistics with their intervals. All use the same draws, so their differences are paired. An
-/// automatic unit or block length is chosen for the first quantity.
+/// automatic block length comes from the first quantity of \p sums.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
 /// The same, but stores each estimate at a given address.
@@ -226,7 +226,7 @@ private:
 /// autocorrelations in a row are near zero. Autocovariances are taken inside stretches but around the mean of
 /// all tokens, so texts with different means lead to long blocks. At most min(3 √n, n / 3).
 ///
-/// A real number of tokens; 1 if the series is constant or has fewer than 8 values. O(n √n) at worst.
+/// Not rounded; 1 if the series is constant or has fewer than 8 values. O(n √n) at worst.
 double optimal_block_length(std::span<const double> series, const TokenLayout& layout);
 
 } // namespace ponderscope

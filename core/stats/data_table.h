@@ -26,7 +26,7 @@ enum class CellFormat : std::uint8_t {
 };
 
 struct TableColumn {
-    std::string key;   ///< name in JSON and CSV ("a.b": a_b in CSV, b of object a in JSON); empty: omitted
+    std::string key;   ///< name in CSV and JSON; "a.b" is a_b in CSV, a nested key in JSON; empty: omitted
     std::string title; ///< empty: only JSON and CSV have the column
     CellFormat format = CellFormat::number;
     int decimals = 4;
@@ -50,7 +50,7 @@ struct DataTable {
     [[nodiscard]] const Cell& at(std::size_t row, const std::string& key) const;
 };
 
-/// "1.947 [1.682, 1.922]"; "-" without a value.
+/// "1.947 [1.882, 2.012]"; "-" without a value.
 std::string cell_text(const Cell& cell, const TableColumn& column);
 /// A number as double; NaN for other cells.
 double cell_value(const Cell& cell);

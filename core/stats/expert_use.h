@@ -15,8 +15,8 @@ namespace ponderscope {
 struct LayerExperts {
     std::string layer;              ///< the layer's number in the model
     std::vector<std::int64_t> load; ///< [E] how often each expert was chosen, over tokens and steps
-    std::int64_t choices = 0;       ///< tokens × steps that ran; `load` sums up to k times this number
-    std::int64_t pairs = 0;         ///< choices at a step that the preceding token also ran
+    std::int64_t choices = 0;       ///< pairs (token, step) that ran; the sum of `load` is k times this
+    std::int64_t pairs = 0;         ///< choices whose step also ran for the preceding token
     std::int64_t repeats = 0;       ///< pairs in which both tokens chose the same set of experts
 
     [[nodiscard]] double share(std::size_t expert) const; ///< choices of this expert / choices; NaN: none
@@ -31,10 +31,10 @@ struct ExpertUse {
 std::optional<ExpertUse> expert_use(const TraceReader& reader, const RunInfo& run,
                                     const std::stop_token& stop = {});
 
-/// Agreement of the experts that two runs over the same tokens choose in a layer.
+/// How far two runs over the same tokens choose the same experts in a layer.
 struct ExpertAgreement {
     std::string layer;
-    std::int64_t tokens = 0; ///< tokens × steps that ran in both runs
+    std::int64_t tokens = 0; ///< pairs (token, step) that ran in both runs
     double common = 0;       ///< mean share of the chosen experts that both runs chose
     double same = 0;         ///< share of `tokens` with the same set of experts in both runs
 };

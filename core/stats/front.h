@@ -10,7 +10,7 @@
 
 namespace ponderscope {
 
-/// Alternatives compared with a reference over the same rows: tokens, or clusters of tokens.
+/// Differences of alternatives from a reference over the same rows. A row is a token or a cluster of tokens.
 struct PairedDifferences {
     /// mean of each alternative minus mean of the reference, with pointwise intervals
     std::vector<Estimate> each;

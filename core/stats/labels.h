@@ -14,7 +14,7 @@
 
 namespace ponderscope {
 
-/// Classes ("easy", "carry 2", "a name") of parts of texts. Parts are given in bytes (they fit every
+/// Classes ("easy", "carry 2", "a name") of parts of texts. Parts are given in bytes (valid for every
 /// tokenizer) or tokens.
 struct Labels {
     std::filesystem::path file;
@@ -24,8 +24,8 @@ struct Labels {
 
     /// The labels that were recorded with the texts of a run; there may be none. `file` is the trace.
     static Labels recorded(const TraceReader& trace, const RunInfo& run);
-    /// The classes of an annotation. Numbers become fifths of the tokens with a value ("2 to 5"). Equal
-    /// numbers stay in one class. `file` is the file of the annotations.
+    /// The classes of an annotation. A numeric annotation gives at most five classes ("2 to 5") with about
+    /// equally many tokens. Equal numbers stay in one class. `file` is the file of the annotations.
     static Labels annotated(const AnnotationReader& annotations, const AnnotationInfo& annotation);
 };
 
@@ -48,7 +48,7 @@ LabelledTokens label_tokens(const TraceReader& trace, const RunInfo& run, const 
 /// Steps and NLL of a class with intervals. Tokens of a class depend on each other, so the units of the tests
 /// are clusters or blocks.
 struct LabelledClass {
-    TokenGroup group; ///< p as in token_groups.h, over the labelled tokens; q over all classes
+    TokenGroup group; ///< p and q as in token_groups.h: p over labelled tokens, q over all classes
     Estimate steps;
     Estimate nll;
     Estimate steps_difference; ///< mean steps minus mean steps of the labelled tokens in other classes

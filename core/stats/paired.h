@@ -65,8 +65,8 @@ Statistic bits_per_byte(std::size_t nll, std::size_t bytes, double centre = 0);
 Estimate exponential(const Estimate& mean);
 
 /// The comparison of two runs in `ponderscope compare` and the Compare panel. Differences are A - B. A
-/// negative difference means that A is better. Losses in nats, perplexity = exp(mean NLL), paired bootstrap
-/// (methods.md section 11).
+/// negative difference means that A is better. Losses are in nats, and perplexity is exp(mean NLL). The
+/// bootstrap is paired (methods.md section 11).
 struct PairedComparison {
     std::int64_t tokens = 0;
     Estimate mean_a; ///< nats a token

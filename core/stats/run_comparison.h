@@ -19,7 +19,7 @@
 
 namespace ponderscope {
 
-/// The runs of a comparison, all or some of their tokens, and options. A single run gets only its interval.
+/// The runs to compare, the tokens to use, and options. A single run gets only its interval.
 struct ComparisonRequest {
     struct Run {
         std::filesystem::path trace;
@@ -56,8 +56,8 @@ struct RunComparison {
     Notices notices;             ///< partial runs, few blocks, tokens that one run lacks
 };
 
-/// Restricts a comparison to \p places, given in ascending order. The units of the intervals stay the same
-/// clusters or blocks. Units have different numbers of selected tokens, so means are ratios (unit_mean in
+/// Restricts a comparison to \p places, given in ascending order. The intervals keep the clusters or blocks
+/// of \p comparison. Units have different numbers of selected tokens, so means are ratios (unit_mean in
 /// core/stats/significance.h). Steps, FLOPs, bits per byte and correlations become NaN, because \p comparison
 /// lacks their data. Unknown places are ignored.
 RunComparison only_places(const RunComparison& comparison, const std::vector<RunComparison::Place>& places);
@@ -86,9 +86,9 @@ struct Winners {
 };
 
 /// \p by: "class", "type" (the 20 most frequent types), "position" or "difficulty" (fifths of the mean of
-/// both runs' NLL). Groups by the NLL of one run alone would favour the other run on hard tokens by chance. A
-/// and B are the first two runs of the comparison. A type is the predicted token's id. \p request: the
-/// request of the comparison. InputError: there is no second run.
+/// both runs' NLL). If one run's NLL alone formed the groups, the other run would look better on hard tokens
+/// by chance. A and B are the first two runs of the comparison. A type is the predicted token's id. \p
+/// request: the request of the comparison. InputError: there is no second run.
 Winners winners_of(const RunComparison& comparison, const ComparisonRequest& request, const std::string& by,
                    const std::stop_token& stop = {});
 

@@ -128,7 +128,7 @@ private:
 /// The token to which labels and types refer: the predicted token, or the token at the position.
 enum class LabelPlace : std::uint8_t { prediction, token };
 
-/// Tokens with a target. All vectors have one length.
+/// Tokens with a target. All vectors have the same length.
 struct ScoredTokens {
     std::vector<std::int32_t> id;
     std::vector<double> steps;

@@ -45,7 +45,7 @@ struct Moments {
 /// machine. 1 if all units are zero; NaN if a unit is NaN.
 double sign_flip_p(std::span<const double> contributions);
 
-/// The mean over tokens with its standard error over units, which are sums over different numbers of tokens.
+/// The mean over tokens with its standard error over units. Units may have different numbers of tokens.
 struct UnitMean {
     double mean = 0;           ///< sum of the values / sum of the tokens
     double standard_error = 0; ///< sqrt(n / (n - 1) Σ (sum_u - mean · tokens_u)²) / Σ tokens; NaN: one unit
@@ -54,7 +54,7 @@ struct UnitMean {
 /// \p sums, \p tokens: one entry for each unit. For units of one token: the usual mean and standard error.
 UnitMean unit_mean(std::span<const double> sums, std::span<const double> tokens);
 
-/// Sums over the tokens of a group, one for each cluster or block that contains tokens of the group.
+/// The sum over a group's tokens in each cluster or block that contains tokens of the group.
 struct GroupTotals {
     std::vector<double> sums, tokens; ///< one entry for each unit, in the order of first use
     std::int64_t count = 0;
@@ -77,7 +77,7 @@ struct Flips {
     std::int64_t only_b = 0;
     std::int64_t both_wrong = 0;
     Estimate difference; ///< share of right predictions, A - B, with the interval over clusters or blocks
-    double p = 0;        ///< two-sided p by sign flips of the units' only_b - only_a
+    double p = 0;        ///< two-sided p by sign flips of only_b - only_a in each unit
     double mcnemar = 0;  ///< exact two-sided McNemar p, which treats tokens as independent
 };
 /// Two-sided exact (binomial) p of McNemar's test; 1 without discordant pairs.

@@ -36,7 +36,7 @@ struct TaskOption {
 struct TaskDocument {
     std::string name;
     std::vector<TaskOption> options;
-    TaskPart context; ///< context of the first option; options with the same context share its computation
+    TaskPart context; ///< context of the first option, counted once for all options
 
     /// Whether the most likely option is right. For a single option: whether greedy decoding produces it. \p
     /// by_length: compare NLL per character. \p step: read out at this step; negative: at the steps that the
@@ -67,7 +67,7 @@ struct TaskReport {
     std::int64_t documents = 0;
     Estimate accuracy;      ///< share of documents
     Estimate accuracy_norm; ///< accuracy by NLL per character; NaN if documents have one option
-    Estimate perplexity;    ///< of right options, per token; per option if each document has one option
+    Estimate perplexity;    ///< per token of right options; if documents have one option, per option
     Estimate context_steps, right_steps, wrong_steps; ///< mean over tokens; NaN without tokens
     Estimate steps;                                   ///< mean over all tokens
     Estimate flops;                                   ///< per document

@@ -30,9 +30,9 @@ struct TokenGroup {
     double mean_nll = 0;        ///< nats
     double dropped = 0;         ///< share of tokens that stop before the last step K
     double steps_elsewhere = 0; ///< mean steps of all other tokens; NaN if there are none
-    /// Two-sided p of "the group's mean steps equal the others'": sign flips of the clusters' (or blocks')
-    /// score contributions Σ (x - mean x)(steps - mean steps), where x is 1 for the group's tokens and 0 for
-    /// others. A group in few clusters never has a small p, even with many tokens. NaN for fewer than two
+    /// Two-sided p of "the group's mean steps equal the others'". The test flips the signs of sums, one for
+    /// each cluster (or block): Σ (x - mean x)(steps - mean steps), where x is 1 for the group's tokens and 0
+    /// for others. A group in few clusters never has a small p, even with many tokens. NaN for fewer than two
     /// tokens, or without other tokens.
     double p = 0;
     double q = 0; ///< q-value over all groups of the table (false_discovery_q)
@@ -44,7 +44,7 @@ struct TokenGroups {
     std::int64_t scored = 0;
     Resampling resampling;  ///< the units of the tests
     std::int64_t units = 0; ///< independent clusters or blocks of the tests, at most most_test_units
-    bool joined = false;    ///< neighbouring units were joined into `units`
+    bool joined = false;    ///< the tests join neighbouring clusters or blocks
 };
 
 /// The largest number of units in the tests of token types. If there are more, neighbouring clusters or
@@ -57,7 +57,7 @@ struct GroupingOptions {
     LabelPlace types = LabelPlace::token; ///< the type of the token, or of the predicted token
 };
 
-/// Tokens with their group (-1: none), steps, NLL and unit, all of one length.
+/// Tokens with their group (-1: none), steps, NLL and unit. All spans have the same length.
 struct GroupedTokens {
     std::span<const std::int32_t> group;
     std::span<const double> steps, nll;

@@ -15,7 +15,7 @@
 
 namespace ponderscope {
 
-/// Token texts by id and ids by text, in one pool of bytes. Movable, not copyable.
+/// Finds a token's text by its id, and its id by its text. One pool holds all texts. Movable, not copyable.
 class TokenTexts {
 public:
     TokenTexts() = default;

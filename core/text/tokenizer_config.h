@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// The pre-tokenizer of the classes for Qwen 2 or GPT-2, in the form of a tokenizer.json.
+/// The pre-tokenizer of Qwen2Tokenizer (\p qwen2) or GPT2Tokenizer, in the form of a tokenizer.json.
 nlohmann::json pre_tokenizer_of_class(bool qwen2, bool add_prefix_space);
 
 /// Reads an entry of "added_tokens" or "added_tokens_decoder", except for its id. InputError.
@@ -35,8 +35,8 @@ private:
     std::int32_t next_id_; ///< next free id, for append()
 };
 
-/// The tokenizer settings of a folder besides the vocabulary: tokenizer_config.json. If it has no
-/// "added_tokens_decoder", also special_tokens_map.json and added_tokens.json (files from before 2023).
+/// The tokenizer settings in a folder's tokenizer_config.json. If this file has no "added_tokens_decoder",
+/// reads special_tokens_map.json and added_tokens.json too (files from before 2023).
 class TokenizerConfig {
 public:
     /// \p usual: the default of the start, end and unknown token. InputError.
@@ -55,8 +55,8 @@ public:
     /// Sets the start and end token to the tokens in the files, or else to the defaults of the folder's
     /// tokenizer class. Call it after add_to.
     void name_start_and_end(TokenizerParts& parts) const;
-    /// Changes \p parts, read from the tokenizer.json \p document, as the folder's tokenizer class does in
-    /// transformers 5. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops the
+    /// Changes \p parts as the folder's tokenizer class in transformers 5 does. \p document: their
+    /// tokenizer.json. Adds notices about differences from transformers 4 or 5. GPTNeoXTokenizer drops the
     /// start and end tokens of the post-processor. add_bos_token and add_eos_token have no effect if a
     /// tokenizer.json exists. For some classes transformers 5 builds its own normalizer and pre-tokenizer;
     /// this function keeps the parts of tokenizer.json.

@@ -7,8 +7,8 @@
 
 namespace ponderscope {
 
-/// Appends labels for the entries of a signal's axis `source` or `layer` to its description: "... Sources: 0,
-/// 4, 1 before, own." An index alone does not name an entry: entry 1 need not be layer 1.
+/// Appends the labels of the axis `source` or `layer` to a signal's description: "... Sources: 0, 4, 1
+/// before, own." An index alone does not name an entry: entry 1 need not be layer 1.
 std::string with_column_labels(const std::string& description, const std::vector<std::string>& labels);
 
 /// Reads the labels from a description. If it does not have \p count labels, returns "0", "1", ...

@@ -185,7 +185,7 @@ public:
 private:
     sqlite3* handle_ = nullptr;
     std::map<std::string, Statement> prepared_;
-    std::filesystem::path left_log_of_; ///< for close(): the local file that this object reads; else empty
+    std::filesystem::path left_log_of_; ///< for close(): the file if it is local and access is `read`
 };
 
 /// Removes a database with its -wal, -shm and -journal files.

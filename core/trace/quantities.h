@@ -21,13 +21,13 @@ struct QuantityInfo {
     Quantity quantity;
     std::string_view key;        ///< name in Find and on the command line
     std::string_view column;     ///< column in the trace and in figure specifications
-    std::string_view difference; ///< name of A - B in figure specifications
+    std::string_view difference; ///< name of run A - run B in figure specifications
     std::string_view name;
     std::string_view unit; ///< empty for counts
     NumberKind number;
-    std::string_view meaning;      ///< tooltip if shown at the predicted token
-    std::string_view meaning_next; ///< tooltip if shown at the token before the predicted token
-    std::string_view lower;        ///< meaning of A - B < 0, for tooltips
+    std::string_view meaning;      ///< tooltip if views show the value at the predicted token
+    std::string_view meaning_next; ///< tooltip if views show the value at the token before
+    std::string_view lower;        ///< what a negative A - B means, for tooltips
     std::string_view label;        ///< label of a figure's scale; "%1" stands for "step" or "layer"
     std::string_view label_next;
     /// The value in a row of the trace. NaN: the token was not scored or not read out.

@@ -22,7 +22,7 @@ class FileTrace;
 /// EnvironmentError: the system could not read. Traces on read-only media and traces that are being recorded
 /// can be read.
 ///
-/// The shards that several processes recorded (shard.h) open as one trace. The path is a folder, a pattern,
+/// The shards that several processes recorded (shard.h) open as one trace. Their path is a folder, a pattern,
 /// or the name of the whole trace. The shards of a run appear as one run. Sequences after a missing or
 /// unfinished sequence are left out.
 ///
@@ -83,7 +83,7 @@ public:
                                                     std::int64_t end = -1) const;
     /// The text of a sequence; empty if only ids were recorded.
     [[nodiscard]] std::string text(std::int64_t run, std::int64_t sequence) const;
-    /// The bytes of any token id, for candidates too. Empty if the trace lacks this id.
+    /// The bytes of a token id, which may be a candidate. Empty if the trace lacks this id.
     [[nodiscard]] std::string token_bytes(std::int64_t run, std::int32_t id) const;
     /// All token bytes of the run, by id.
     [[nodiscard]] std::vector<std::pair<std::int32_t, std::string>> vocabulary(std::int64_t run) const;
@@ -110,7 +110,7 @@ private:
 
 /// Values of a chunk of any dtype (f16, bf16, f32, f64, integers) as floats.
 std::vector<float> to_floats(const SignalChunk& chunk);
-/// The same without loss for f64.
+/// Values of a chunk of any dtype as doubles; f64 loses no digits.
 std::vector<double> to_doubles(const SignalChunk& chunk);
 /// Values of an integer chunk. InputError for a float dtype.
 std::vector<std::int64_t> to_integers(const SignalChunk& chunk);

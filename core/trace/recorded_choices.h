@@ -14,8 +14,8 @@
 
 namespace ponderscope {
 
-/// The halting rule of a run whose method this build does not know: a per-step signal of the run compared
-/// with a threshold.
+/// The halting rule of a run whose method this build does not know. The rule compares a per-step signal of
+/// the run with a threshold.
 struct RecordedRule {
     std::string signal;
     bool stops_below = true; ///< a token stops if the signal is below theta; false: if it is at least theta
@@ -65,12 +65,12 @@ nlohmann::json choices_json(std::string_view choices);
 /// The notices of a run, in sentences: about its device, its texts and its tokenizer.
 std::vector<std::string> notices_of(const RunInfo& run);
 
-/// The changes of a run's model against its checkpoint: patched states, ablated sources. Equal for runs with
-/// the same changes; empty: no change.
+/// How a run's model differs from its checkpoint: patched states, ablated sources. Equal for runs with the
+/// same changes; empty: no change.
 std::string changes_of(const RunInfo& run);
 
-/// Why \p run cannot be rerun, one sentence: its states were patched, and a rerun does not repeat patches.
-/// Empty: it can be rerun.
+/// Empty: \p run can be rerun. Otherwise one sentence: its states were patched, and a rerun does not repeat
+/// patches.
 std::string why_no_rerun(const RunInfo& run);
 
 /// The KV policy of a rerun of \p run under another halting policy. It is the run's own KV policy, except

@@ -24,8 +24,8 @@ struct TokenTotals {
     TokenTotals& operator+=(const TokenTotals& other);
 };
 
-/// One run: a checkpoint, a method and a policy over a set of sequences. Members of the structs below have
-/// the names of the columns of their table (rows.h).
+/// One run: a checkpoint, a method and a policy over a set of sequences. Most members of the structs below
+/// have the name of their column in the trace (rows.h).
 struct RunInfo : TokenTotals {
     std::int64_t id = 0;    ///< the writer assigns it; unique in the file, starts at 1
     std::string name;       ///< unique in the file; the part after '#' in TRACE.ponder#RUN
@@ -48,7 +48,7 @@ struct RunInfo : TokenTotals {
     std::string notices;          ///< JSON array of notices, as sentences
     /// JSON of core/policy/flops_model.h, to compute the cost of other step counts. Empty: unknown.
     std::string flops_model;
-    /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model, then an exit).
+    /// Meaning of a step: "step" (a pondering step), or "layer" (a block of a vanilla model with its exit).
     std::string step_unit = "step";
     /// JSON of the run's other options and model values (recorded_choices.h): `kv`, `initial_state`,
     /// `threshold` and more. Empty: unknown.
@@ -80,7 +80,7 @@ struct SequenceInfo : TokenTotals {
     std::int64_t joined_number = -1; ///< in a shard: number in the joined run; -1: equal to `number`
 };
 
-/// The class of a part of a sequence's text ("easy", "a name"): bytes [begin, end).
+/// A class ("easy", "a name") for bytes [begin, end) of a sequence's text.
 struct TextLabel {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -183,8 +183,8 @@ inline constexpr const char* sampling_before = "sampling_before";
 inline constexpr const char* sampling_after = "sampling_after"; ///< 0: cut off by top-k or top-p
 inline constexpr const char* gate = "gate";
 inline constexpr const char* halting_mass = "halting_mass";
-inline constexpr const char* expected_nll = "expected_nll";           ///< [token], NLL of the expected logits
-inline constexpr const char* reach = "reach";                         ///< r of adaptive latent CoT
+inline constexpr const char* expected_nll = "expected_nll"; ///< [token], NLL of the expected logits
+inline constexpr const char* reach = "reach";               ///< product of adaptive latent CoT's gates so far
 inline constexpr const char* jacobi_difference = "jacobi_difference"; ///< [token, iteration]
 inline constexpr const char* attention = "attention"; ///< fp16 [token, step, layer, head, back], on request
 inline constexpr const char* state = "state";         ///< fp16 [token, step(, layer), dim], on request
@@ -219,7 +219,7 @@ struct TrainingInfo {
     std::string recipe;          ///< JSON: the recipe with its defaults
     std::string config;          ///< config.json of the model
     std::string device;          ///< "cpu", "cuda:0"
-    std::string precision;       ///< precision of the products: "float32", "bfloat16"
+    std::string precision;       ///< of matrix products: "float32", "bfloat16"
     std::string versions;        ///< JSON: ponderscope, torch
     std::int64_t parameters = 0; ///< number of weights; a tied table counts once
     std::int64_t max_steps = 0;  ///< K; 0: the model has no pondering steps

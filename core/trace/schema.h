@@ -72,13 +72,13 @@ struct DatabaseKind {
     const char* otherwise; ///< remedy for a file of another kind
 };
 
-/// InputError: the path is not a plain file, or the file is empty. The message contains \p what, the expected
-/// kind of file, and \p make_one, the remedy.
+/// InputError: the path is not a plain file, or the file is empty. The message has \p what (the expected kind
+/// of file) and \p make_one (the remedy).
 void check_plain_file(const std::filesystem::path& path, const std::string& what,
                       const std::string& make_one);
 
-/// InputError: the file is of another kind or version. Reads only the first 100 bytes, through SQLite for the
-/// reason given at Database::read_file.
+/// InputError: the file is of another kind or version. Reads only the first 100 bytes, through
+/// Database::read_file, which keeps SQLite's locks.
 void check_header(const std::filesystem::path& path, const DatabaseKind& kind);
 void check_trace_header(const std::filesystem::path& path);
 /// InputError: one of these tables is missing, is a view or a virtual table, or lacks a column. A generated

@@ -100,8 +100,8 @@ private:
     [[nodiscard]] std::int64_t file_bytes() const;
     /// Checks a count from the file before memory is allocated for it.
     std::int64_t plausible(std::int64_t count, std::int64_t least_bytes_each, const char* what) const;
-    /// A token row of ten columns takes more than ten bytes in SQLite. Packed tokens that are equal take
-    /// almost no space, so their count is not limited here. Reads check them.
+    /// A token row of ten columns takes more than ten bytes in SQLite. Equal packed tokens take almost no
+    /// space, so their count is not limited here. Reads check packed tokens.
     std::int64_t plausible_tokens(std::int64_t count, bool of_packed_run) const {
         return plausible(count, of_packed_run ? 0 : 10, "tokens");
     }

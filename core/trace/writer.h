@@ -70,7 +70,7 @@ public:
     void put_text_digest(std::string digest);
     /// Stores a fault of the recording, one sentence, with the current run and sequence.
     void put_fault(std::string message);
-    /// The same with the time of \p fault, for copies of runs. Ignores `run` and `sequence` of \p fault.
+    /// Stores message and time of \p fault with the current run and sequence, for copies of runs.
     void put_fault(const FaultInfo& fault);
     /// Ends the run as complete. A sequence that was not ended stays marked partial. \p seconds: wall time of
     /// the run.

@@ -43,7 +43,7 @@ inline constexpr std::int32_t annotations_id = 0x504E4441; ///< "PNDA"
 inline constexpr std::int32_t annotations_version = 1;
 } // namespace schema
 
-/// TRACE.ponder.annotations for TRACE.ponder; for a link, beside its target.
+/// TRACE.ponder.annotations for TRACE.ponder. If \p named is a link, the file is beside the link's target.
 std::filesystem::path annotations_path(const std::filesystem::path& named);
 
 /// Reads the annotations beside a trace. Treats the file as untrusted, like TraceReader.

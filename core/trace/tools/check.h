@@ -25,8 +25,8 @@ struct TraceCheck {
     std::int64_t sequences = 0;
     std::int64_t tokens = 0;
     std::int64_t chunks = 0;
-    /// Number of parts (chunks, texts, token rows of a sequence) without a stored CRC-32, as older or other
-    /// programs write them. In such parts the check cannot detect bytes that changed into other valid values.
+    /// Number of parts (chunks, texts, token rows of a sequence) without a CRC-32, from older or other
+    /// programs. In them the check cannot detect bytes that changed into other valid values.
     std::int64_t without_digest = 0;
 };
 

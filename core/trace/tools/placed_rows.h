@@ -11,7 +11,7 @@
 
 namespace ponderscope {
 
-/// A table row about a part of a text, which is given in bytes (they fit every tokenizer) or as a token.
+/// A table row about a part of a text: bytes, which are valid for every tokenizer, or a token.
 struct PlacedRow {
     std::string document;       ///< title or number (from 0) of a sequence; empty: the only sequence
     std::int64_t sequence = -1; ///< number of the sequence; -1: unknown, use `document`

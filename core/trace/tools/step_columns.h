@@ -33,7 +33,7 @@ struct StepColumn {
 Annotation annotation_by_step(const TraceReader& trace, const RunInfo& run, const std::string& name,
                               const StepColumn& column, const std::stop_token& stop = {});
 
-/// How run B's tokens differ from run A's: "3 sequences where that has 2" (that: A). Empty: they are equal.
+/// How run B's tokens differ from run A's: "3 sequences where that has 2" (B has 3, A has 2). Empty: equal.
 std::string difference_of_tokens(const TraceReader& trace_a, const RunInfo& run_a, const TraceReader& trace_b,
                                  const RunInfo& run_b);
 /// InputError: the runs have different tokens.

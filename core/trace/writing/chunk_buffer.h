@@ -15,8 +15,8 @@ namespace ponderscope {
 /// "[1024,4]".
 std::string shape_to_json(std::span<const std::int64_t> shape);
 
-/// Collects values of one signal of one sequence, and stores them in full chunks. flush() stores the values
-/// that do not fill a chunk as a tail chunk. A longer chunk later replaces it in its row. So a reader can
+/// Collects values of one signal of one sequence, and stores them in full chunks. flush() stores the
+/// remaining values as a tail chunk. A longer chunk later replaces the tail in the same row. So a reader can
 /// follow the recording, and the finished file has large chunks.
 class ChunkBuffer {
 public:

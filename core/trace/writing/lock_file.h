@@ -5,9 +5,9 @@
 
 namespace ponderscope {
 
-/// Marks a trace (its real_path) as being written while the object lives, by a lock on TRACE-lock beside the
-/// trace. The lock ends with the process, also after a crash. The destructor removes TRACE-lock. The trace
-/// itself cannot carry the lock: closing a second descriptor of the trace would release SQLite's locks on it.
+/// While the object lives, a lock on TRACE-lock marks a trace as being written. Pass its real_path. The lock
+/// ends with the process, also after a crash. The destructor removes TRACE-lock. The trace itself cannot
+/// carry the lock: closing a second descriptor of the trace would release SQLite's locks on it.
 class LockFile {
 public:
     /// InputError: another writer holds the lock. EnvironmentError: the folder cannot be written. \p wanted

@@ -106,7 +106,7 @@ private:
     [[nodiscard]] std::array<FileId, 2> log_files() const; ///< -wal and -shm
     std::int64_t store_chunk(const SignalPlace& signal, const ChunkBuffer::Piece& piece);
 
-    /// Makes \p run the current run, without sequences. Runs of scalars are packed and compressed.
+    /// Makes \p run the current run, without sequences. Packs and compresses runs of record_level "scalars".
     void take_up(const RunInfo& run);
     [[nodiscard]] std::vector<SignalInfo> with_packed_tokens(std::vector<SignalInfo> signals) const;
 
@@ -124,7 +124,7 @@ private:
     std::int64_t next_signal_ = 1;
     std::int64_t next_chunk_ = 1;
 
-    RunInfo run_;                 ///< id 0 = none; totals of ended sequences; seconds before take_up()
+    RunInfo run_;                 ///< id 0 = none; totals count ended sequences; seconds: before take_up()
     std::int64_t newest_run_ = 0; ///< newest run that this writer began or resumed; 0 = none
     std::chrono::steady_clock::time_point run_began_;
     std::map<std::string, SignalPlace> signals_;

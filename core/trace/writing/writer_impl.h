@@ -90,8 +90,8 @@ struct TraceWriter::Impl {
     }
 
     void open();
-    /// The error for a failed write. \p kept: the message says that earlier data stays. A temporary file does
-    /// not stay, so its message names the final path instead.
+    /// The error for a failed write. \p kept: the message says that earlier data stays. For a temporary file
+    /// it does not say so and names the final path.
     [[nodiscard]] EnvironmentError failed(const SqliteFailure& why, bool kept) const;
     /// InputError if other existing shards of the run have other texts or options.
     void check_siblings(const Recording& own, const ShardInfo& shard) const;
