@@ -25,8 +25,8 @@ struct Visibility {
     /// at least one row. Undefined if `causal` is used.
     at::Tensor ranges;
     /// int32 [S + 1] on the queries' device: queries and rows [runs[s], runs[s + 1]) are sequence s. Row i
-    /// belongs to query i. Each query sees the rows of its sequence up to its own row; `ranges` has the same
-    /// content. Defined if only the device knows the number of slots of each sequence.
+    /// belongs to query i. Each query sees the rows of its sequence up to its own row; `ranges` describes
+    /// the same rows. Defined if only the device knows the number of slots of each sequence.
     at::Tensor runs;
     std::int64_t longest_run = 0; ///< if `runs` is defined: the largest number of queries in a sequence
     std::int64_t most_rows = 0;   ///< with `ranges`: largest number of rows that a query sees; 0: unknown
@@ -56,10 +56,10 @@ at::Tensor visible_ranges(const Visibility& visibility, std::int64_t queries, at
 /// fp32 [R], added to the logits of a key row for every query and head (PonderLM-3's log w). scale multiplies
 /// q·k. Softmax in fp32. Returns [n, n_q, d_h] in q's dtype. Rows that no query sees may have any content.
 ///
-/// c10::Error if shapes do not fit. The first case that applies: CPU without a gradient: query_blocks.h.
-/// ScoreExtras: attend_plain. Whole sequences without window and bias: LibTorch's attention (on a GPU without
-/// a gradient: its flash attention, in half precision for one sequence or different lengths). Gradient:
-/// attend_with_gradient. GPU: cuda/, which uses flash attention if flash_fits(). Else: attend_plain.
+/// c10::Error if shapes do not fit. The first case that applies runs: (1) CPU without a gradient:
+/// query_blocks.h; (2) ScoreExtras: attend_plain; (3) whole sequences without window and bias: LibTorch's
+/// attention (on a GPU without a gradient, in half precision for one sequence or different lengths: its flash
+/// attention); (4) a gradient: attend_with_gradient; (5) GPU: cuda/; (6) attend_plain.
 at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Visibility& visibility,
                   double scale, const at::Tensor& row_bias = {}, const ScoreExtras& extras = {});
 

@@ -51,7 +51,7 @@ struct CudaKernels {
     /// \p targets: int64 [n], negative: no target; undefined tensor: no NLL and no rank.
     HeadStatistics (*head_statistics)(const at::Tensor& logits, const at::Tensor& targets, bool entropy,
                                       std::int64_t list_length) = nullptr;
-    /// e^(logit - maximum) · factor in \p type; fp32 overwrites the logits.
+    /// e^(logit - maximum) · factor in \p type. If \p type is fp32, overwrites the logits.
     at::Tensor (*head_exponentials)(const at::Tensor& logits, const at::Tensor& maximum, double factor,
                                     at::ScalarType type) = nullptr;
     /// KL(P || Q) and KL(Q || P), fp32 [n].
@@ -65,8 +65,8 @@ struct CudaKernels {
 };
 
 /// Loads the library and LibTorch's CUDA libraries, once per process. Any thread may call it. InputError: the
-/// library is missing or cannot be loaded. std::logic_error: LibTorch has already searched for a GPU, as it
-/// does for the first gradient.
+/// library is missing or cannot be loaded. std::logic_error: LibTorch searched for a GPU before the call.
+/// It searches only once, for example at the first gradient.
 void load_cuda();
 /// Replaces the kernels, for a backend of LibTorch that has its own kernels.
 void use_kernels(const CudaKernels& kernels);

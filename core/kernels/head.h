@@ -13,7 +13,7 @@ struct HeadWeights {
     at::Tensor head;              ///< [V, d]; the embedding itself when tied
     at::Tensor head_bias;         ///< [V]; undefined: none (used by phi)
     at::Tensor embedding;         ///< [V, d]; the expected embedding is a mean of its rows
-    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none, as gradients require
+    double softcap = 0.0;         ///< c of c·tanh(logits / c); 0: none. Gradients need 0
     double scale = 1.0;           ///< factor on logits, before the softcap
     double embedding_scale = 1.0; ///< the backbone's factor on rows of `embedding`
 };
@@ -61,8 +61,8 @@ constexpr auto head_result_fields =
 /// shapes do not fit.
 HeadResult read_out(const at::Tensor& h, const HeadWeights& weights, const HeadRequest& request);
 
-/// For training, differentiable, with the logits of all rows: the expected embedding [n, d] in the
-/// embedding's type, and the mean cross-entropy (fp32 scalar) over rows with a target other than -1.
+/// For training. Both functions are differentiable and hold the logits of all rows. The embedding [n, d] has
+/// its table's type. The cross-entropy is the mean over rows with a target other than -1, an fp32 scalar.
 at::Tensor expected_embedding(const at::Tensor& h, const HeadWeights& weights, double temperature,
                               std::int64_t top_k);
 at::Tensor cross_entropy(const at::Tensor& h, const HeadWeights& weights, const at::Tensor& targets);

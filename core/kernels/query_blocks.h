@@ -32,7 +32,7 @@ struct QueryBlock {
 };
 
 /// attend for checked arguments on the CPU, without gradient. Multiplies blocks of queries with the rows that
-/// they see, in fp32 (fp64 for fp64). at::parallel_for runs blocks on several threads.
+/// they see, in fp32 (fp64 tensors: in fp64). at::parallel_for runs blocks on several threads.
 at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                          const Visibility& visibility, double scale, const at::Tensor& row_bias,
                          const ScoreExtras& extras);

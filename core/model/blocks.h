@@ -51,8 +51,8 @@ at::Tensor attending(const at::Tensor& x, const Pass& pass);
 
 /// Applies norms per head, the layer's rotation and depth mixing, stores K/V rows, and attends with softcap
 /// and score scale (\p scale replaces the config's). q [n, n_q, d_h], k and v [n, g, d_h] may have any layout
-/// with a dense last axis (fully dense with norms). If the pass has queries, q may have only the rows of the
-/// queries, unless depth mixing needs all rows of q. Returns [m, n_q·d_h] for m queries.
+/// with a dense last axis (a tensor with a norm per head: fully dense). If the pass has queries, q may have
+/// only the rows of the queries, unless depth mixing needs all rows of q. Returns [m, n_q·d_h] for m queries.
 at::Tensor self_attention(std::int64_t layer, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                           const ModelConfig& config, const Pass& pass, const HeadExtras& extras = {},
                           std::optional<double> scale = std::nullopt);

@@ -9,8 +9,8 @@
 
 namespace ponderscope {
 
-/// A layer of a pass whose key and (mixed) value a later layer may mix. The first pass has the number 0.
-/// Other passes are sources only if sources_cross_passes() (methods.md section 3).
+/// A source: a layer of a pass. Later layers may mix its key and (mixed) value. The first pass has the number
+/// 0. Other passes are sources only if sources_cross_passes() (methods.md section 3).
 struct DepthSourceId {
     std::int64_t pass = 0;
     std::int64_t layer = 0;
@@ -22,8 +22,8 @@ struct DepthSourceId {
 bool sources_cross_passes(const ModelConfig& config);
 
 /// The sources S(l) that \p layer mixes, in order and without the layer itself: anchors (layers whose number
-/// is a multiple of the stride) and the config's recent_window layers before \p layer, without ablated
-/// sources. \p pass has an effect only if sources cross passes.
+/// is a multiple of the stride) and the last config.depth.recent_window layers before \p layer, without
+/// ablated sources. \p pass has an effect only if sources cross passes.
 std::vector<DepthSourceId> depth_sources(const ModelConfig& config, std::int64_t pass, std::int64_t layer);
 
 /// Removes a source from a model's depth attention, as an intervention. \p spec is SOURCE (in all layers that

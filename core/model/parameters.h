@@ -23,7 +23,7 @@ struct TensorSpec {
         normal,
         constant,
         last,    ///< `value` in the last element, 0 in all others (weights of an average)
-        diagonal ///< square: 0 on the diagonal, `value` elsewhere; exp of -8 gives about the identity
+        diagonal ///< square: 0 on the diagonal, `value` elsewhere; with -8, its exp is nearly the identity
     };
     std::string name;
     std::vector<std::int64_t> shape;

@@ -26,7 +26,7 @@ struct FlopsModel {
     std::int64_t key = 0;                ///< FLOPs of a visible key in one layer: 4 · n_q · d_h
     std::vector<std::int64_t> windows;   ///< sliding window of each layer; 0: all keys are visible
     std::int64_t input = 0;              ///< FLOPs to make slot k + 1's input from slot k's state
-    std::vector<std::int64_t> decisions; ///< [K] FLOPs of the gate or router after step k, under any rule
+    std::vector<std::int64_t> decisions; ///< [K] FLOPs of gate or router after step k, also under policies
     std::int64_t read_out = 0;           ///< FLOPs of the head: 2 · V · d
     bool input_reads_out = false;        ///< making an input also runs the head
     // For stacks whose steps run the middle blocks (methods-released.md section 1). Here `windows` has only
@@ -44,10 +44,10 @@ struct FlopsModel {
 
     /// Writes the FLOPs of every token of a sequence to \p flops. \p windows_of_it: the windows in which the
     /// sequence ran. \p last_steps: last step of each token of the sequence. \p decides_by_head: the rule
-    /// needs the read-out after each step at which it decides. A context token of a window is assumed to have
-    /// the same last step as in the window that reads it out. \p others: last steps of the tokens that a
-    /// token attends to; empty: last_steps. With zeros in \p others, a token's FLOPs depend only on its own
-    /// steps: a lower bound over all choices for the other tokens.
+    /// needs the read-out after each step at which it decides. A token's last step also holds in windows
+    /// where the token is only context. \p others: last steps of the tokens that a token attends to; empty:
+    /// last_steps. With zeros in \p others, a token's FLOPs depend only on its own steps, and no choice of
+    /// steps for the other tokens gives fewer FLOPs.
     void count(std::span<const std::int32_t> last_steps, bool decides_by_head,
                std::span<const WindowSpan> windows_of_it, std::span<std::int64_t> flops,
                std::span<const std::int32_t> others = {}) const;

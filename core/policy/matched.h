@@ -19,7 +19,7 @@ inline constexpr const char* blind_rule = "blind";
 struct MatchedRule {
     std::string name;
     bool causal = true; ///< false: the rule is a bound
-    bool hull = false;  ///< use the settings' lower convex hull, non-increasing in cost (convex_front)
+    bool hull = false;  ///< use the settings' lower convex hull, along which NLL never rises (convex_front)
     std::vector<ScoredSetting> settings;
     std::vector<ScoredSetting> for_flops; ///< settings for comparison at equal FLOPs; empty: `settings`
     bool plain = false;                   ///< a run of a model without pondering steps
@@ -31,7 +31,7 @@ struct MatchedCell {
     double cost = 0;     ///< mean steps, or FLOPs per token
     Estimate nll;        ///< nats per token; NaN if the rule does not reach the cost
     Estimate difference; ///< NLL minus NLL of the reference at the same cost
-    Estimate band; ///< `difference` with a simultaneous band over all causal rules and costs of the axis
+    Estimate band; ///< `difference` with a simultaneous band over causal rules and at_steps (or at_flops)
     bool better = false; ///< the rule is causal, and the band of its difference to blind_rule is below 0
 };
 struct MatchedPoint {
@@ -50,7 +50,7 @@ struct MatchedRow {
 /// Costs for the comparison, ascending.
 struct MatchedCosts {
     std::vector<double> steps;
-    std::vector<double> flops; ///< further costs, in addition to the reference's FLOPs at `steps`
+    std::vector<double> flops; ///< further costs; the reference's FLOPs at `steps` are always costs
 };
 
 /// Rules at equal mean steps and at equal FLOPs. All rows have the same costs. The costs in FLOPs are
@@ -64,9 +64,9 @@ struct MatchedComparison {
 /// Compares rules. Calls \p rule(i, costs) first for \p reference, with empty `costs`. Then calls it for the
 /// other i in 0..rules-1 with all costs of both axes, and for the reference again if it is a bound. This
 /// order keeps the settings of few rules in memory. A setting's mean cost also depends on the sample, so each
-/// bootstrap replicate interpolates again, and intervals include this uncertainty. Except for a hull, NLL
-/// does not affect which settings are interpolated. `better` needs blind_rule among the rules. Ignores FLOPs
-/// that the reference does not reach. InputError: the reference does not reach a cost in steps.
+/// bootstrap replicate interpolates again, and intervals include this uncertainty. The costs alone (for a
+/// hull, also the NLL) select the settings to interpolate. `better` needs blind_rule among the rules. Ignores
+/// FLOPs that the reference does not reach. InputError: the reference does not reach a cost in steps.
 using AskRule = std::function<MatchedRule(std::size_t rule, const MatchedCosts& costs)>;
 MatchedComparison compare_matched(std::size_t rules, const AskRule& rule, std::size_t reference,
                                   const MatchedCosts& costs, const RowLayout& rows,
@@ -79,7 +79,7 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
                                     const BootstrapOptions& options);
 
 /// The rules that a table can replay at several costs: the best blind rule, every kind with a threshold or
-/// rate, and the oracle as a bound. Omits rules over a signal by name (find_policy_kind), although
+/// rate, and the oracle as a bound. Omits rules such as signal:name=gate, although
 /// replayed_rule() accepts them.
 std::vector<std::string> matched_rules(const ReplayTable& table);
 /// A rule, replayed at up to \p settings values of its threshold. For the oracle: also at \p costs.

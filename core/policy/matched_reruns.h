@@ -20,10 +20,10 @@ struct RerunRule {
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 
-/// compare_matched on reruns instead of replays. \p costs: mean steps, limited to the range of the
-/// reference's reruns. Empty: the mean steps of all these reruns. \p rerun_trace: the trace with the runs of
-/// \p rules. \p trace: the trace with the table's run. InputError: a rerun over other tokens; a reference
-/// that is not among the rules.
+/// compare_matched on reruns instead of replays. \p costs: mean steps, clamped to the range that
+/// the reference's reruns reach. If empty: the mean steps of each rerun of the reference. \p rerun_trace: the
+/// trace with the runs of \p rules. \p trace: the trace with the table's run. InputError: a rerun over other
+/// tokens; a reference that is not among the rules.
 MatchedComparison compare_reruns(const ReplayTable& table, const ScoredRows& scored, const TraceReader& trace,
                                  const RunInfo& run, const TraceReader& rerun_trace,
                                  const std::vector<RerunRule>& rules, const std::string& reference,

@@ -19,16 +19,15 @@ enum class CostAxis : std::uint8_t { steps, flops };
 /// These choices together are a point of the hull. Between two neighbouring points of the hull, each token
 /// draws one of the two at random.
 ///
-/// A token's cost depends only on its own steps. If attention reads the steps of other tokens (FlopsModel),
-/// FLOPs assume that all other tokens stop at step 0. No rule has lower FLOPs, so the hull remains a bound. A
-/// token without a target takes step 0.
+/// A token's cost depends only on its own steps. Where FLOPs also depend on the steps of other tokens
+/// (FlopsModel::visibility), they are counted as if all other tokens stopped at step 0. No rule has lower
+/// FLOPs, so the hull remains a bound. A token without a target takes step 0.
 class Oracle {
 public:
     /// InputError: CostAxis::flops for a table without a FLOPs model. \p table must outlive the object.
     Oracle(const ReplayTable& table, CostAxis axis);
 
-    /// The prices at which tokens change to a later step: pairs of the price and the token's additional cost
-    /// below this price.
+    /// The prices below which tokens change to a later step, each with the cost that the change adds.
     struct Turns {
         double base = 0; ///< sum of the tokens' costs at step 0
         std::int64_t tokens = 0;
@@ -37,7 +36,8 @@ public:
     /// The changes of all tokens, or of a sample if there are over 4 million pairs of token and step.
     [[nodiscard]] Turns turns() const;
 
-    /// The replay at a price (nats per step or FLOP). With CostAxis::flops, the result has the bound's FLOPs.
+    /// The replay at a price (nats per step or FLOP). With CostAxis::flops, the FLOPs of the
+    /// result also assume that all other tokens stop at step 0.
     void replay(double price, ReplayResult& result) const;
 
 private:

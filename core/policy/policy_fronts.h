@@ -33,13 +33,13 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which the bound holds
 };
 
-/// Returns, in this order: the front of the best blind rule; a front of every kind whose signals the run has,
-/// replayed at \p thresholds values of its threshold; the oracle's fronts for steps and for FLOPs. \p only
-/// restricts the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
+/// Returns fronts, in this order: of the best blind rule; of every kind except `full` whose signals the run
+/// has, at \p thresholds values of its threshold; of the oracle, for steps and for FLOPs. \p only restricts
+/// the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
-/// Longer runs get no bands: finding the block length takes n √n time for n tokens, for hundreds of points.
+/// Longer runs get no bands: n tokens take n √n time for the block length, and then n for every point.
 inline constexpr std::size_t most_banded = 200'000;
 /// Fills in the difference of each point to `full`, paired over the same tokens. Marks the points that are
 /// better than the best blind rule. Does nothing for more than most_banded tokens.

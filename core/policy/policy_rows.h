@@ -49,7 +49,7 @@ struct PolicyRow {
 DataTable table_of(std::span<const PolicyRow> rows);
 /// The name of a kind in the window: "CALM margin".
 std::string title_of(const PolicyKind& kind);
-std::string title_of(const std::string& rule); ///< of the kind named \p rule; another text: unchanged
+std::string title_of(const std::string& rule); ///< by the kind's name; an unknown name is returned unchanged
 /// "A token stops when the entropy of the read-out is below 5.66 nats."
 std::string rule_in_words(const PolicyKind& kind, double threshold);
 

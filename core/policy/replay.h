@@ -47,8 +47,8 @@ struct ReplayTable {
     void require(const PolicySpec& spec) const;
     /// Whether the kind can be replayed on this table; for menus.
     [[nodiscard]] bool can(const PolicyKind& kind) const;
-    /// The kinds that can be replayed on this table: policy_kinds(), and rules in both directions for each
-    /// signal that was loaded by name.
+    /// The kinds that can be replayed on this table: those of policy_kinds(), and for each signal
+    /// that was loaded by name one rule that stops below theta and one that stops at theta or above.
     [[nodiscard]] std::vector<const PolicyKind*> kinds() const;
     /// The number of a kind, which selects its colour: the index in policy_kinds(). Rules over a signal have
     /// larger numbers.

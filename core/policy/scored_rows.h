@@ -19,8 +19,8 @@ struct ScoredSetting {
     std::vector<double> flops; ///< empty: unknown
 };
 
-/// The tokens of a replay table that have a value in all given columns, with their layout. A row is such a
-/// token, or a cluster with the sum over its tokens.
+/// The tokens of a replay table that have a value in all given columns, with their layout. A row is one such
+/// token, or after add_up_clusters() the sum over the tokens of a cluster.
 class ScoredRows {
 public:
     ScoredRows() = default;

@@ -98,8 +98,8 @@ public:
     [[nodiscard]] virtual at::Tensor mixture_state(const Slots& slots, const Decision&) const {
         return slots.hidden;
     }
-    /// The inputs [n, d] of the next slots. \p slots: the slots that continue. \p decision has their rows.
-    /// \p expected: c times their expected embeddings [n, d], if mixture() has a value.
+    /// The inputs [n, d] of the next slots. \p slots: the slots that continue. \p decision: the decision for
+    /// these slots. \p expected: c times their expected embeddings [n, d], if mixture() has a value.
     [[nodiscard]] virtual at::Tensor next_input(const Slots& slots, const Decision& decision,
                                                 const at::Tensor& expected) const {
         (void)decision, (void)expected;
@@ -115,7 +115,7 @@ public:
     [[nodiscard]] virtual bool mixes_states() const { return false; }
     [[nodiscard]] virtual Decision decide(const Slots&) const { return {}; }
 
-    // 5. The method's signals, in addition to those of every method.
+    // 5. The method's own signals.
     /// Whether to compute Decision::value also after the last step, where the value has no effect.
     [[nodiscard]] virtual bool values_last_step() const { return false; }
     [[nodiscard]] virtual std::vector<SignalInfo> signals() const { return {}; }

@@ -22,13 +22,13 @@ struct StepStates {
 
 /// Settings of a method's penalty on steps, besides its weight lambda.
 struct PenaltySettings {
-    double gate_share = 0; ///< AdaPonderLM's k_s (methods.md 5): penalised share of all gates, the smallest
-    double beta = 0;       ///< adaptive latent CoT (section 7): exponent on the probability of the next token
+    double gate_share = 0; ///< k_s of AdaPonderLM (methods.md 5): share of gates to penalise, smallest first
+    double beta = 0;       ///< adaptive latent CoT (section 7): exponent of the target's probability
 };
 
 /// Options of Model::forward.
 struct ForwardForm {
-    /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.
+    /// Interleaved rule: Jacobi refreshes after those that create the slots (core/README.md); absent: exact.
     std::optional<std::int64_t> refreshes;
     /// For the training loss: computes the method's penalty. Runs every slot if the method does not halt in
     /// training.

@@ -17,10 +17,10 @@ namespace ponderscope {
 struct JsonlOptions {
     std::filesystem::path file; ///< "-": standard input; gzip and Zstandard are detected
     std::string text_field = "text";
-    /// The field with SequenceInfo::group: a text, number or boolean; null: no group. Empty: no field.
+    /// Field with SequenceInfo::group: a text, number or boolean; null: no group. Empty name: no field.
     std::string group_field = {};
-    /// The field with classes: a text, number or boolean for the whole text, or a list of {"begin", "end",
-    /// "class"} for parts of the text, in bytes; null: no class. Empty: no field.
+    /// Field with classes: a text, number or boolean for the whole text, or a list of {"begin", "end",
+    /// "class"} for parts of the text, in bytes; null: no class. Empty name: no field.
     std::string label_field = {};
     bool skip_bad = false; ///< skip invalid lines and count them
     TextReading reading = {};

@@ -40,8 +40,8 @@ public:
     /// One sentence about the texts skipped so far; empty: none.
     [[nodiscard]] virtual std::string left_out() const { return {}; }
     /// Adds to RunInfo::choices what the text digest does not cover: the reading options of the texts, and
-    /// planned lengths that exceed a sequence's length. All shards of a run need equal choices, and a resumed
-    /// run needs those of its first part.
+    /// planned lengths that exceed a sequence's length. All shards of a run, and both parts of a resumed
+    /// run, need equal choices.
     virtual void add_choices(nlohmann::json& choices) const { (void)choices; }
 };
 

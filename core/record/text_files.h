@@ -52,7 +52,7 @@ private:
     /// Reads this number of bytes into the buffer, or all remaining bytes.
     void fill(std::size_t bytes);
     [[nodiscard]] std::shared_ptr<const SequenceInput> read_next() override;
-    /// The end of the part with the encoding \p encoding, which begins at \p from in the buffer.
+    /// The end of the part. \p encoding: the tokens of the buffer from offset \p from on.
     [[nodiscard]] std::size_t choose_cut(const Encoding& encoding, std::size_t from) const;
     [[nodiscard]] std::vector<Token> around_seam(const Encoding& encoding, std::uint64_t from) const;
 

@@ -51,7 +51,7 @@ struct TrainResult {
     std::int64_t tokens = 0;     ///< trained tokens
     std::int64_t parameters = 0; ///< elements; a tied table counts once
     double loss = 0;             ///< nats per token, mean over the steps of the log's last row
-    double held_out_nll = 0;     ///< nats per token, held-out text, stored weights in fp32; NaN: no text
+    double held_out_nll = 0;     ///< nats per token, in fp32 with the stored weights; NaN: no held-out text
     std::int64_t held_out_tokens = 0;
     double seconds = 0;            ///< training time, without interruptions
     double tokens_per_second = 0;  ///< speed of this call; 0: no step remained

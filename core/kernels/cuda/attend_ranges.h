@@ -52,7 +52,7 @@ constexpr bool fits_cuda_head(std::int64_t head_size) {
 /// Queues the kernels on a cudaStream_t. Returns null, or the error of the CUDA runtime.
 const char* attend_ranges_cuda(const AttendRanges& arguments, void* stream);
 
-/// Lines of a thread block in attend_tiles_cuda. A line is a query with one of a K/V head's query heads.
+/// Lines of a thread block in attend_tiles_cuda. A line is a query and one of the query heads of a K/V head.
 constexpr std::int64_t attend_tile_lines = 64;
 
 /// Whether attend_tiles_cuda runs these arguments. The registers hold heads of up to 128 elements.

@@ -5,7 +5,7 @@
 
 namespace ponderscope {
 
-/// CudaKernels::capture by a CUDA graph of LibTorch. Tensors of the capture have a memory pool of their own.
+/// Implements CudaKernels::capture with a CUDA graph of LibTorch. Tensors of the capture have their own pool.
 std::unique_ptr<DeviceGraph> capture_cuda(at::Device device, const std::function<void()>& work);
 
 } // namespace ponderscope

@@ -15,7 +15,7 @@ struct HeadRows {
     std::int64_t vocabulary = 0;
     const std::int64_t* targets = nullptr; ///< negative: no target
     float* maximum = nullptr;     ///< log p(v) = (logit(v) - maximum) - log(sum); NaN: no distribution
-    float* sum = nullptr;         ///< separate: in `maximum` + log(sum), a large maximum would absorb the log
+    float* sum = nullptr;         ///< not added to `maximum`, because a large maximum would absorb log(sum)
     float* nll = nullptr;         ///< NLL of the target; NaN: no target, or no distribution
     std::int64_t* rank = nullptr; ///< rank of the target; 0: no target
     float* entropy = nullptr;

@@ -33,10 +33,10 @@ inline void check_queued(const char* error, const char* what, const at::Tensor& 
 bool attend_cuda_fits(const at::Tensor& q);
 /// Whether the queries are causal blocks in order, with two or more queries each, half precision and no bias.
 bool flash_fits(const at::Tensor& q, const Visibility& visibility, const at::Tensor& row_bias);
-/// attend for checked arguments, without gradient. LibTorch's flash attention runs sequences of any lengths
-/// if it fits. Otherwise our kernels run, with causal blocks as ranges: on the matrix unit for many queries
-/// in half precision, else one query at a time. With one query at a time, the result of a query depends only
-/// on the rows that the query sees. Nothing is copied to the host.
+/// attend for checked arguments, without gradient. If flash_fits(), LibTorch's flash attention runs, for
+/// sequences of any lengths. Otherwise our kernels read causal blocks as ranges. Many queries in half
+/// precision run on the matrix unit, other queries run one at a time. With one query at a time, the result of
+/// a query depends only on the rows that the query sees. Nothing is copied to the host.
 at::Tensor attend_cuda(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                        const Visibility& visibility, double scale, const at::Tensor& row_bias);
 

@@ -63,10 +63,10 @@ void require_single_stream(const ModelConfig& config, const std::string& what);
 /// the router. `probabilities`: also the probabilities of all experts.
 enum class RecordedExperts : std::uint8_t { none, chosen, probabilities };
 
-/// How an engine computes, and what it records beyond the level. Engine::use checks a plan.
+/// How an engine computes, and what it records besides the RecordLevel's signals. Engine::use checks a plan.
 struct RunPlan {
     std::shared_ptr<const HaltingRule> rule; ///< halting rule; nullptr: the method's own rule
-    /// Interleaved rule: number of Jacobi refreshes (core/README.md) after all slots exist; absent: exact.
+    /// Interleaved rule: Jacobi refreshes after those that create the slots (core/README.md); absent: exact.
     std::optional<std::int64_t> refreshes;
     AttentionChoice attention;       ///< recorded at any level but nll, if no earlier tokens are in a cache
     std::optional<KvPolicy> kv = {}; ///< absent: full if Method::exits_select() and no `rule`; else per_step

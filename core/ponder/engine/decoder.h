@@ -24,9 +24,9 @@ struct NewestTokens {
 /// Computes the newest tokens of a generation.
 ///
 /// Captures the device operations of one decoding step as a CUDA graph and replays the graph for later steps,
-/// because the host launches hundreds of operations more slowly than the GPU runs them. A graph needs a GPU
-/// and a cache. No token may stop. Every run must have one token of each sequence, and the sequences and
-/// their memory must stay the same. If the capture fails, the host launches the operations of each step.
+/// because the host launches hundreds of operations more slowly than the GPU runs them. A graph requires:
+/// a GPU and a cache; no token can stop; every run has one token of each sequence; the sequences and their
+/// memory stay the same. If the capture fails, the host launches the operations of each step.
 class Decoder {
 public:
     struct Wish {

@@ -49,7 +49,7 @@ public:
     virtual ~HaltingRule() = default;
     /// The name stored with a run: "full", "fixed:n=2".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// False: no token stops before K, so the engine never selects the rows of tokens that continue.
+    /// False: no token stops before K, so the engine keeps the rows of all tokens at every step.
     [[nodiscard]] virtual bool may_halt() const { return true; }
     /// Whether the rule runs the head over `readout`. FLOPs then include this product.
     [[nodiscard]] virtual bool reads_head() const { return false; }

@@ -37,7 +37,7 @@ struct RecordedRows {
 /// Recorder sets the other entries.
 class PartRecorder : public TapListener {
 public:
-    /// Call it before slots run. Sets the rows to record from the tensors of these slots.
+    /// Call it before slots run. \p rows: the rows to record from tensors of these slots.
     void begin(const RecordedRows& rows) { rows_ = rows; }
     /// Called after the slots ran.
     virtual void step_ran(const Slots& slots) { (void)slots; }

@@ -47,8 +47,8 @@ private:
     std::unique_ptr<HostCopy> copy_;
 };
 
-/// The rows of the windows' reported tokens on the device, with targets. \p prefix: RunPlan::prefix, or 0.
-/// Tokens of the prefix are not targets.
+/// The tokens of the windows that are read out, with their targets, on \p device. \p prefix: RunPlan::prefix,
+/// or 0. Tokens of the prefix are not targets.
 ReportedTokens reported_tokens(std::span<const Window> windows, at::Device device, std::int64_t prefix = 0);
 /// The positions of the windows' tokens in their texts.
 TokenPlaces token_places(std::span<const Window> windows, at::Device device);

@@ -20,8 +20,8 @@ public:
     RunPatches(std::span<const StatePatch> patches, std::span<const Window> windows, at::Device device);
 
     [[nodiscard]] bool empty() const { return groups_.empty(); }
-    /// Applies the patches to the states [n, d] of one step after a layer (StatePlace::end_of_step: at the
-    /// end of the step). \p tokens: int64 [n], ascending, the tokens of the states; undefined: all in order.
+    /// Applies the patches of \p step and \p layer (StatePlace::end_of_step: the end of the step) to the
+    /// states [n, d]. \p tokens: int64 [n], ascending, the tokens of the states; undefined: all in order.
     [[nodiscard]] at::Tensor apply(const at::Tensor& states, const at::Tensor& tokens, std::int64_t step,
                                    std::int64_t layer) const;
     /// The same for slots of several steps, ordered by token, then step.

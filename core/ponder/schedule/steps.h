@@ -37,7 +37,7 @@ struct TokenBatch {
     at::Tensor start;                 ///< [N, d], the start state, if the stack has one
     std::vector<std::int64_t> prefix; ///< for each sequence: length of its bidirectional prefix; empty: none
 
-    /// \p sequence_rows becomes `first_rows`. For a run without a cache, it and \p past are empty.
+    /// \p sequence_rows becomes `first_rows`. \p sequence_rows and \p past are empty without a cache.
     /// \p plan_rows: fills in `space`. All host tensors are copied together.
     static TokenBatch make(const Backbone& backbone,
                            const std::vector<std::span<const std::int32_t>>& sequences, at::Device device,
@@ -84,7 +84,7 @@ struct StepsOptions {
     StepCache* cache = nullptr;
     RunPlan plan;
     bool keep_states = false;
-    bool chunks = false; ///< only for KvPolicy::shared: use run_by_step(), as released models do in a prompt
+    bool chunks = false; ///< for KvPolicy::shared: Schedule::by_step, as released models compute a prompt
     const std::stop_token* stop = nullptr; ///< Pass::stop
     const RunPatches* patches = nullptr;   ///< states that replace computed ones; nullptr: none
     /// int64 [N]: if the batch is a part of a larger run, the tokens' indices in the run, for listener and

@@ -49,7 +49,7 @@ public:
     /// segment; only for two_dimensional or \p skips; undefined: none. \p skips: KvPolicy::skip. A query sees
     /// only slots of its own step, whose rows are contiguous. \p windows and \p seen: needed if \p skips is
     /// true and layers have sliding windows, whose width is in tokens. \p seen, int64 [segments,
-    /// segment_rows]: number of the sequence's slots in the segment up to each position.
+    /// segment_rows]: for each position of a sequence, how many slots the segment has up to it.
     StepRowPlanner(VisibilityRule rule, RowSpace space, bool segment_each_step,
                    at::Tensor earlier_counts = {}, bool skips = false, std::vector<std::int64_t> windows = {},
                    at::Tensor seen = {});
@@ -79,7 +79,7 @@ private:
 
 /// Rows and ranges of all slots of all tokens at once under the interleaved rule, ordered by token, then
 /// step. \p slots: int64 [N], K_t + 1 for each token. The slots have consecutive rows. \p rows_in_all: the
-/// number of rows, if the host knows the number. Otherwise waits for the device.
+/// number of rows; if absent, the function waits for the device to count them.
 struct InterleavedRows {
     at::Tensor tokens; ///< int64 [n]: the slot's token
     at::Tensor steps;  ///< int64 [n]

@@ -84,7 +84,7 @@ public:
     /// the state before step 0.
     void begin(const at::Tensor& tokens, const at::Tensor& input, const at::Tensor& carry = {},
                const at::Tensor& before = {});
-    /// Takes the outputs of the method's wanted blocks. Call it before ran().
+    /// Takes the outputs of Method::wanted_blocks(). Call it before ran().
     void take_blocks(std::vector<at::Tensor> blocks) { slots_.blocks = std::move(blocks); }
     /// Call after the slots ran. Computes the method's decision, adds the step to the read-out and calls the
     /// listener.
@@ -102,15 +102,14 @@ public:
     [[nodiscard]] const Slots& slots() const { return slots_; }
     [[nodiscard]] const Decision& decision() const { return decision_; }
     [[nodiscard]] const at::Tensor& key_bias() const { return key_bias_; }
-    /// If exits choose the read-out: bool [n], true for tokens whose read-out is not chosen yet; undefined:
-    /// all.
+    /// With WalkParts::selects: bool [n], true for tokens whose read-out is not chosen yet; undefined: all.
     [[nodiscard]] const at::Tensor& running() const { return running_; }
     [[nodiscard]] const Readout& readout() const { return readout_; }
 
 private:
     /// The tokens that continue: bool [n]; undefined: all.
     [[nodiscard]] at::Tensor choose();
-    /// The slots for the listener: `tokens` are indices in the larger run (WalkParts::numbers).
+    /// The slots for the listener: `tokens` are entries of WalkParts::numbers, if it is defined.
     [[nodiscard]] Slots numbered() const;
     void step();
 
