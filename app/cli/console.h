@@ -44,7 +44,7 @@ public:
     [[nodiscard]] ProgressSink sink();
     /// Ends the progress line on a terminal.
     void finish();
-    /// Prints each notice on a line of stderr, unless progress is printed for programs.
+    /// Prints each notice on a line of stderr; prints nothing with --progress json or none.
     void note(const Notices& notices);
     /// Whether progress is printed for people on a terminal.
     [[nodiscard]] bool on_terminal() const { return terminal_; }
@@ -66,8 +66,8 @@ private:
 /// Requests a stop when the user presses Ctrl+C (SIGINT), the terminal closes (SIGHUP) or the process is
 /// asked to end (SIGTERM). A second signal ends the process at once.
 std::stop_token stop_on_interrupt();
-/// Whether one of these signals has arrived. ssh receives the same signal and may fail before the stop token
-/// is set. Callers treat such a failure as a cancellation.
+/// Whether a signal of stop_on_interrupt() has arrived. ssh receives the signal, too, and may fail before the
+/// stop token is set. Callers then treat the failure of ssh as a cancellation.
 bool interrupted();
 
 void print_json(const nlohmann::json& document);

@@ -47,9 +47,9 @@ struct ReportOptions {
     std::filesystem::path csv;
     bool json = false;
 
-    /// Adds the run as a positional argument. Its help: \p what, and that a trace's only run needs no name.
+    /// Adds the run as a positional argument. Its help says \p what, and when the run's name is optional.
     void add_run(CLI::App& verb, const std::string& what = "TRACE.ponder#RUN");
-    /// \p csv_help: help of --csv; nullptr: the verb lacks --csv.
+    /// \p csv_help: help of --csv; nullptr: does not add --csv.
     void add_to(CLI::App& verb, const char* csv_help = nullptr);
     /// With --csv, writes \p table; with --json, prints \p document. False: the caller prints text.
     [[nodiscard]] bool give(const std::function<std::string()>& table,

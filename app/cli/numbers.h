@@ -37,7 +37,7 @@ CLI::Validator number_from(Number low, Number high = std::numeric_limits<Number>
             },
             range};
 }
-/// The same, but \p low itself is outside the range.
+/// Like number_from(), but \p low itself is outside the range.
 inline CLI::Validator number_above(double low, double high = std::numeric_limits<double>::max()) {
     return number_from(low, high, true);
 }

@@ -42,7 +42,7 @@ struct RunOptions {
     std::string force_steps; ///< "12:3,17:0" (position:steps); empty: none
     std::string attention;   ///< "0,3-5:1", layers and heads; empty: not recorded
     std::string kv;          ///< the KV policy for stopped tokens; empty: the method's default
-    /// The first N tokens see each other in both directions; absent: the prompt in a generation, else none.
+    /// Number of first tokens that see each other in both directions; absent: see RunPlan::prefix.
     std::optional<std::int64_t> prefix;
     std::string start_state; ///< "random:7", "zero", a file; empty: "random:0"
 
@@ -76,18 +76,18 @@ std::optional<Tokenizer> open_tokenizer(const Checkpoint& checkpoint);
 /// The tokenizer's notices. Includes a notice if the tokenizer has far fewer tokens than the model's
 /// embedding has rows (\p vocabulary_size).
 Notices tokenizer_notices(const Tokenizer& tokenizer, std::int64_t vocabulary_size);
-/// Returns the tokenizer for verbs that read text. InputError that suggests --ids: \p tokenizer is null.
+/// Returns the tokenizer for verbs that read text. InputError: no tokenizer; the message suggests --ids.
 const Tokenizer& require_tokenizer(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 /// Adds --bos and --parse-special.
 void add_reading(CLI::App& app, TextReading& reading, bool windows);
 /// Adds --temperature, --top-k, --top-p and --seed.
 void add_sampling(CLI::App& app, GenerateOptions& options);
-/// InputError: --top-k or --top-p with a temperature of 0, which means the most likely token.
+/// InputError: --top-k or --top-p with temperature 0. This temperature always chooses the most likely token.
 void check_sampling(const GenerateOptions& options);
 
-/// TRACE#RUN as a user types it. RUN is the run's name. If the name is ambiguous or has invisible characters,
-/// RUN is the number.
+/// TRACE#RUN as a user types it. RUN is the run's name, or the run's number if the name is ambiguous or has
+/// invisible characters.
 std::string run_reference(const std::filesystem::path& trace, const RunInfo& run);
 
 } // namespace ponderscope::cli

@@ -41,14 +41,14 @@ struct RecordVerb {
     void run();
     /// Joins the world: selects this process's GPU and shows one progress line for all processes.
     void enter_world();
-    /// Sets this process's trace, and whether to resume it. InputError: a shard exists without --resume, or
-    /// the shards belong to another number of processes.
+    /// Sets this process's trace, and whether to resume it. InputError: the shard exists and --resume is
+    /// absent, or the shards belong to another number of processes.
     void choose_trace();
     [[nodiscard]] Notices notices_of_texts(const Tokenizer& tokenizer, std::int64_t vocabulary_size,
                                            const std::vector<SequenceInput>& sequences) const;
     void check_input() const;
     void check_choice(const RecordChoice& what) const;
-    /// Records texts from memory, or (record_corpus) the texts of `corpus` as they are read.
+    /// record_texts records texts from memory; record_corpus reads the texts of `corpus` while it records.
     [[nodiscard]] RecordReport record_texts(Engine& engine, const Checkpoint& checkpoint,
                                             const Tokenizer* tokenizer, std::vector<SequenceInput>& sequences,
                                             ProgressPrinter& printer, const std::stop_token& stop);
@@ -69,7 +69,7 @@ struct RecordVerb {
     std::optional<RecordReport> plain; ///< the run without patches, recorded beside the patched run
     std::string left_out;              ///< one sentence about skipped lines; empty: none
     std::int64_t lines_left_out = 0;
-    /// Opens the checkpoint and applies --steps, --layers and --ablate-source, which the run stores.
+    /// Opens the checkpoint and applies --steps, --layers and --ablate-source. The run stores these changes.
     [[nodiscard]] Checkpoint open();
     void say_price(const Engine& engine, std::int64_t window, const ProgressPrinter& printer) const;
     void continue_prompts(const Engine& engine, const Checkpoint& checkpoint, const Tokenizer* tokenizer,

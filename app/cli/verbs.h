@@ -23,7 +23,7 @@ namespace ponderscope::cli {
 
 /// Adds the subcommand of a verb, with its description from verbs.def.
 CLI::App& add_verb(CLI::App& program, const char* name);
-/// The same for a verb with its options in \p Verb. The subcommand owns a \p Verb and calls its run().
+/// Like add_verb(), and makes a \p Verb with the verb's options. The subcommand owns it and calls its run().
 template <typename Verb>
 std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
     const auto verb = std::make_shared<Verb>();
@@ -35,8 +35,8 @@ std::pair<CLI::App&, Verb&> add_verb(CLI::App& program, const char* name) {
 /// x 50: purpose, usage, the most important options with a few words each, one example. `--help-all`
 /// describes every option.
 void format_help(CLI::App& program);
-/// A check for options with an output file that the verb may replace. Refuses traces and weights of
-/// checkpoints, which a mistyped name could destroy.
+/// Checks the name of an output file that the verb may replace. Refuses traces and weights of checkpoints,
+/// which a mistyped name could destroy.
 CLI::Validator replaces_no_trace();
 /// Whether verbs.def assigns the verb to the engine.
 bool runs_in_engine(std::string_view name);

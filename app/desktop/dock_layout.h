@@ -35,14 +35,14 @@ public:
     /// Applies the default layout for this window size: in low windows the docks below the text become tabs,
     /// in narrow windows the inspector is beside the library.
     void arrange();
-    void fitPanels(); ///< after a resize, moves panels at their default place to the new default place
+    void fitPanels(); ///< after a resize, updates the places of panels that the user has not moved
     /// Maximizes a panel; a second call restores the layout.
     void maximise(QDockWidget* dock);
     void leaveMaximised();
     [[nodiscard]] QDockWidget* maximised() const { return maximised_; }
     [[nodiscard]] QByteArray layoutState() const; ///< layout of all panels, also while a panel is maximized
-    /// Restores the result of layoutState(). In a hidden window, only stores \p layout for showPending():
-    /// when Qt maximizes a window, it restores its own layout copy. False: the layout has another version.
+    /// Restores the result of layoutState(). In a hidden window, stores \p layout for showPending(), because
+    /// Qt overwrites the layout when it maximizes the window. False: the layout has another version.
     bool restoreLayout(const QByteArray& layout);
     void showPending(); ///< call it when the window is shown
 

@@ -61,7 +61,7 @@ private:
 };
 
 /// The command that runs a verb. If paths are on another machine (ssh://HOST/PATH), the command runs the verb
-/// there by ssh, with the local paths on that machine.
+/// there by ssh, with PATH in place of ssh://HOST/PATH.
 struct EngineCommand {
     QString program;
     QStringList arguments;

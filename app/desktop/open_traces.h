@@ -26,7 +26,7 @@ namespace ponderscope {
 class TraceWatch {
 public:
     enum class Event {
-        moved,    ///< first check, or new time stamp of the file, its WAL or its annotations: read again
+        moved,    ///< first check, or the file, its WAL or its annotations changed; to be read again
         gone,     ///< no file with this name; loaded data stays
         replaced, ///< another file has this name
         shrunk,   ///< truncated: the file has fewer pages than its header says
@@ -74,7 +74,7 @@ public:
     void openTrace(const QString& trace, const QString& run = {});
     [[nodiscard]] bool isBusy() const { return !opening_.isEmpty(); }
     [[nodiscard]] bool isOpening(const QString& trace) const { return opening_.contains(trace); }
-    /// Calls \p call once, when the next trace is opened or refused and no further trace is being opened.
+    /// Calls \p call once, when the next trace has opened or failed and no other is being opened.
     void then(std::function<void()> call) { then_.push_back(std::move(call)); }
 
 Q_SIGNALS:
@@ -108,7 +108,7 @@ private:
         int side;
     };
     std::vector<Wanted> wanted_;
-    int sides_ = 0; ///< number of requested runs since the last idle state
+    int sides_ = 0; ///< number of requested runs; 0 again when no trace is being opened
     std::vector<std::function<void()>> then_;
     QStringList asked_; ///< paths on other machines, still to be checked in order
     Task asking_{this};

@@ -44,12 +44,12 @@ public:
     /// Asks the user whether a running recording or generation may be stopped.
     [[nodiscard]] bool mayClose();
 
-    /// The current checkpoint folder of a run. Tries the recorded path (a relative path also from the
-    /// trace's folder and the folders above), then the folder that the user located. Empty: unknown.
+    /// The current checkpoint folder of a run. Tries the recorded path, which may be relative to the trace's
+    /// folder or a folder above, then the folder that the user chose for a moved checkpoint. Empty: unknown.
     [[nodiscard]] QString checkpointOf(const RunKey& key) const;
     /// A request that repeats run A over its tokens with the same settings, but without forced steps. No
-    /// value: A is not recorded yet (with a message), or a dialog asks for A's checkpoint and then calls \p
-    /// again.
+    /// value: A is not recorded yet, as a message says, or the checkpoint is missing. Then a dialog asks for
+    /// it and calls \p again.
     [[nodiscard]] std::optional<RecordRequest> requestLikeA(std::function<void()> again);
     /// Records a what-if about run \p question into the trace of temporary runs, and shows both runs.
     void ask(RecordRequest request, const RunKey& question);
@@ -76,7 +76,7 @@ private:
     [[nodiscard]] std::optional<RecordRequest> requestLike(const RunKey& key, const QString& policy,
                                                            const std::string& kv,
                                                            const std::function<void()>& again);
-    /// Prepares the trace of temporary runs on the machine of \p lies, a path. Empty: failed, with a message.
+    /// Prepares the trace of temporary runs on the machine of path \p lies. Empty: failed, with a message.
     [[nodiscard]] QString scratchFor(const QString& lies);
     void recordingEnded(bool done);
     void generate(ThinkRequest wanted);

@@ -75,8 +75,8 @@ private:
     Opener& opener_;
     QString trace_;
     As as_ = As::a;
-    RunKey next_;               ///< original run of the next recording
-    RunKey question_;           ///< original run of this recording
+    RunKey next_;               ///< original run, if the next recording is a what-if
+    RunKey question_;           ///< original run, if this recording is a what-if
     RunKey fromA_, fromB_;      ///< the selection when the recording began
     RunKey fresh_;              ///< the recording's run, once it is known
     std::vector<qint64> known_; ///< runs of the trace before the recording

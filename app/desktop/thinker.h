@@ -31,7 +31,7 @@ public:
 
     [[nodiscard]] qint64 tokens() const { return static_cast<qint64>(data_.tokens.size()); }
     [[nodiscard]] qint64 promptTokens() const { return promptTokens_; }
-    /// Trace and run of the event `recorded`.
+    /// Where the run was recorded, after Event::recorded.
     [[nodiscard]] QString recordedTrace() const { return recordedTrace_; }
     [[nodiscard]] QString recordedRun() const { return recordedRun_; }
     /// A copy of the run so far, for TraceData::showLive.

@@ -36,7 +36,7 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// Numbers of the recorded layers and heads in the model. If the description lacks them: 0, 1, ...
+/// The model's numbers for the recorded layers and heads. If the description lacks them: 0, 1, ...
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };

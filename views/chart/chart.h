@@ -38,7 +38,7 @@ struct Chart {
 
     struct Series {
         QString name;       ///< name in the legend and in tables; empty: no name
-        bool listed = true; ///< false: the legend lists another series of this colour instead
+        bool listed = true; ///< false: the legend does not list this series, but another of its colour
         Mark mark = Mark::line;
         int ink = a; ///< an Ink; other + n: a further run; rule + n: a halting rule
         bool dashed = false;
@@ -86,7 +86,7 @@ struct Chart {
     QString note;  ///< a warning against wrong conclusions, below the plot
     Axis x, y;
     std::vector<Series> series;
-    double dx = 1, dy = 1;      ///< size of cells; dx is also the width of bars (below 1: side by side)
+    double dx = 1, dy = 1;      ///< size of cells; bars are narrower than dx
     std::optional<Scale> scale; ///< the scale of cells
     Legend legend = Legend::automatic;
     [[nodiscard]] bool empty() const;
@@ -125,8 +125,8 @@ QColor mixed(const QColor& from, const QColor& to, double share);
 std::vector<std::pair<std::size_t, std::size_t>> parts_of_band(const Chart::Series& series);
 QString token_link(std::int64_t sequence, std::int64_t row);
 QString layer_link(int layer, int step);
-/// Whether hiding the legend entry \p listed also hides \p other: series with the same name, and for a line
-/// also its band and its points. Hiding a dashed line does not hide a solid line of the same colour.
+/// Whether hiding the legend entry \p listed also hides \p other: yes if they have the same name, or if \p
+/// listed is a line and \p other its band or points. A dashed line never hides a solid one of its colour.
 bool is_hidden_with(const Chart::Series& listed, const Chart::Series& other);
 
 /// The numbers as CSV: series, x, y, low, high, value. A category appears as its name.

@@ -22,7 +22,7 @@ struct AxisRange {
 /// Large numbers have one unit, which the title names: "FLOPs per token (M)".
 class ChartAxis {
 public:
-    /// \p horizontal_data: true for the chart's x axis, false for its y axis. From three to \p most ticks.
+    /// \p horizontal_data: the chart's x axis; false: its y axis. \p most: largest number of ticks.
     ChartAxis(const Chart& chart, bool horizontal_data, int most);
     /// An axis with a given \p range, for a zoomed plot.
     ChartAxis(const Chart::Axis& axis, AxisRange range, int most);

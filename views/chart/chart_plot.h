@@ -37,7 +37,7 @@ public:
 
     /// Keeps zoom and hidden series if the axes equal the axes of the previous chart.
     void setChart(Chart chart);
-    /// The palette's colour numbers for the runs of the next chart; empty: in the order of the runs.
+    /// The colours of the next chart's runs, as numbers in the palette; empty: 0, 1, 2, …
     void setRunColours(std::vector<std::int64_t> numbers) { runColours_ = std::move(numbers); }
     /// Shows a hint in place of a chart. The hint says how to get a chart.
     void setHint(const QString& hint);

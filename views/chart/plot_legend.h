@@ -23,8 +23,8 @@ public:
     /// \p hidden: names of hidden series.
     void setChart(const Chart& chart, const ChartInks& inks, const QStringList& hidden);
     [[nodiscard]] bool isEmpty() const { return entries_.empty() && scale_ == nullptr; }
-    /// The width of the legend beside a plot. 0: the legend is above the plot. \p width: width of plot and
-    /// legend. \p row: width for entries above the plot.
+    /// The width of the legend beside a plot. 0: the legend is above the plot. \p width: of plot and legend
+    /// together. \p row: available width above the plot.
     [[nodiscard]] int widthBeside(const Chart& chart, int width, int row) const;
     void arrange(const QRect& room, bool beside);
     [[nodiscard]] const std::vector<QAbstractButton*>& entries() const { return entries_; }

@@ -77,8 +77,8 @@ struct BoxItem {
     Qt::Alignment alignment;
 };
 
-/// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: to
-/// nest the layout in another layout. \p spacing -1: the style's spacing.
+/// Lays out \p items from left to right, or downwards. \p parent: the widget that gets the layout; null: the
+/// caller nests the layout in another one. \p spacing -1: the style's spacing.
 QBoxLayout* make_row(QWidget* parent, const QMargins& margins, int spacing,
                      std::initializer_list<BoxItem> items);
 QBoxLayout* make_column(QWidget* parent, const QMargins& margins, int spacing,

@@ -58,8 +58,8 @@ std::optional<double> typed_number(const QString& text);
 /// A tooltip that shows \p text literally, because Qt would take a token such as `<s>` for markup.
 QString plain_tip(const QString& text);
 
-/// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that the line below stays
-/// readable. Without room above, the tooltip is below the box. Disappears when the pointer leaves the box.
+/// Shows a plain-text tooltip above \p box (in coordinates of \p widget), so that it does not cover the text
+/// below. Without room above, the tooltip is below the box. Disappears when the pointer leaves the box.
 void show_tip_above(QWidget& widget, const QRect& box, const QString& text);
 
 // CSV by RFC 4180: decimal points, the fewest digits that read back as the same number, empty for NaN.
@@ -82,9 +82,9 @@ struct CharacterSpan {
 /// \p begin <= \p end <= text.size(). Bytes that are not UTF-8 count as characters.
 CharacterSpan whole_characters(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The characters that begin in token \p row. \p follows: the previous token is shown directly before, with
-/// the character that both tokens share. False: the result begins with this token's bytes of that character.
-/// Empty if token_bytes() is empty.
+/// The characters that begin in token \p row. \p follows: whether the previous token is shown directly
+/// before. If so, a character that both tokens share is shown there; otherwise the result begins with this
+/// token's bytes of the character. Empty if token_bytes() is empty.
 CharacterSpan characters_of(const TokenColumns& tokens, std::string_view text, std::size_t row, bool follows);
 
 /// A token as in visible_token(). For a part of a character, also names the whole character: "‹BC› of 今".

@@ -26,9 +26,9 @@ protected:
     enum class Follows { a, both, all };
     /// Call this once, in the constructor. \p self: this object.
     void follow(QObject& self, const ViewContext& context, Follows whom);
-    /// Calls \p read, which seen() made, in two cases. First: the selection shows another sequence or
-    /// attribution. Second: reading ended or failed, for the shown sequence or for one of its signals for
-    /// which \p uses is true.
+    /// Calls \p read, which seen() made: when the selection shows another sequence or attribution, when the
+    /// shown sequence was read, when one of its signals was read and \p uses returns true for the signal, and
+    /// when a read failed.
     static void followSequence(QObject& self, const ViewContext& context, const std::function<void()>& read,
                                const std::function<bool(const QString& signal)>& uses);
     /// Reads selection and data again.

@@ -29,7 +29,7 @@ enum class Attribution {
     predicting, ///< at the predicting token: token t shows row t; the last token has no target
 };
 
-/// The quantities of the text's colour and bars. Views, sessions and undo share them.
+/// The quantities that the text shows as colour and as bars. Views, sessions and undo share them.
 struct TextLook {
     Quantity quantity = Quantity::nll;
     QString annotation; ///< colours by this annotation; empty: by the quantity

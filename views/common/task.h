@@ -19,7 +19,7 @@ namespace ponderscope {
 
 #ifdef __SANITIZE_THREAD__
 /// Tells the thread sanitizer about synchronisation inside Qt, which has no instrumentation: the lock of the
-/// event queue, and the reference count of a waiting call.
+/// event queue, and the reference count of a queued call.
 template <typename Call>
 class OrderedCall {
 public:

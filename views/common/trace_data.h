@@ -46,7 +46,7 @@ struct ReplayedSteps {
     std::vector<std::int32_t> steps; ///< last step of each row of the sequence
 };
 
-/// A run of one sequence that is being computed and is in no file yet. New tokens come as new blocks.
+/// A run of one sequence that is being computed and is in no file yet. New tokens need a new LiveRun.
 struct LiveRun {
     RunInfo info; ///< has id 1, and scored_tokens 0, so that Compare does not look for the run in a file
     std::vector<SignalInfo> signalInfos;
@@ -71,7 +71,7 @@ public:
     void open(const QString& path);
     void close(const QString& path);
     /// Shows a run as the only run of a trace called \p name. This trace is not a file and is not listed in
-    /// traces(). The next call with this name replaces it. Emits the signals of opening and growing traces.
+    /// traces(). The next call with this name replaces it. Emits traceOpened or runChanged, and …Ready.
     void showLive(const QString& name, LiveRun run);
     void closeLive(const QString& name);
     [[nodiscard]] bool isLive(const QString& trace) const;

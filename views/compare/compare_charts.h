@@ -29,8 +29,8 @@ struct TaskPoint {
     TaskReport report;
 };
 
-/// Accuracy against mean steps, or against FLOPs per document, with 95 % bands over documents. Over steps, a
-/// dashed line shows the first run's accuracy at each step.
+/// Accuracy against mean steps, or against FLOPs per document, with 95 % bands over documents. A dashed line
+/// in the chart of steps shows the first run's accuracy at each step.
 Chart task_accuracy_chart(const std::vector<TaskPoint>& points, bool over_flops);
 
 } // namespace ponderscope

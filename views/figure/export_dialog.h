@@ -87,7 +87,7 @@ private:
     std::unique_ptr<figure::Figure> figure_;
     QListWidget* kinds_;
     QLabel* about_;     ///< describes the kind
-    NameList* runs_;    ///< runs over this text
+    NameList* runs_;    ///< runs over the figure's text
     NameList* entries_; ///< entries of the legend
     FigureForm* form_;
     QScrollArea* formArea_ = nullptr;

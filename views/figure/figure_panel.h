@@ -124,7 +124,7 @@ figure::FigureSpec figure_of(figure::FigureKind kind);
 figure::FigureSpec page_of(std::initializer_list<figure::FigureKind> kinds);
 /// Loss, steps and gradient of trainings.
 figure::FigureSpec training_page();
-/// Fronts of halting policies with bands, for the window.
+/// Fronts of halting policies with bands, from shown_replicates replicates.
 figure::FigureSpec front_figure();
 
 } // namespace ponderscope

@@ -21,7 +21,7 @@ public:
     [[nodiscard]] std::string nameAt(int row) const;
     /// Whether the list has exactly these names, in any order.
     [[nodiscard]] bool hasAll(const std::vector<std::string>& names) const;
-    /// The renamed entries. \p order adds the unchecked entries, or all entries if their order changed.
+    /// The renamed entries; with \p order also the unchecked entries, or all entries if their order changed.
     [[nodiscard]] std::vector<figure::SeriesSpec> changed(bool order) const;
 };
 

@@ -28,7 +28,7 @@ struct RunRows {
     std::function<std::string(std::int32_t)>
         bytes_of_id; ///< bytes of each id in the trace's vocabulary; "": unknown id
 
-    /// Index in `rows` of the row that a token shows. No value: the first token with Attribution::predicted.
+    /// Index in `rows` of the row that a token shows; none for the first token under Attribution::predicted.
     [[nodiscard]] std::optional<std::size_t> shown(std::int64_t token, Attribution attribution) const;
     [[nodiscard]] std::size_t local(std::int64_t token) const {
         return static_cast<std::size_t>(token - rows.first);

@@ -112,7 +112,7 @@ struct FigureSpec {
         y_range;                     ///< charts: ends of the axes; empty: from the values
     std::vector<SeriesSpec> series;  ///< charts: series in the legend; tables: names of runs
     std::string palette = "default"; ///< colours of runs: "default", "okabe_ito", "grey"
-    /// The palette numbers of `runs`. 0: A's colour, 1: B's colour. Runs without a number get the next ones.
+    /// The palette numbers of `runs`. 0: A's colour, 1: B's colour. Further runs get the unused colours.
     std::vector<std::int64_t> colours;
     std::vector<FigureSpec> panels; ///< panels: each with its own settings, except for the width
     std::int64_t columns = 2;       ///< panels: number of figures side by side

@@ -17,8 +17,8 @@ struct TokenPiece {
     bool starts_word = false; ///< blanks or a line break precede the token, so a line may break here
     bool invisible = false;   ///< text is a placeholder (␣, ⏎, an id) in the soft colour
     int breaks = 0;           ///< line breaks that follow the token
-    int last = 0;             ///< UTF-16 length of the character inside which the token ends; 0: none
-    double share = 0;         ///< the share of this character before the token's end
+    int last = 0;     ///< UTF-16 length of the character that the token splits at its end; 0: splits none
+    double share = 0; ///< the share of this character before the token's end
 };
 
 /// Bytes of a token: its span of the text, else its entry in the trace's vocabulary, else "#id".

@@ -56,8 +56,8 @@ Chart layers_by_step_chart(const std::filesystem::path& trace, const std::string
                            const std::string& signal, const std::stop_token& stop = {},
                            const std::optional<SequenceSpan>& rows = {});
 
-/// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL). The 95 % intervals are over
-/// the clusters or blocks that contain tokens of the group. \p attribution: which token decides the group.
+/// Mean steps by "class", "type", "position" or "difficulty" (fifths of the NLL). The 95 % intervals assume
+/// independent clusters or blocks of tokens. \p attribution: which token decides the group.
 Chart steps_by_type_chart(const std::filesystem::path& trace, const std::string& run, const std::string& by,
                           Attribution attribution, const std::stop_token& stop = {});
 

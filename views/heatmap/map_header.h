@@ -24,7 +24,7 @@ public:
     MapHeader(Theme& theme, StepMapCanvas& canvas, const QString& name, const QString& tip, QWidget* parent);
 
     [[nodiscard]] QComboBox* chooser() const { return chooser_; }
-    /// Uses fixed ends for the map's signal, set here or in another panel.
+    /// Uses the ends in \p ranges for the map's scale, and adds a button with which the user sets them.
     void setRanges(ColourRanges& ranges);
     /// Fits the scale of the canvas and shows it.
     void showScale(const QString& unit, bool halted);

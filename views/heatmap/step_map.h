@@ -47,7 +47,7 @@ public:
     [[nodiscard]] const ValueLook& look() const { return look_; }
     [[nodiscard]] bool hasHalted() const { return has_halted_; }
     /// Cells of \p count columns over tokens [first, last), which may be fractions: [column * steps + step].
-    /// A column has the mean over the tokens that begin in the column and the token under its left edge. A
+    /// A column shows the mean over the token under its left edge and all tokens that begin in the column. A
     /// cell is halted if none of its tokens ran the step. Time grows with the visible tokens.
     [[nodiscard]] std::vector<Cell> columns(double first, double last, int count) const;
 

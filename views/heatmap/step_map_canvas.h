@@ -13,7 +13,7 @@ namespace ponderscope {
 
 /// Paints a StepMap: steps as rows, tokens as columns of pixels, the selected column outlined. The wheel
 /// zooms along the tokens, dragging pans, hovering and clicks set the shared selection, arrow keys move it.
-/// If view or data changed, painting takes one pass over the visible tokens.
+/// Keeps its picture until view or data change; a new picture takes one pass over the visible tokens.
 class StepMapCanvas : public QWidget {
     Q_OBJECT
 public:

@@ -13,11 +13,11 @@ namespace ponderscope {
 
 /// Options of matched_rules_chart().
 struct MatchedLook {
-    std::vector<std::string> policies;            ///< kinds; empty: all kinds that the run can replay
-    std::string against = blind_rule;             ///< the reference rule, drawn at zero
-    bool over_flops = false;                      ///< false: over mean steps
-    std::vector<MatchedRule> plain = {};          ///< models without steps, same rows: points at their FLOPs
-    std::optional<MatchedComparison> reruns = {}; ///< results of reruns with the rules: points with bands
+    std::vector<std::string> policies;   ///< kinds; empty: all kinds that the run can replay
+    std::string against = blind_rule;    ///< the reference rule, drawn at zero
+    bool over_flops = false;             ///< false: over mean steps
+    std::vector<MatchedRule> plain = {}; ///< models without steps on the same tokens; points at their FLOPs
+    std::optional<MatchedComparison> reruns = {}; ///< reruns with the rules, drawn as points with bands
 };
 
 /// Rules at equal cost: NLL minus the NLL of the reference rule, against mean steps or FLOPs. The bands hold

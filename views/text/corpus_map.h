@@ -58,7 +58,7 @@ private:
         qint64 tokens = 0;
         qint64 other = 0; ///< number of tokens in B; 0: B lacks the sequence, or there is no B
         std::vector<std::uint16_t> values; ///< bfloat16, NaN for no value; empty: not read yet
-        qint64 top = 0;                    ///< first row of cells
+        qint64 top = 0;                    ///< index of its first row of cells
         qint64 rows = 0;
     };
     void restart();
@@ -79,7 +79,7 @@ private:
     qint64 rows_ = 0;
     qint64 wanted_ = -1; ///< index of the strip that is being read; -1: none
     RunKey run_;
-    RunKey other_;         ///< run B of the stored values; none if only A is shown
+    RunKey other_;         ///< run B of the shown differences; none if only A is shown
     std::size_t next_ = 0; ///< all strips before this index are read
     std::array<std::shared_ptr<const SequenceData>, 2> held_; ///< A's and B's data, until both are loaded
     qint64 maxSteps_ = 0;

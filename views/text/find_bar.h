@@ -76,7 +76,7 @@ private:
     QLabel* status_;
     std::vector<qint64> hits_;
     QString problem_; ///< error in the pattern; else empty
-    QString hint_;    ///< replaces "not found"
+    QString hint_;    ///< shown in place of "not found"
     QToolButton* send_;
     Task inRun_;     ///< the search of the whole run
     Task searching_; ///< search in long texts

@@ -34,8 +34,8 @@ public:
     /// std::nullopt: the query is plain text, not a condition. Names are case-insensitive. \p annotations:
     /// the annotations of the tested tokens.
     ///
-    /// \p problem: if the text is no valid condition but begins like one (a known name and a comparison),
-    /// receives the error in one sentence; if it is plain text, becomes empty. \p isCondition: the text is
+    /// \p problem receives the error in one sentence if the text begins like a condition (a known name and a
+    /// comparison) but is not valid. It becomes empty if the text is plain text. \p isCondition: the text is
     /// certainly a condition, so an unknown first name is also an error.
     static std::optional<Condition> parse(const QString& text,
                                           const std::vector<TokenAnnotation>& annotations = {},

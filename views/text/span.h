@@ -39,9 +39,9 @@ inline constexpr qint64 most_copied = 20'000;
 /// The text of the span; ids for runs without text.
 QString span_text(const SequenceData& data, TokenSpan span);
 
-/// Gives a span's tokens the class \p name of an annotation beside the trace. Creates a missing annotation.
-/// Other tokens keep their classes. An empty \p name removes the span's classes. InputError: the annotation
-/// has numbers or an invalid name. EnvironmentError: the annotations cannot be written.
+/// Gives a span's tokens the class \p name of an annotation, in the file beside the trace. Creates a missing
+/// annotation. Other tokens keep their classes. An empty \p name removes the span's classes. InputError: the
+/// annotation has numbers or an invalid name. EnvironmentError: the annotations cannot be written.
 void label_span(const RunKey& key, qint64 sequence, TokenSpan span, const QString& annotation,
                 const QString& name);
 

@@ -22,7 +22,7 @@ class SpanBar : public QWidget {
 public:
     SpanBar(const ViewContext& context, TextView& view, QWidget* parent = nullptr);
     void copy() const;
-    /// Writes a label beside the trace on another thread. The text shows the label after the write.
+    /// Writes a label to the annotations file on another thread. The text shows the label after the write.
     void label(const RunKey& run, qint64 sequence, TokenSpan span, const QString& annotation,
                const QString& name);
     /// Asks for a class of the span, or else of the selected token. \p wanted: the suggested annotation.

@@ -59,7 +59,7 @@ public Q_SLOTS:
     void listNotes();                    ///< lists all tokens with a note
     void findNext();
     void findPrevious();
-    /// Sets the quantities of colour and bars. Ends a replay that colours the text.
+    /// Sets the quantities that the text shows as colour and as bars. Ends a replay that colours the text.
     void setLook(const ponderscope::TextLook& look);
     void setDifference(bool on);
     /// Shows only the text and the meaning of its colours, for presentations.

@@ -51,7 +51,7 @@ struct TrainingChartOptions {
 Chart training_chart(std::span<const TrainingRecord> trainings, const std::string& what,
                      const TrainingChartOptions& options);
 
-/// The quantities that "loss" and "mean_steps" do not show, each quantity once, gates and shares first.
+/// The quantities that "loss" and "mean_steps" do not show, each once, first those with an axis (gates).
 std::vector<TrainingQuantity> further_quantities(std::span<const TrainingRecord> trainings);
 
 /// The progress of a training, or the reason for its failure; empty: the training has ended.

@@ -40,14 +40,14 @@ void paint(const DisplayList& list, const Fonts& fonts, QPainter& painter);
 
 /// "12.5", "0", "-3.125": at most \p decimals decimals, no trailing zeros, a decimal point in every locale.
 QByteArray number(double value, int decimals = 3);
-/// All operations of a path. \p operation writes each from its letter (m, l or c) and points "x y x y".
+/// All operations of a path. \p operation writes one, given its letter (m, l or c) and points "x y x y".
 QByteArray path_data(const QPainterPath& path,
                      const std::function<QByteArray(char letter, const QByteArray& points)>& operation);
 
 /// A font face with the glyphs that a display list uses.
 struct UsedFace {
     const FontFace* face = nullptr;
-    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: part of another glyph's text
+    std::map<std::uint32_t, QString> glyphs; ///< the text of each glyph; empty: another glyph has the text
     std::set<char32_t> characters;
     bool regular = false; ///< the list has regular text in this face
     bool bold = false;
