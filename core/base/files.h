@@ -106,7 +106,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
 std::string read_text_file(const std::filesystem::path& path,
                            std::uint64_t max_bytes = default_max_file_bytes);
 
-/// The same checks on a text in memory. \p what names the text in the message (a path, "the prompt").
+/// Checks \p text as read_text_file() does. \p what names it in the message (a path, "the prompt").
 void check_text(std::string_view text, const std::string& what);
 
 /// Throws the error for an errno on \p path: InputError if the path is wrong, EnvironmentError if the machine

@@ -73,7 +73,7 @@ public:
     [[nodiscard]] std::optional<JsonObject> object(std::string_view key) const;
     [[nodiscard]] const nlohmann::json* array(std::string_view key) const; ///< nullptr when absent or null
 
-    /// The same for required keys: InputError if the key is absent.
+    /// Getters for required keys: InputError if the key is absent.
     [[nodiscard]] std::int64_t required_integer(std::string_view key, std::int64_t min = -no_limit,
                                                 std::int64_t max = no_limit) const;
     [[nodiscard]] double required_number(std::string_view key) const;

@@ -45,7 +45,7 @@ bool is_unseen(char32_t code);
 /// \p text for messages, cut after about \p max_bytes bytes. Invisible characters and invalid bytes are shown
 /// as escapes.
 std::string printable(std::string_view text, std::size_t max_bytes = 60);
-/// The same without a cut, for printing names from untrusted files on a terminal.
+/// Like printable(), but without a cut, for names from untrusted files on a terminal.
 std::string visible(std::string_view text);
 
 /// Lower-case hexadecimal, two digits a byte.

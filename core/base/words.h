@@ -47,7 +47,7 @@ std::optional<Number> parse_number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
-/// The same for a whole number of at least 0. -1: \p text is not such a number.
+/// The whole number in \p text, at least 0. -1: \p text is not such a number.
 inline std::int64_t parse_count(std::string_view text) {
     const std::int64_t value = parse_number<std::int64_t>(text).value_or(-1);
     return value < 0 ? -1 : value;
@@ -64,7 +64,7 @@ std::optional<std::string_view> nearest(std::string_view word, const std::vector
 
 /// The end of a message about an unknown word: "; did you mean NEAREST?", or "." if no known word is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
-/// The same, but lists the known words if no word is near or the list is short.
+/// Like did_you_mean(), but lists the known words if no word is near or the list is short.
 std::string did_you_mean_or_list(std::string_view word, const std::vector<std::string_view>& known);
 
 } // namespace ponderscope

@@ -47,7 +47,7 @@ public:
 
     /// A size of at least 1; null is an InputError.
     [[nodiscard]] std::int64_t size(std::string_view key, std::int64_t otherwise, std::int64_t max) const;
-    /// The same, but null means the default, as in transformers.
+    /// Like size(), but null means the default, as in transformers.
     [[nodiscard]] std::int64_t size_or_null(std::string_view key, std::int64_t otherwise,
                                             std::int64_t max) const;
     /// A count of at least 0.

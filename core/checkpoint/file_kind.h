@@ -25,7 +25,7 @@ enum class FileKind : std::uint8_t {
 
 /// Reads at most the first 4 KiB of \p content.
 FileKind recognise(std::string_view content);
-/// The same for a file on disk; unknown if the file cannot be read.
+/// The kind of a file on disk; unknown if the file cannot be read.
 FileKind recognise_file(const std::filesystem::path& path);
 
 /// Whether the name is usual for PyTorch pickles: *.bin, *.pt, *.pth, *.ckpt, *.pkl.

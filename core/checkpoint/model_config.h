@@ -298,7 +298,7 @@ ModelConfig read_model_config(const std::filesystem::path& config_json,
                               std::optional<MethodKind> method = std::nullopt,
                               std::optional<std::int64_t> steps = std::nullopt,
                               const TensorNames& tensors = {});
-/// The same for a document in memory; \p source names the document in errors.
+/// Like read_model_config(), but for a document in memory. \p source names the document in errors.
 ModelConfig parse_model_config(const nlohmann::json& document, const std::filesystem::path& source,
                                std::optional<MethodKind> method = std::nullopt,
                                std::optional<std::int64_t> steps = std::nullopt,

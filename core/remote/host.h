@@ -63,7 +63,7 @@ struct Looked {
 Looked read_looked(const std::string& payload); ///< ProtocolFault
 /// The file or folder at a path on this machine.
 Looked look_here(const std::filesystem::path& path);
-/// The same on another machine. \p url: ssh://…
+/// The file or folder at a path on another machine. \p url: ssh://…
 Looked look(const std::string& url);
 
 /// The names in a folder, sorted. InputError: not a folder.

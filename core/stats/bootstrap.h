@@ -185,7 +185,7 @@ double critical_value(const SmallSample& small, const BootstrapOptions& options)
 /// automatic block length comes from the first quantity of \p sums.
 std::vector<Estimate> bootstrap(const PrefixSums& sums, std::span<const Statistic> statistics,
                                 const BootstrapOptions& options = {});
-/// The same, but stores each estimate at a given address.
+/// Like bootstrap() above, but stores each estimate at a given address.
 void bootstrap(const PrefixSums& sums, const std::vector<std::pair<Estimate*, Statistic>>& wanted,
                const BootstrapOptions& options);
 

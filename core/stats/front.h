@@ -14,7 +14,7 @@ namespace ponderscope {
 struct PairedDifferences {
     /// mean of each alternative minus mean of the reference, with pointwise intervals
     std::vector<Estimate> each;
-    std::vector<Estimate> bands; ///< the same differences with simultaneous bands (max-t)
+    std::vector<Estimate> bands; ///< these differences with simultaneous bands (max-t)
     std::vector<double> p;       ///< two-sided p of "no difference": sign flips (significance.h)
     Resampling resampling;
 };

@@ -89,7 +89,7 @@ struct PairedComparison {
 /// InputError for an empty sample.
 PairedComparison compare_paired(const PairedSample& sample, const BootstrapOptions& options = {});
 
-/// The same statistics for a single run.
+/// The statistics of a single run.
 struct RunEstimate {
     std::int64_t scored_tokens = 0;
     Estimate mean_nll; ///< nats a token

@@ -84,8 +84,8 @@ struct Flips {
 double mcnemar_p(std::int64_t only_a, std::int64_t only_b);
 
 /// q-values: the smallest false-discovery rate at which a test counts as significant (Benjamini and Hochberg
-/// 1995, for independent or positively dependent tests). In the order of \p p. A NaN stays NaN and is not
-/// counted as a test.
+/// 1995, for independent or positively dependent tests). The result keeps the order of \p p. A NaN stays NaN
+/// and is not counted as a test.
 std::vector<double> false_discovery_q(std::span<const double> p);
 /// Sets q of all rows from their p. \p tested: the member of a row that contains p and q; default: the row
 /// itself.

@@ -20,7 +20,7 @@ public:
     /// in [0, 1]. 0 if all weights are equal. NaN for fewer than two tokens or two sources.
     [[nodiscard]] double share_between_tokens() const;
 
-    /// Views flag layers with a smaller share. Our own choice (methods.md section 3).
+    /// Views flag layers with a smaller share. The value is our own choice (methods.md section 3).
     static constexpr double usual_threshold = 0.05;
 
 private:

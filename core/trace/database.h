@@ -172,7 +172,7 @@ public:
     /// file with another stream. When a process closes any descriptor of a file, POSIX releases all locks of
     /// the process on the file, including SQLite's locks.
     void read_file(std::int64_t offset, std::span<std::byte> out);
-    /// The same for the write-ahead log.
+    /// Like read_file(), but reads the write-ahead log.
     void read_log(std::int64_t offset, std::span<std::byte> out);
     /// Copies the header of the log's index consistently: the first 136 bytes of the -shm file
     /// (https://www.sqlite.org/walformat.html). False: the file has no log. Call inside a transaction.

@@ -31,8 +31,8 @@ std::string copy_run(const std::filesystem::path& from, std::int64_t run, const 
                      const ProgressSink& progress = {}, const std::stop_token& stop = {});
 
 /// Joins the shards of one run (files, a folder or a pattern) into the trace that one process would have
-/// recorded: the same sequences, tokens, signals and totals, bit by bit. Appears whole or not at all.
-/// InputError: as merge_runs; also missing, repeated or unfinished shards, or shards of several runs.
+/// recorded: the same sequences, tokens, signals and totals, bit by bit. The output appears whole or not at
+/// all. InputError: as merge_runs; also missing, repeated or unfinished shards, or shards of several runs.
 void join_shards(const std::vector<std::filesystem::path>& shards, const std::filesystem::path& output,
                  const ProgressSink& progress = {}, const std::stop_token& stop = {});
 

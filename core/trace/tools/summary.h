@@ -10,8 +10,8 @@ namespace ponderscope {
 
 /// A text description of a trace for `ponderscope inspect`: a paragraph for each run, made from the totals.
 std::string trace_summary(const TraceReader& reader);
-/// The same as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}. Unknown
-/// numbers are null.
+/// The description as JSON: {"path", "bytes", "runs": [{...}], "trainings": [{...}], "notices": [...]}.
+/// Unknown numbers are null.
 nlohmann::json trace_summary_json(const TraceReader& reader);
 
 /// Totals of a run or a sequence as rates. NaN if the divisor is 0.
