@@ -42,7 +42,7 @@ struct HeadResult {
     at::Tensor candidate_ids;           ///< int64 [n, candidates]
     at::Tensor candidate_probabilities; ///< [n, candidates]
     at::Tensor kl_previous_current;     ///< KL(P_{k-1} || P_k); NaN in rows that previous_rows leaves out
-    at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); NaN in the same rows
+    at::Tensor kl_current_previous;     ///< KL(P_k || P_{k-1}); NaN where kl_previous_current is NaN
     at::Tensor mixture;                 ///< [n, d], fp32, without the method's scale
 };
 

@@ -37,7 +37,7 @@ at::Tensor attend_blocks(const at::Tensor& q, const at::Tensor& k, const at::Ten
                          const Visibility& visibility, double scale, const at::Tensor& row_bias,
                          const ScoreExtras& extras);
 
-/// The same with a gradient: differentiable once in q, k, v and row_bias, on any device. The backward pass
+/// attend with a gradient, differentiable once in q, k, v and row_bias, on any device. The backward pass
 /// computes the weights again, block by block, so no matrix [queries, rows] exists. On a GPU it copies the
 /// ranges to the host once, to form the blocks.
 at::Tensor attend_with_gradient(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,

@@ -167,7 +167,7 @@ private:
     std::unique_ptr<ResidualStructure> residual_; ///< nullptr: x + F(x)
     PartElements part_elements_;
     std::int64_t block_matrix_elements_ = 0;
-    mutable RotationTable cached_rotation_; ///< for angles that ignore the length; grows with the sequences
+    mutable RotationTable cached_rotation_; ///< if angles ignore the length; grows with the longest sequence
 };
 
 /// The tensors of a backbone, without the method's tensors. InputError: the architecture does not support the

@@ -18,8 +18,8 @@ namespace ponderscope {
 /// "cpu", "cuda", "cuda:N", or the name of a backend that is registered with LibTorch (PrivateUse1), with or
 /// without a number. InputError for other names and for a missing GPU.
 at::Device device_from_string(const std::string& name);
-/// The same, or "auto": the first GPU with free memory for \p bytes of weights and a quarter more for
-/// activations, else the CPU.
+/// device_from_string(); for "auto", the first GPU with free memory for \p bytes of weights and a quarter
+/// more for activations, else the CPU.
 at::Device device_for(const std::string& name, std::int64_t bytes);
 /// "cpu", "cuda:0 NVIDIA H200".
 std::string describe_device(at::Device device);

@@ -71,7 +71,7 @@ public:
     [[nodiscard]] at::Tensor stack(const std::string& name) const {
         return parameters_ != nullptr ? parameters_->stack(name) : at::Tensor();
     }
-    /// Sets the prefix of the tensor names of each block.
+    /// Sets the blocks' prefixes of tensor names: name_of(0), name_of(1), ...
     const std::vector<std::string>& blocks(const std::function<std::string(std::int64_t)>& name_of) {
         for (std::int64_t l = 0; l < config_.layers; ++l) {
             blocks_.push_back(name_of(l));

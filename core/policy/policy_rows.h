@@ -31,7 +31,7 @@ struct PolicyOutcome {
     Estimate band = unknown_estimate; ///< band of `difference` over all policies of a report (max-t)
     double p = 1;                     ///< two-sided p value of `difference` = 0
     bool on_front = false; ///< on the Pareto front of the report's causal policies; false for a bound
-    /// Better than every blind rule: the interval is below 0.
+    /// Whether the policy is better than every blind rule: the interval of against_blind is below 0.
     [[nodiscard]] bool thinks_better() const { return against_blind.high < 0; }
 };
 

@@ -171,7 +171,7 @@ struct MethodEntry {
     /// The backbone must outlive the method.
     std::unique_ptr<Method> (*make)(const ModelConfig& config, const Parameters& parameters,
                                     const Backbone& backbone);
-    /// The method's tensors, without the backbone's, in the order of saving; nullptr: none.
+    /// The tensors that the method adds to the backbone's, in the order of saving; nullptr: none.
     std::vector<TensorSpec> (*tensors)(const ModelConfig& config) = nullptr;
 
     /// The entry of a method whose constructor takes (config), (config, parameters) or all three.

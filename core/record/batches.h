@@ -20,8 +20,8 @@ namespace ponderscope {
 ///
 /// \p submit(begin, end) starts a batch and returns its handle. \p collect(pending, begin, end) waits for the
 /// batch and keeps its results. If submit or collect throws MemoryExhausted, the batch runs again in halves,
-/// finally task by task with no other batch in flight. Later batches keep the smaller size. run_in_batches
-/// itself throws MemoryExhausted only if a single task does not fit. All earlier tasks are collected first.
+/// finally task by task with no other batch in flight. Later batches keep the smaller size. If a single
+/// task does not fit, run_in_batches collects all earlier tasks and throws MemoryExhausted.
 /// After \p stop no batch starts, and a running submit may throw Cancelled. Earlier batches are still
 /// collected.
 template <typename Reach, typename Submit, typename Collect>

@@ -12,7 +12,7 @@
 
 namespace ponderscope {
 
-/// A state that replaces another state, and its source.
+/// The location of a state to replace, and the source of the new state.
 struct PlannedPatch {
     StatePlace to;
     /// Location of the source state, in a run without patches on the same texts. Absent: a state of zeros.

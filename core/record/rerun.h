@@ -11,7 +11,8 @@ namespace ponderscope {
 
 /// InputError: \p run was recorded with other weights. \p digest: digest of \p checkpoint.
 void require_checkpoint_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
-/// The same; also InputError if states or depth sources of \p run were changed, which reruns do not repeat.
+/// require_checkpoint_of(). Also InputError if states or depth sources of \p run were changed, because reruns
+/// do not repeat these changes.
 void require_weights_of(const RunInfo& run, const Checkpoint& checkpoint, const std::string& digest);
 
 /// Computes a policy exactly on the sequences of a run: the same tokens, windows, schedule and weights. The

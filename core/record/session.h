@@ -135,7 +135,7 @@ WindowShape resolve_windows(const ModelConfig& config, std::int64_t context, std
 std::int64_t windows_that_fit(const Engine& engine, std::int64_t longest, std::int64_t wanted);
 
 /// InputError unless there is at least one sequence, each has at least two tokens, and every id is below
-/// \p vocab_size. record() checks the same before it writes. An earlier call ensures that invalid input
+/// \p vocab_size. record() makes these checks before it writes. An earlier call ensures that invalid input
 /// creates no trace.
 void check_sequences(const std::vector<SequenceInput>& sequences, std::int64_t vocab_size);
 

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] double gradient_norm() const;
     /// The first parameter, in the given order, whose gradient is not finite; empty: all are finite.
     [[nodiscard]] std::string first_bad_gradient() const;
-    /// The same for the parameters.
+    /// The first parameter that is not finite; empty: all are finite.
     [[nodiscard]] std::string first_bad_parameter() const;
     void scale_gradients(double factor);
     void step(double learning_rate);

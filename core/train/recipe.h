@@ -59,8 +59,8 @@ struct Recipe {
     /// config's number, else 3.
     std::optional<std::int64_t> jacobi_iterations;
     double penalty_weight = 0.1; ///< lambda, the weight of the method's penalty on steps
-    double penalty_beta = 0;     ///< for adaptive latent CoT
-    double gate_share = 0.1;     ///< k_max of AdaPonderLM
+    double penalty_beta = 0;     ///< PenaltySettings::beta
+    double gate_share = 0.1;     ///< k_max of AdaPonderLM, the final k_s
     std::int64_t ramp_start = 0; ///< S0 and S1: k_s rises from 0 to k_max between these steps
     std::int64_t ramp_end = 0;
 
@@ -86,7 +86,7 @@ struct Recipe {
 /// "training.seed=2". A value that is not JSON is a string. InputError: a change without a known key.
 Recipe read_recipe(const std::filesystem::path& path, const std::vector<std::string>& changes = {});
 
-/// The same for JSON in memory. \p source: the name in messages. Relative paths start at its folder.
+/// read_recipe() for JSON in memory. \p source: the name in messages. Relative paths start at its folder.
 Recipe parse_recipe(std::string_view text, const std::filesystem::path& source);
 
 /// All values that affect the result, as JSON with defaults and without paths. Recipes with equal JSON train

@@ -138,17 +138,17 @@ public:
     [[nodiscard]] std::string flops_model() const;
     /// The signals that a run of this level records, in a fixed order.
     [[nodiscard]] std::vector<SignalInfo> signals(RecordLevel level) const;
-    /// The same signals with their bytes per token before compression; for attention, the bytes per key.
+    /// signals(level), each with its bytes per token before compression; for attention, its bytes per key.
     [[nodiscard]] std::vector<std::pair<SignalInfo, std::int64_t>> signal_bytes(RecordLevel level) const;
 
     /// Scores a batch of windows of any lengths. The last bits of a result depend on the batch
     /// (core/README.md). MemoryExhausted: a GPU has too little memory for the batch.
     [[nodiscard]] std::vector<WindowResult> score(std::span<const Window> windows, RecordLevel level) const;
 
-    /// The same results as score. Neighbouring windows that begin with the same tokens compute these tokens
-    /// once. Windows share no tokens in these cases: results depend on the sequence's number or length; the
-    /// plan has a prefix or KvPolicy::skip, or iterates() is true; there are patches; attention, states,
-    /// layers or experts are recorded.
+    /// Returns the results of score(). Neighbouring windows that begin with the same tokens compute these
+    /// tokens once. Windows share no tokens in these cases: results depend on the sequence's number or
+    /// length; the plan has a prefix or KvPolicy::skip, or iterates() is true; there are patches; attention,
+    /// states, layers or experts are recorded.
     [[nodiscard]] std::vector<WindowResult> score_sharing(std::span<const Window> windows,
                                                           RecordLevel level) const;
 

@@ -27,7 +27,7 @@ struct HaltingQuestion {
     const Decision& decision;    ///< the method's own decision: its gate `value`, its choice `go_on`
     at::Tensor readout;          ///< [n, d]: the head's input if the token stopped at k
     at::Tensor previous_hidden;  ///< [n, d]: h^{k-1}; undefined at step 0 or without looks_back()
-    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined in the same cases
+    at::Tensor previous_readout; ///< [n, d]: the read-out of step k-1; undefined like previous_hidden
     at::Tensor carry;            ///< the rule's last `carry`, for the tokens that continued
     const TokenPlaces& places;   ///< places of all N tokens; select rows `slots.tokens` (undefined: all)
     const HeadWeights& head;     ///< weights for read_out (core/kernels/head.h)

@@ -24,7 +24,7 @@ public:
     /// states [n, d]. \p tokens: int64 [n], ascending, the tokens of the states; undefined: all in order.
     [[nodiscard]] at::Tensor apply(const at::Tensor& states, const at::Tensor& tokens, std::int64_t step,
                                    std::int64_t layer) const;
-    /// The same for slots of several steps, ordered by token, then step.
+    /// apply() for slots of several steps, ordered by token, then step.
     [[nodiscard]] at::Tensor apply_to_slots(at::Tensor states, const at::Tensor& tokens,
                                             const at::Tensor& steps, std::int64_t layer) const;
 
