@@ -16,7 +16,7 @@
 
 namespace ponderscope::cli {
 
-/// Options of intervals, shared by all verbs that print intervals.
+/// Options of confidence intervals, for all verbs that print them.
 struct IntervalOptions {
     BootstrapOptions bootstrap;
     std::string resample = "auto";

@@ -29,7 +29,7 @@ public:
         moved,    ///< first check, or the file, its WAL or its annotations changed; to be read again
         gone,     ///< no file with this name; loaded data stays
         replaced, ///< another file has this name
-        shrunk,   ///< truncated: the file has fewer pages than its header says
+        shrunk,   ///< truncated: the file is smaller than at the last check
         cut,      ///< no connection to the trace's machine; see machineFault()
         back,     ///< the connection was restored
     };

@@ -84,7 +84,7 @@ public:
     /// The colour of a run in text, plots, lists and figures: teal for A, orange for B. Another run gets a
     /// fixed colour on the first call.
     [[nodiscard]] QColor runColour(const RunKey& run, const Selection& selection);
-    /// Colours for runs other than A and B, in the order of assignment; after the last, the first again.
+    /// Colours for runs other than A and B, in the order of assignment. They repeat after the last.
     [[nodiscard]] static const std::vector<QColor>& runColours(bool dark);
 
     /// Calls \p set now and after each change, until \p owner is destroyed.

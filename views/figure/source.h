@@ -40,7 +40,7 @@ struct RunRows {
 
 /// Reads the rows for \p spec. InputError: the run, sequence, tokens or signal do not exist.
 RunRows load_rows(const FigureSpec& spec, const RunName& name);
-/// An annotation of the same tokens, [token - first]: numbers, or indices in `classes`; NaN: no value.
+/// An annotation of the tokens in RunRows, [token - first]: numbers, or indices in `classes`; NaN: none.
 struct TokenAnnotations {
     bool category = false;
     std::vector<std::string> classes;

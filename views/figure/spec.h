@@ -132,7 +132,7 @@ std::size_t most_runs(const FigureSpec& spec);
 /// Reads a specification; "-" is standard input. Relative trace paths start at the file's folder. InputError
 /// names file, key, value and the possible values; for an unknown key also the nearest known key.
 FigureSpec read_figure_spec(const std::filesystem::path& path);
-/// The same from memory. \p source: the name in messages. Relative paths start at its folder.
+/// Reads a specification from memory. \p source: the name in messages. Relative paths start at its folder.
 FigureSpec parse_figure_spec(std::string_view json, const std::filesystem::path& source);
 /// JSON for read_figure_spec, with the kind's keys. Traces in or beside \p folder get relative paths.
 std::string write_figure_spec(const FigureSpec& spec, const std::filesystem::path& folder);

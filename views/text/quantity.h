@@ -61,7 +61,7 @@ TokenValues replay_values(const std::vector<std::int32_t>& steps, qint64 maxStep
 TokenValues annotation_values(const SequenceData& a, const QString& name);
 /// The value of a token, as written in a condition: "VERB", "0.25"; empty: no value.
 QString format_annotation(const TokenAnnotation& annotation, std::size_t token);
-/// The same for tooltips: at most 4 significant digits, and the sign of a difference.
+/// The value of a token for tooltips: at most 4 significant digits; differences have a sign.
 QString short_annotation(const TokenAnnotation& annotation, std::size_t token);
 /// The colour map for values behind text.
 const ColourMap& map_of(const ValueLook& look, const Theme& theme);

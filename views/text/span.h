@@ -34,7 +34,7 @@ SpanMeans span_means(const SequenceData& a, const SequenceData* b, qint64 maxSte
 /// In one line: "37 tokens (12 to 48) · NLL 4.31 · …".
 QString describe_span(const SpanMeans& means, TokenSpan span);
 
-/// Largest number of tokens in a copy.
+/// Largest number of tokens that can be copied at once.
 inline constexpr qint64 most_copied = 20'000;
 /// The text of the span; ids for runs without text.
 QString span_text(const SequenceData& data, TokenSpan span);
