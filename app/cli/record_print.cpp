@@ -40,7 +40,7 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
         print_run(before, *plain, engine);
         print_run(run, report, engine);
         std::cout << visible("ponderscope compare " + remote::shell_quoted(run_reference(trace, before)) +
-                             " " + remote::shell_quoted(run_reference(trace, run)) + " shows what changed")
+                             " " + remote::shell_quoted(run_reference(trace, run)) + "  # shows what changed")
                   << '\n';
     } else {
         print_run(run, report, engine);

@@ -217,8 +217,8 @@ protected:
     /// The command that \p said ends with, run by a shell.
     [[nodiscard]] int run_said(const std::string& said) const {
         const std::size_t begin = said.rfind("\nponderscope compare ") + 1;
-        const std::size_t end = said.rfind('\'') + 1;
-        if (begin == 0 || end < begin + 11) {
+        const std::size_t end = said.find("  # ", begin);
+        if (begin == 0 || end == std::string::npos) {
             return -1;
         }
         const std::string arguments =
