@@ -201,12 +201,6 @@ RecordReport RecordVerb::record_texts(Engine& engine, const Checkpoint& checkpoi
 RecordReport RecordVerb::record_corpus(const Engine& engine, const Checkpoint& checkpoint,
                                        const Tokenizer* tokenizer, ProgressPrinter& printer,
                                        const std::stop_token& stop) {
-    if (corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
-        throw InputError(ErrorId::usage_unsuited, options.text_source,
-                         options.world > 1 ? "a file that every process can read" : "a file to resume from",
-                         "a stream, which can be read only once",
-                         "save the stream to a file, and give this file");
-    }
     const std::int64_t window = resolve_windows(engine.config(), options.context, options.stride).context;
     (void)windows_that_fit(engine, window, 1);
     say_price(engine, window, printer);
@@ -336,6 +330,12 @@ void RecordVerb::run() {
                                              require_tokenizer(checkpoint, reading), printer.sink(), stop);
     } else {
         sequences = input.read(reading, checkpoint);
+    }
+    if (corpus && corpus->text_digest().empty() && (options.world > 1 || options.resume)) {
+        throw InputError(ErrorId::usage_unsuited, options.text_source,
+                         options.world > 1 ? "a file that every process can read" : "a file to resume from",
+                         "a stream, which can be read only once",
+                         "save the stream to a file, and give this file");
     }
     options.notices =
         reading != nullptr ? notices_of_texts(*reading, checkpoint.config.vocab_size, sequences) : Notices();

@@ -155,7 +155,10 @@ TEST_F(Shards, WrongUseIsASentence) {
     };
     const std::string alone = sentence({"--prompt", "some words", "--patch", "3"});
     EXPECT_TRUE(alone.find("--patch") < alone.find("[usage.unsuited]")) << alone;
-    const std::string stream = sentence({"--jsonl", "-"});
+    const std::string pipe = folder / "pipe";
+    ASSERT_EQ(std::system(("mkfifo '" + pipe + "' && { cat '" + corpus + "' >'" + pipe + "' & }").c_str()),
+              0);
+    const std::string stream = sentence({"--jsonl", pipe});
     EXPECT_TRUE(stream.ends_with("[usage.unsuited]\n")) << stream;
     expect_refused({"record", model, "--prompt", "some words", "-o", folder / "a.trace"}, {"[usage.value]"});
     ::setenv("WORLD_SIZE", "two", 1);
