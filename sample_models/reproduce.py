@@ -263,7 +263,7 @@ def jacobi(bench, iterations=8):
         low, high = (value ** (1 / (moving - 1)) for value in mean)
         worst = spread_of(max(b / a for a, b in zip(values, values[1:])) for values in drawn)
         factor = (means[moving - 1] / means[0]) ** (1 / (moving - 1))
-        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, {worst[0]:.2f}–{worst[1]:.2f} in the slowest; mean change by iteration " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
+        shown = f"factor {factor:.3f} [{low:.3f}, {high:.3f}] an iteration on average, largest {worst[0]:.2f}–{worst[1]:.2f}; mean change by iteration " + ", ".join(f"{value:.2g}" for value in means) + f" ({len(rows)} tokens)"
         bench.say(claim, paper, shown, "yes" if worst[1] < 1 else "no" if worst[0] > 1 else "not decided")
 
 

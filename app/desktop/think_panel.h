@@ -31,7 +31,7 @@ public:
     /// Sets the offered checkpoints. \p suggested is selected until the user chooses.
     void setCheckpoints(const QStringList& folders, const QString& suggested = {});
     void setRequest(const ThinkRequest& request);
-    [[nodiscard]] ThinkRequest request() const; ///< without a trace
+    [[nodiscard]] ThinkRequest request() const; ///< empty `trace`
     /// During a run the newest token is pinned, unless the user pinned another token.
     void setRunning(bool running);
     void setStatus(const QString& text);

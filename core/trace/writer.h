@@ -27,7 +27,7 @@ class TraceWriter {
 public:
     struct Options {
         bool compress = false; ///< compress signals by zstd if this makes them smaller (packed_values.h)
-        /// The final name of a new, temporary file, for messages.
+        /// For messages: the name that the new file gets later.
         std::filesystem::path final_path = {};
     };
 

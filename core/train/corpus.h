@@ -42,8 +42,8 @@ Corpus load_corpus(const Recipe& recipe, const Tokenizer& tokenizer, const Progr
 ///
 /// The stream is cut into windows of `context + 1` tokens. Neighbouring windows share one token, because each
 /// input needs a target. Each epoch cuts at a new offset below `context` and visits every window once, in a
-/// new order. An epoch omits fewer than two contexts of tokens at the ends of the stream. If the stream has
-/// at least two contexts, its last (size modulo `context`) tokens are never used. Without \p shifted every
+/// new order. An epoch omits fewer than 2 * `context` tokens at the ends of the stream. With \p shifted
+/// and size >= 2 * `context`, no epoch uses the last (size mod `context`) tokens. Without \p shifted every
 /// epoch cuts at multiples of `context`, so that texts of exactly this length stay whole.
 class ContextSampler {
 public:

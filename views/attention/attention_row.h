@@ -36,7 +36,7 @@ private:
     std::int64_t back_ = 0; ///< number of recorded distances; farther tokens have no weight
 };
 
-/// The model's numbers for the recorded layers and heads. If the description lacks them: 0, 1, ...
+/// Numbers of the recorded layers and heads in the model; 0, 1, ... if the description lacks them.
 struct AttentionChoiceNumbers {
     std::vector<int> layers, heads;
 };
