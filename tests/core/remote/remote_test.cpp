@@ -323,7 +323,7 @@ TEST_F(Remote, OtherSidesThatAreNoneSayWhy) {
     };
     const auto is_refused = [&](const std::string& machine, const std::string& part = "") {
         const std::string sentence = said(machine);
-        return sentence.starts_with(machine + ": ") && sentence.find(part) != std::string::npos &&
+        return sentence.starts_with("ssh://" + machine + ": ") && sentence.find(part) != std::string::npos &&
                sentence.ends_with("[remote.connection]");
     };
     EXPECT_TRUE(is_refused("nowhere", "ssh: connect to host nowhere port 22"));

@@ -232,7 +232,7 @@ TEST_F(Check, TokensKeepTheirPromises) {
                            {"flops = -1", 0, "flops"},
                            {"text_begin = 2", 1, ""}}) {
         expect("UPDATE token_row SET " + std::string(change) + of_token + std::to_string(token),
-               one + ", token " + std::to_string(token) + ": " + fault);
+               one + ", token " + std::to_string(token) + ": *" + fault);
     }
     expect("UPDATE token_row SET text_end = 16" + of_token + "4", one + ": *token 4 of sequence 0");
     expect("DELETE FROM token_row" + of_token + "2", one + ": *token 2 of sequence 0");
