@@ -82,12 +82,12 @@ std::vector<Estimate> against_blind(std::span<const ScoredSetting> settings,
 /// rate, and the oracle as a bound. Omits rules such as signal:name=gate, although
 /// replayed_rule() accepts them.
 std::vector<std::string> matched_rules(const ReplayTable& table);
-/// A rule, replayed at up to \p settings values of its threshold. For the oracle: also at \p costs.
+/// A rule, replayed at the threshold_values() for \p settings. For the oracle: also at \p costs.
 /// InputError: some token of \p scored has no NLL under the rule.
 MatchedRule replayed_rule(const ReplayTable& table, const ScoredRows& scored, const std::string& name,
                           int settings, const MatchedCosts& costs = {});
 
-/// The \p parts - 1 costs that divide the range from 0 to \p reached (the run's mean steps) evenly.
+/// The \p parts - 1 costs that divide the range from 0 to \p reached (the mean of ReplayTable::ran) evenly.
 std::vector<double> even_costs(double reached, int parts);
 
 /// The settings to rerun: for each cost, the two settings around it on the rule's curve, without repeats.

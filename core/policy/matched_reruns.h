@@ -15,8 +15,9 @@ struct RerunRule {
     std::vector<RunInfo> runs;
 };
 
-/// For each causal rule of \p names: the reruns of \p run in \p runs under the rule, and the rerun under
-/// `full`. If several reruns have the same setting, uses the newest. Omits rules without a rerun.
+/// For each causal rule of \p names: the reruns of \p run (or \p run itself) in \p runs under the rule,
+/// and that under `full`. If several reruns have the same setting, uses the newest. Omits rules without a
+/// rerun.
 std::vector<RerunRule> reruns_by_rule(const std::vector<RunInfo>& runs, const RunInfo& run,
                                       const std::vector<std::string>& names);
 

@@ -33,9 +33,9 @@ struct PolicyFront {
     std::optional<CostAxis> axis = {}; ///< for a bound: the only axis on which the bound holds
 };
 
-/// Returns fronts, in this order: of the best blind rule; of every kind except `full` whose signals the run
-/// has, at \p thresholds values of its threshold; of the oracle, for steps and for FLOPs. \p only restricts
-/// the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
+/// Returns fronts: of the best blind rule, then, as in policy_kinds(), of every kind except `full` whose
+/// signals the run has, at \p thresholds values of its threshold (oracle: for steps and for FLOPs). \p only
+/// restricts the kinds; empty: all. Takes seconds for millions of tokens. \p stop throws Cancelled.
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 

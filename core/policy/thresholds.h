@@ -7,10 +7,10 @@
 
 namespace ponderscope {
 
-/// Useful thresholds for a kind's first parameter on this run, ascending, rounded to five digits, at most
-/// \p most. For signals: quantiles of the recorded values, so that about equally many tokens lie between two
-/// thresholds. For steps: all integers. For rates: even distances. For `learned`, the model's own threshold
-/// is added. Empty for kinds without a parameter.
+/// Useful thresholds for a kind's first parameter on this run, ascending, rounded to five digits.
+/// For signals: at most \p most quantiles of the recorded values, so that about equally many tokens lie
+/// between two thresholds. For rates: at most \p most, at even distances. For steps: all integers. For
+/// `learned`, the model's own threshold is added. Empty for kinds without a parameter.
 std::vector<double> threshold_values(const PolicyKind& kind, const ReplayTable& table, int most);
 
 /// The policy of this kind at this threshold, with defaults for the other parameters.

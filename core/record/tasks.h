@@ -42,7 +42,7 @@ public:
     struct Share {
         ShardInfo place;
         std::int64_t finished = 0; ///< number of sequences in the trace; a batch with only these is skipped
-        /// Inserted before every window except a sequence's first, as context only.
+        /// Replaces the first id of every window except a sequence's first, as context only.
         std::optional<std::int32_t> start_token = std::nullopt;
     };
     Tasks(SequenceSource& source, std::int64_t context, std::int64_t stride, std::int64_t vocab_size,

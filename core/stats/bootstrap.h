@@ -98,8 +98,8 @@ struct UnitSums {
 /// Prefix sums of W quantities per token, for a sample of stretches of contiguous tokens.
 ///
 /// The sum over a block is the difference of two prefixes, so a statistic of sums (a mean, a ratio, a
-/// correlation) need not read single tokens. If whole clusters are drawn, the object has no prefix sums, but
-/// one sum for each cluster.
+/// correlation) need not read single tokens. If made from UnitSums, the object has no prefix sums, but one
+/// sum for each cluster.
 class PrefixSums {
 public:
     /// \p values: [tokens, width], row-major. InputError: a value that is not finite, or a layout with

@@ -130,8 +130,9 @@ struct StatementReset {
     ~StatementReset() { statement.reset(); }
 };
 
-/// One connection, for one thread at a time. Every failure throws SqliteFailure, with one exception: a failed
-/// connection to another machine (a path with ssh://, core/remote/file.h) throws an Error.
+/// One connection, for one thread at a time. Every failure throws SqliteFailure, with one exception: for
+/// another machine (a path with ssh://, core/remote/file.h), a failed connection or write access throws an
+/// Error.
 class Database {
 public:
     enum class Access {

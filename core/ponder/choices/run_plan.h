@@ -74,7 +74,7 @@ struct RunPlan {
     bool lens = false; ///< read out every layer at every step (a head product each), at any level but nll
     RecordedExperts experts = RecordedExperts::none; ///< recorded at any level but nll
     /// Length of the bidirectional prefix: the first tokens of every text see each other in both directions
-    /// (HRM-Text). Their NLL is NaN. Absent: 0 in scoring. In generation: the length of the prompt if
+    /// (HRM-Text). They are not targets. Absent: 0 in scoring. In generation: the length of the prompt if
     /// the model was trained in this way (config.released.prefix_lm) and the plan has neither `kv` nor
     /// `rule`; else 0.
     std::optional<std::int64_t> prefix = {};

@@ -91,8 +91,8 @@ public:
     [[nodiscard]] std::string device_name() const; ///< "cpu", "cuda:0 NVIDIA H200"
     [[nodiscard]] std::string dtype() const;       ///< "float32", "tf32", "bfloat16" or "float16"
     /// The plan of all later runs. The default plan has the method's own choices and the config's number of
-    /// Jacobi refreshes. A config without this number gets exact scoring if it has a "pondering" section,
-    /// else 3 refreshes. Generation is always exact and records neither attention nor states.
+    /// Jacobi refreshes. A public PonderLM-2 config without this number gets 3 refreshes, any other config
+    /// exact scoring. Generation is always exact and records neither attention nor states.
     [[nodiscard]] const RunPlan& plan() const;
     /// Replaces the plan. InputError: the model or the rest of the plan excludes a choice. After an error the
     /// old plan stays.

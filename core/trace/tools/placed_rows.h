@@ -11,11 +11,11 @@
 
 namespace ponderscope {
 
-/// A table row about a part of a text: bytes, which are valid for every tokenizer, or a token.
+/// A table row about a part of a text: bytes, which are valid for every tokenizer, or tokens.
 struct PlacedRow {
     std::string document;       ///< title or number (from 0) of a sequence; empty: the only sequence
     std::int64_t sequence = -1; ///< number of the sequence; -1: unknown, use `document`
-    std::uint64_t begin = 0;    ///< bytes [begin, end) of the text, or tokens [position, position + 1)
+    std::uint64_t begin = 0;    ///< bytes [begin, end) of the text, or tokens [begin, end)
     std::uint64_t end = 0;
     std::int32_t entry = 0;    ///< index that the owner of the rows sets, such as the number of a class
     std::int64_t line = 0;     ///< line in the file, for messages
