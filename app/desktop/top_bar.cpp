@@ -76,7 +76,7 @@ class FindField : public QLineEdit {
 public:
     explicit FindField(QWidget* parent) : QLineEdit(parent) {
         setReadOnly(true);
-        setPlaceholderText(u"Find a token (Ctrl+F)"_s);
+        setPlaceholderText(u"Find (Ctrl+F)"_s);
         setAccessibleName(u"Find a token"_s);
         setToolTip(u"Find words, /patterns/ or a condition such as steps = 3 and nll > 4 (Ctrl+F)"_s);
         setMinimumWidth(120);
