@@ -22,7 +22,7 @@ struct PolicyPoint {
     /// NLL minus the NLL of `full`; NaN bounds before add_bands.
     Estimate difference{0, not_a_number, not_a_number};
     /// Lower NLL than the best blind rule at equal FLOPs (or equal steps, if FLOPs are unknown): the interval
-    /// of the difference is below 0. False before add_bands.
+    /// of its NLL minus the NLL of that rule is below 0. False before add_bands.
     bool better = false;
 };
 struct PolicyFront {
@@ -39,7 +39,7 @@ struct PolicyFront {
 std::vector<PolicyFront> policy_fronts(const ReplayTable& table, const std::vector<std::string>& only,
                                        int thresholds, const std::stop_token& stop);
 
-/// Longer runs get no bands: n tokens take n √n time for the block length, and then n for every point.
+/// Longer runs get no bands: for n tokens, the block length takes n √n time, and each point n.
 inline constexpr std::size_t most_banded = 200'000;
 /// Fills in the difference of each point to `full`, paired over the same tokens. Marks the points that are
 /// better than the best blind rule. Does nothing for more than most_banded tokens.

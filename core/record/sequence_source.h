@@ -88,7 +88,7 @@ private:
 };
 
 /// Like record() in session.h, but reads sequences one by one. Memory grows with the batch, not with the
-/// source. If the source fails, the finished sequences stay in the trace, marked partial, with the fault.
+/// source. If the source fails, the finished sequences stay, and the run is marked partial, with the fault.
 /// InputError: a source without sequences; then no trace is written.
 RecordReport record(const Engine& engine, const Checkpoint& checkpoint, SequenceSource& source,
                     const Tokenizer* tokenizer, TraceWriter& writer, const RecordOptions& options,

@@ -60,7 +60,7 @@ public:
 
     [[nodiscard]] const TextLook& look() const { return look_; }
     [[nodiscard]] Attribution attribution() const { return attribution_; }
-    /// The row of TokenColumns and of signals whose values a token shows; -1 = none.
+    /// The row, in TokenColumns and signals, whose values a token shows; -1 = none.
     [[nodiscard]] qint64 rowOf(qint64 token) const {
         return attribution_ == Attribution::predicted ? token - 1 : token;
     }

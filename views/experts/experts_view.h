@@ -50,7 +50,7 @@ private:
     QComboBox* layer_;
     FigurePanel* charts_;
     std::optional<SignalInfo> info_;
-    std::vector<std::string> layers_; ///< numbers of the layers with experts in the model
+    std::vector<std::string> layers_; ///< the model's numbers of its layers with experts
     std::shared_ptr<const SequenceData> sequence_;
     std::optional<ExpertRows> rows_;
     std::vector<float> weights_;

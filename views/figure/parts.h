@@ -39,7 +39,7 @@ struct ScaleLegend {
     QString label;
     ColourMap map;
     ColourScale scale;
-    bool signs = false;        ///< the colours meet at 0: draw both ends with signs
+    bool signs = false;        ///< diverging scale: draw both ends with signs
     bool clipped_low = false;  ///< values below the scale exist: draw "≤"
     bool clipped_high = false; ///< values above the scale exist: draw "≥"
     double bar = 56;           ///< length of the colour bar in points

@@ -15,7 +15,7 @@ namespace ponderscope {
 void write_report(QTextDocument& page, const TokenReport& report, const Theme& theme, int width,
                   bool expanded, qreal ratio);
 
-/// A line through a signal by step, with the ends of its axis.
+/// Plots a signal by step and labels both ends of the value axis.
 QImage curve_image(const TokenReport::Curve& curve, const Theme& theme, const QSize& size, qreal ratio);
 
 } // namespace ponderscope

@@ -28,7 +28,7 @@ FindBar::FindBar(const ViewContext& context, TextView& view, QWidget* parent)
       edit_(new QLineEdit(this)),
       status_(soft_label(this)),
       send_(flat_button(u"Send to Compare"_s,
-                        u"Restrict Compare to the found tokens, for means with intervals"_s, this)),
+                        u"Limit the means and intervals in Compare to the found tokens"_s, this)),
       inRun_(this),
       searching_(this),
       wholeRun_(flat_button(u"Whole run"_s,
