@@ -45,8 +45,10 @@ void RecordVerb::print(const RecordReport& report, const Engine& engine) const {
     } else {
         print_run(run, report, engine);
     }
-    if (engine.plan().layers_are_steps && engine.config().depth.kind == DepthMixing::depth_attention) {
-        std::cerr << engine.notices().back().text << '\n';
+    for (const Notice& notice : engine.notices()) {
+        if (notice.id == NoticeId::run_layers_as_steps) {
+            std::cerr << notice.text << '\n';
+        }
     }
     if (report.cancelled) {
         return; // the patched tokens may not be recorded
